@@ -1,0 +1,199 @@
+//! Congestion controllers: one file each, written once, run everywhere.
+//!
+//! A controller decides how much may be in flight. It has no clock, no I/O and no entropy of its own, and
+//! it allocates nothing once it stands: the host (a simulated endpoint, a user-space TCP, a QUIC adapter)
+//! tells it what happened through [`Controller`] and reads what it wrote into [`Window`].
+//!
+//! Windows are in segments as `f64`; times are [`Time`] and [`Duration`]. Raw round-trip times
+//! ([`Ack::rtt`]) and smoothed ones ([`Path::srtt`]) never share a name.
+//!
+//! # A controller in one file
+//!
+//! ```
+//! use ackclock_cc::{Ack, Controller, Path, Signal, Window, slow_start};
+//!
+//! /// Additive increase by `a`, multiplicative decrease to `b` of the window.
+//! struct Aimd { a: f64, b: f64 }
+//!
+//! impl Controller for Aimd {
+//!     fn grow(&mut self, _path: &Path, ack: &Ack, w: &mut Window) {
+//!         let acked = slow_start(ack.acked, w);
+//!         w.cwnd += self.a * acked / w.cwnd;
+//!     }
+//!     fn cut(&mut self, _path: &Path, w: &Window, _why: Signal) -> Option<f64> {
+//!         Some(w.cwnd * self.b)
+//!     }
+//! }
+//!
+//! let mut gentle = Aimd { a: 0.5, b: 0.8 };
+//! let mut w = Window::starting_at(10.0);
+//! w.ssthresh = 5.0; // past slow start
+//! gentle.grow(&Path::default(), &Ack { acked: 10.0, ..Ack::default() }, &mut w);
+//! assert_eq!(w.cwnd, 10.5);
+//! assert_eq!(gentle.cut(&Path::default(), &w, Signal::Loss), Some(8.4));
+//! ```
+
+mod reno;
+mod scheme;
+
+pub use reno::Reno;
+pub use scheme::{Domain, Given, Parameter, Scheme, Settings, SettingsError, Value, scheme, schemes};
+
+use ackclock_units::{Duration, Rate, Time};
+
+/// What the host knows when it calls a controller. Read-only. A kernel host reads the same from `tcp_sock`.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// The host's clock.
+    pub now: Time,
+    /// Smoothed round-trip time (RFC 6298); zero before the first sample.
+    pub srtt: Duration,
+    /// Smallest raw round-trip time of the connection; [`Duration::MAX`] before the first sample.
+    pub rtt_min: Duration,
+    /// Segments sent and neither acknowledged, selectively acknowledged nor counted lost.
+    pub in_flight: f64,
+    /// First unacknowledged segment.
+    pub una: u64,
+    /// Next new segment to send.
+    pub nxt: u64,
+    /// Segments delivered so far: acknowledged cumulatively or selectively, each counted once.
+    pub delivered: u64,
+    /// The receiver's window in segments.
+    pub peer_window: f64,
+    /// Bytes of one full segment on the wire, headers included; turns a window into a rate.
+    pub segment_bytes: u32,
+    /// Was it cwnd that last stopped the sender (and not its data or the receiver's window)?
+    pub cwnd_limited: bool,
+    /// Is a loss episode or a retransmission timeout being repaired?
+    pub recovering: bool,
+}
+
+impl Default for Path {
+    /// A connection before its first segment: no samples, nothing in flight, a boundless receiver.
+    fn default() -> Path {
+        Path {
+            now: Time::ZERO,
+            srtt: Duration::ZERO,
+            rtt_min: Duration::MAX,
+            in_flight: 0.0,
+            una: 0,
+            nxt: 0,
+            delivered: 0,
+            peer_window: f64::INFINITY,
+            segment_bytes: 1500,
+            cwnd_limited: true,
+            recovering: false,
+        }
+    }
+}
+
+/// One acknowledgement.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ack {
+    /// Segments newly acknowledged, as far as the host lets them count towards growth (RFC 3465).
+    pub acked: f64,
+    /// Segments newly reported by SACK.
+    pub sacked: u64,
+    /// Segments newly counted lost.
+    pub lost: u64,
+    /// Segments newly reported as marked (ECN).
+    pub marked: u64,
+    /// Raw round-trip time of this acknowledgement; `None` under Karn's rule or without new data.
+    pub rtt: Option<Duration>,
+    /// A uniform number in [0, 1) from the host, if the controller [asks](Controller::wants_draw) for one; else 0.
+    pub draw: f64,
+}
+
+/// Everything a controller may write.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Window {
+    /// Congestion window, segments. Hosts keep it at 1 or above.
+    pub cwnd: f64,
+    /// Slow-start threshold, segments; infinite before the first loss unless the host sets it.
+    pub ssthresh: f64,
+    /// Pacing rate; `None` leaves the sending to the ACK clock.
+    pub pacing: Option<Rate>,
+}
+
+impl Window {
+    /// A fresh window of `cwnd` segments with no slow-start threshold yet.
+    pub const fn starting_at(cwnd: f64) -> Window {
+        Window { cwnd, ssthresh: f64::INFINITY, pacing: None }
+    }
+
+    /// Is the window still below the slow-start threshold?
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
+/// Why the host asks for a cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// Segments were lost and the loss was detected from acknowledgements.
+    Loss,
+    /// The network marked segments (ECN).
+    Mark,
+    /// The retransmission timer expired.
+    Timeout,
+}
+
+/// What else happens to a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The connection is about to send its first segment.
+    Start,
+    /// A loss episode (or the slow start after a timeout) has been repaired.
+    Recovered,
+    /// The last cut turned out to be spurious; the host has restored the window.
+    Spurious,
+    /// Sending resumes after an idle time longer than the retransmission timeout.
+    Idle,
+}
+
+/// A congestion control scheme.
+///
+/// The host calls `on_sample` for every acknowledgement, in every state; `grow` when new data was
+/// acknowledged outside recovery while the window was what limited the sender; `cut` once per episode.
+pub trait Controller: Send {
+    /// Every acknowledgement, in every state, before `grow`.
+    fn on_sample(&mut self, path: &Path, ack: &Ack, w: &mut Window) {
+        let _ = (path, ack, w);
+    }
+
+    /// New data was acknowledged, the sender was limited by cwnd, and nothing is being repaired.
+    fn grow(&mut self, path: &Path, ack: &Ack, w: &mut Window);
+
+    /// Once per episode: the new slow-start threshold in segments, or `None` for no reaction.
+    ///
+    /// After [`Signal::Loss`] and [`Signal::Mark`] the window ends at the threshold; after [`Signal::Timeout`]
+    /// it starts again from one segment, unless the answer is `None`.
+    fn cut(&mut self, path: &Path, w: &Window, why: Signal) -> Option<f64>;
+
+    /// Start, end of recovery, a spurious cut, idleness.
+    fn on_event(&mut self, path: &Path, event: Event, w: &mut Window) {
+        let _ = (path, event, w);
+    }
+
+    /// Does the controller use [`Ack::draw`]? Hosts draw a number only for those that do.
+    fn wants_draw(&self) -> bool {
+        false
+    }
+
+    /// Shows the scheme's own variables (name, value) to a probe; never called on the hot path.
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        let _ = see;
+    }
+}
+
+/// Standard slow start (RFC 5681 section 3.1): one segment per segment acknowledged, up to the threshold.
+/// Returns what is left of `acked` for congestion avoidance, so that one ACK can span the boundary.
+#[inline]
+pub fn slow_start(acked: f64, w: &mut Window) -> f64 {
+    if !w.in_slow_start() {
+        return acked;
+    }
+    let used = acked.min(w.ssthresh - w.cwnd);
+    w.cwnd += used;
+    acked - used
+}

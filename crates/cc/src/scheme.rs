@@ -1,0 +1,291 @@
+//! What there is: every scheme with its source, its parameters and how to build it.
+//!
+//! A parameter is described once, here in data; the scenario reader, `ackclock show` and the documentation
+//! pages all come from that description.
+
+use crate::Controller;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+/// A scheme's entry in the registry.
+pub struct Scheme {
+    /// The word in files and on the command line.
+    pub name: &'static str,
+    /// The scheme's full name.
+    pub title: &'static str,
+    /// Where its definition comes from.
+    pub source: &'static str,
+    /// What it does, in one or two sentences.
+    pub summary: &'static str,
+    /// Its laws, one per line, in plain text.
+    pub equations: &'static [&'static str],
+    /// What this implementation does that the source leaves open or does otherwise.
+    pub notes: &'static [&'static str],
+    /// Everything that can be set.
+    pub parameters: &'static [Parameter],
+    /// A controller from checked settings.
+    pub build: fn(&Settings) -> Box<dyn Controller>,
+    /// Average window in segments at loss probability `p` and round-trip time `rtt_s` seconds, if the source has one.
+    pub response: Option<fn(settings: &Settings, p: f64, rtt_s: f64) -> f64>,
+}
+
+/// One parameter of a scheme.
+pub struct Parameter {
+    /// The key in files.
+    pub name: &'static str,
+    /// Its unit in words; empty for a pure number.
+    pub unit: &'static str,
+    /// What it is and where its default comes from.
+    pub about: &'static str,
+    /// Its default.
+    pub default: Value,
+    /// What it may be.
+    pub domain: Domain,
+}
+
+/// A parameter's value.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Value {
+    /// A number in the parameter's unit.
+    Number(f64),
+    /// A switch that is on or off.
+    Flag(bool),
+    /// One of several words.
+    Choice(&'static str),
+}
+
+/// What a parameter may be.
+pub enum Domain {
+    /// A number in a closed range.
+    Range(RangeInclusive<f64>),
+    /// On or off.
+    OnOff,
+    /// One of these words, each with its meaning.
+    Words(&'static [(&'static str, &'static str)]),
+}
+
+impl Parameter {
+    /// A number with its unit, default and range.
+    pub const fn number(
+        name: &'static str,
+        default: f64,
+        unit: &'static str,
+        range: RangeInclusive<f64>,
+        about: &'static str,
+    ) -> Parameter {
+        Parameter { name, unit, about, default: Value::Number(default), domain: Domain::Range(range) }
+    }
+
+    /// A switch.
+    pub const fn flag(name: &'static str, default: bool, about: &'static str) -> Parameter {
+        Parameter { name, unit: "", about, default: Value::Flag(default), domain: Domain::OnOff }
+    }
+
+    /// One of several words.
+    pub const fn choice(
+        name: &'static str,
+        default: &'static str,
+        words: &'static [(&'static str, &'static str)],
+        about: &'static str,
+    ) -> Parameter {
+        Parameter { name, unit: "", about, default: Value::Choice(default), domain: Domain::Words(words) }
+    }
+
+    /// What the parameter may be, in words.
+    pub fn domain_text(&self) -> String {
+        match &self.domain {
+            Domain::Range(range) => format!("{} to {}", range.start(), range.end()),
+            Domain::OnOff => "true or false".to_owned(),
+            Domain::Words(words) => {
+                words.iter().map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Number(number) => write!(f, "{number}"),
+            Value::Flag(on) => write!(f, "{on}"),
+            Value::Choice(word) => write!(f, "\"{word}\""),
+        }
+    }
+}
+
+/// A value as a user gave it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Given<'a> {
+    /// A number.
+    Number(f64),
+    /// True or false.
+    Flag(bool),
+    /// A word.
+    Word(&'a str),
+}
+
+/// Why a setting was refused.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SettingsError {
+    /// The scheme has no parameter of this name.
+    Unknown {
+        /// The names that there are.
+        known: Vec<&'static str>,
+    },
+    /// The value is not in the parameter's domain.
+    Outside {
+        /// What would be right.
+        domain: String,
+    },
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SettingsError::Unknown { known } if known.is_empty() => write!(f, "it has no parameters"),
+            SettingsError::Unknown { known } => write!(f, "its parameters are {}", known.join(", ")),
+            SettingsError::Outside { domain } => write!(f, "it must be {domain}"),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+/// A scheme's parameters, every one with a value from its domain.
+#[derive(Clone)]
+pub struct Settings {
+    scheme: &'static Scheme,
+    values: Vec<Value>,
+}
+
+impl Settings {
+    /// The scheme's defaults.
+    pub fn defaults(scheme: &'static Scheme) -> Settings {
+        Settings { scheme, values: scheme.parameters.iter().map(|p| p.default).collect() }
+    }
+
+    /// The scheme that these are for.
+    pub fn scheme(&self) -> &'static Scheme {
+        self.scheme
+    }
+
+    /// Sets one parameter, checking its name and domain.
+    pub fn set(&mut self, name: &str, given: Given<'_>) -> Result<(), SettingsError> {
+        let known = || self.scheme.parameters.iter().map(|p| p.name).collect();
+        let at = self.position(name).ok_or_else(|| SettingsError::Unknown { known: known() })?;
+        let parameter = &self.scheme.parameters[at];
+        let value = match (&parameter.domain, given) {
+            (Domain::Range(range), Given::Number(number)) if range.contains(&number) => {
+                Some(Value::Number(number))
+            }
+            (Domain::OnOff, Given::Flag(on)) => Some(Value::Flag(on)),
+            (Domain::Words(words), Given::Word(word)) => {
+                words.iter().find(|&&(known, _)| known == word).map(|&(known, _)| Value::Choice(known))
+            }
+            _ => None,
+        };
+        self.values[at] = value.ok_or_else(|| SettingsError::Outside { domain: parameter.domain_text() })?;
+        Ok(())
+    }
+
+    /// Every parameter with its value.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Parameter, Value)> + '_ {
+        self.scheme.parameters.iter().zip(self.values.iter().copied())
+    }
+
+    /// Builds the controller.
+    pub fn build(&self) -> Box<dyn Controller> {
+        (self.scheme.build)(self)
+    }
+
+    /// The numeric parameter `name`.
+    ///
+    /// # Panics
+    /// If the scheme declares no number of that name: a mistake in the scheme's own file, which a test finds.
+    pub fn number(&self, name: &str) -> f64 {
+        match self.get(name) {
+            Some(Value::Number(number)) => number,
+            other => panic!("{} declares no number {name}: {other:?}", self.scheme.name),
+        }
+    }
+
+    /// The switch `name`.
+    ///
+    /// # Panics
+    /// If the scheme declares no switch of that name: a mistake in the scheme's own file, which a test finds.
+    pub fn flag(&self, name: &str) -> bool {
+        match self.get(name) {
+            Some(Value::Flag(on)) => on,
+            other => panic!("{} declares no switch {name}: {other:?}", self.scheme.name),
+        }
+    }
+
+    /// The word chosen for `name`.
+    ///
+    /// # Panics
+    /// If the scheme declares no choice of that name: a mistake in the scheme's own file, which a test finds.
+    pub fn choice(&self, name: &str) -> &'static str {
+        match self.get(name) {
+            Some(Value::Choice(word)) => word,
+            other => panic!("{} declares no choice {name}: {other:?}", self.scheme.name),
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<Value> {
+        self.position(name).map(|at| self.values[at])
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.scheme.parameters.iter().position(|p| p.name == name)
+    }
+}
+
+/// Every scheme, in the order in which they are listed.
+pub fn schemes() -> &'static [&'static Scheme] {
+    &[&crate::reno::SCHEME]
+}
+
+/// The scheme called `name`.
+pub fn scheme(name: &str) -> Option<&'static Scheme> {
+    schemes().iter().copied().find(|scheme| scheme.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scheme_builds_from_its_defaults() {
+        for scheme in schemes() {
+            let settings = Settings::defaults(scheme);
+            settings.build();
+            for parameter in scheme.parameters {
+                let ok = match (&parameter.domain, parameter.default) {
+                    (Domain::Range(range), Value::Number(number)) => range.contains(&number),
+                    (Domain::OnOff, Value::Flag(_)) => true,
+                    (Domain::Words(words), Value::Choice(word)) => {
+                        words.iter().any(|(known, _)| *known == word)
+                    }
+                    _ => false,
+                };
+                assert!(ok, "{}.{}: the default is outside the domain", scheme.name, parameter.name);
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (at, one) in schemes().iter().enumerate() {
+            assert!(schemes()[..at].iter().all(|other| other.name != one.name), "{}", one.name);
+        }
+    }
+
+    #[test]
+    fn wrong_settings_say_what_would_be_right() {
+        let mut settings = Settings::defaults(scheme("reno").expect("reno is there"));
+        let unknown = settings.set("gain", Given::Number(1.0)).expect_err("no such parameter");
+        assert!(unknown.to_string().contains("decrease"), "{unknown}");
+        let outside = settings.set("decrease", Given::Number(f64::NAN)).expect_err("NaN is in no range");
+        assert!(outside.to_string().contains("0.01 to 1"), "{outside}");
+    }
+}

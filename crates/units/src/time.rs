@@ -1,0 +1,164 @@
+//! Instants and spans in whole nanoseconds.
+
+use crate::quantity::{QuantityError, Scale, read};
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+use std::str::FromStr;
+
+/// An instant: nanoseconds since the clock's start. The clock is whatever the host says it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Time(u64);
+
+/// A span of time in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Duration(u64);
+
+impl Time {
+    /// The clock's start.
+    pub const ZERO: Time = Time(0);
+    /// Later than every instant that a run can reach.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    /// The instant `ns` nanoseconds after the start.
+    pub const fn from_nanos(ns: u64) -> Time {
+        Time(ns)
+    }
+
+    /// Nanoseconds since the start.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the start.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+
+    /// The span from `earlier` to this instant; zero if `earlier` is in fact later.
+    pub const fn since(self, earlier: Time) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Duration {
+    /// No time at all.
+    pub const ZERO: Duration = Duration(0);
+    /// Longer than every run.
+    pub const MAX: Duration = Duration(u64::MAX);
+
+    /// `ns` nanoseconds.
+    pub const fn from_nanos(ns: u64) -> Duration {
+        Duration(ns)
+    }
+
+    /// `us` microseconds.
+    pub const fn from_micros(us: u64) -> Duration {
+        Duration(us * 1_000)
+    }
+
+    /// `ms` milliseconds.
+    pub const fn from_millis(ms: u64) -> Duration {
+        Duration(ms * 1_000_000)
+    }
+
+    /// `s` seconds.
+    pub const fn from_secs(s: u64) -> Duration {
+        Duration(s * 1_000_000_000)
+    }
+
+    /// `s` seconds, rounded to the nearest nanosecond; negative or NaN becomes zero, too large becomes [`Duration::MAX`].
+    pub fn from_secs_f64(s: f64) -> Duration {
+        // A float-to-integer cast saturates, and NaN becomes zero.
+        Duration((s * 1e9 + 0.5) as u64)
+    }
+
+    /// Whole nanoseconds.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+
+    /// Milliseconds.
+    pub fn as_millis_f64(self) -> f64 {
+        self.0 as f64 * 1e-6
+    }
+
+    /// Is this no time at all?
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// This span `times` times over, saturating.
+    pub const fn saturating_mul(self, times: u64) -> Duration {
+        Duration(self.0.saturating_mul(times))
+    }
+
+    /// This span scaled by `factor`, saturating.
+    pub fn mul_f64(self, factor: f64) -> Duration {
+        Duration((self.0 as f64 * factor) as u64)
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+    fn add(self, span: Duration) -> Time {
+        Time(self.0.saturating_add(span.0))
+    }
+}
+
+impl AddAssign<Duration> for Time {
+    fn add_assign(&mut self, span: Duration) {
+        *self = *self + span;
+    }
+}
+
+impl Add for Duration {
+    type Output = Duration;
+    fn add(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Duration {
+    type Output = Duration;
+    fn sub(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_sub(other.0))
+    }
+}
+
+const SCALES: &[Scale] =
+    &[("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
+
+impl FromStr for Duration {
+    type Err = QuantityError;
+    fn from_str(text: &str) -> Result<Duration, QuantityError> {
+        let seconds = read(text, "a duration", "\"40 ms\"", SCALES)?;
+        if seconds > 1e9 {
+            return Err(QuantityError::new(text, "a duration", "at most 1e9 s"));
+        }
+        Ok(Duration::from_secs_f64(seconds))
+    }
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0;
+        match ns {
+            0 => write!(f, "0 s"),
+            _ if ns < 1_000 => write!(f, "{ns} ns"),
+            _ if ns < 1_000_000 => write!(f, "{} us", ns as f64 / 1e3),
+            _ if ns < 1_000_000_000 => write!(f, "{} ms", ns as f64 / 1e6),
+            _ => write!(f, "{} s", ns as f64 / 1e9),
+        }
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Duration(self.0).fmt(f)
+    }
+}
