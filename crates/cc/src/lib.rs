@@ -64,7 +64,7 @@ pub struct Path {
     pub segment_bytes: u32,
     /// Was it cwnd that last stopped the sender (and not its data or the receiver's window)?
     pub cwnd_limited: bool,
-    /// Is a loss episode or a retransmission timeout being repaired?
+    /// Is a loss episode or a retransmission timeout being repaired? After a timeout the window grows meanwhile.
     pub recovering: bool,
 }
 
@@ -154,14 +154,15 @@ pub enum Event {
 /// A congestion control scheme.
 ///
 /// The host calls `on_sample` for every acknowledgement, in every state; `grow` when new data was
-/// acknowledged outside recovery while the window was what limited the sender; `cut` once per episode.
+/// acknowledged outside fast recovery (slow start after a timeout included) while the window was what limited
+/// the sender; `cut` once per episode.
 pub trait Controller: Send {
     /// Every acknowledgement, in every state, before `grow`.
     fn on_sample(&mut self, path: &Path, ack: &Ack, w: &mut Window) {
         let _ = (path, ack, w);
     }
 
-    /// New data was acknowledged, the sender was limited by cwnd, and nothing is being repaired.
+    /// New data was acknowledged, the sender was limited by cwnd, and no fast recovery governs the window.
     fn grow(&mut self, path: &Path, ack: &Ack, w: &mut Window);
 
     /// Once per episode: the new slow-start threshold in segments, or `None` for no reaction.

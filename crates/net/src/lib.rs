@@ -1,1 +1,36 @@
-//! To come.
+//! The path between endpoints: links with their queues and impairments, and routes over a graph of them.
+//!
+//! A [`Link`] is *computed*, not stepped: when a packet is offered, its fate (dropped, or the instant at
+//! which it arrives at the far end) follows from what was offered before, so one call per packet is all
+//! there is. The same code serves virtual time, where the answer becomes an event, and real time, where a
+//! host sleeps until it is due. What a link carries is up to the host: anything that is [`Carried`].
+
+mod graph;
+mod link;
+mod loss;
+mod queue;
+mod random;
+
+pub use graph::{Edge, Graph, NoRoute};
+pub use link::{Cause, Counters, Fate, Link};
+pub use loss::Loss;
+pub use queue::{Backlog, DropTail, Limit, Queue, Red, RedConfig, Verdict};
+pub use random::Stream;
+
+/// What a link needs to know of a packet.
+pub trait Carried {
+    /// Size on the wire, headers included.
+    fn bytes(&self) -> u32;
+    /// May a queue mark this packet instead of dropping it (RFC 3168: ECT)?
+    fn markable(&self) -> bool {
+        false
+    }
+    /// Marks the packet as having met congestion (RFC 3168: CE).
+    fn mark(&mut self) {}
+}
+
+impl Carried for u32 {
+    fn bytes(&self) -> u32 {
+        *self
+    }
+}

@@ -1,1 +1,23 @@
-//! To come.
+//! A TCP endpoint without I/O: it is handed packets and the time, and asked what to send and when to wake.
+//!
+//! Everything is counted in segments (`u64`, from 0). A host that carries real bytes maps segments to byte
+//! ranges; a simulator does not need to. Two questions are kept apart: when a hole is a loss
+//! ([`Detection`]), and who governs the window while it is repaired ([`recovery::Recovery`]). How much may
+//! be in flight otherwise is the congestion controller's business ([`ackclock_cc::Controller`]).
+
+mod config;
+mod packet;
+mod reassembly;
+mod receiver;
+pub mod recovery;
+mod rtt;
+mod scoreboard;
+mod sender;
+
+pub use config::{Config, Counting, Detection, RecoveryKind};
+pub use packet::{Ack, Data, Flags, SackBlock};
+pub use reassembly::Reassembly;
+pub use receiver::Receiver;
+pub use rtt::RttEstimator;
+pub use scoreboard::Scoreboard;
+pub use sender::{Counters, Sender, State};

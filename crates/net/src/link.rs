@@ -1,0 +1,330 @@
+//! A link: a queue, a transmitter of fixed rate, and a propagation delay, in that order.
+
+use crate::queue::{Backlog, Queue, Verdict};
+use crate::{Carried, Loss};
+use ackclock_units::{Duration, Rate, Time};
+use std::collections::VecDeque;
+
+/// What becomes of a packet that was offered to a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It arrives at the far end at this instant.
+    Arrives(Time),
+    /// It is gone.
+    Dropped(Cause),
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// No room in the queue.
+    Overflow,
+    /// The queue's early decision.
+    Early,
+    /// Random loss.
+    Error,
+}
+
+/// What has happened at a link since it was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Packets offered.
+    pub arrivals: u64,
+    /// Packets dropped because there was no room.
+    pub overflows: u64,
+    /// Packets dropped early by the queue's decision.
+    pub early: u64,
+    /// Packets lost at random.
+    pub errors: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Time that packets spent waiting, summed over packets, ns. Divided by a span this is the mean queue.
+    pub waited_ns: u64,
+    /// Time that the transmitter works or will work on what was admitted, ns.
+    pub service_ns: u64,
+    /// Most packets that ever waited.
+    pub longest: u32,
+}
+
+impl Counters {
+    /// Packets dropped, for whatever reason.
+    pub fn drops(&self) -> u64 {
+        self.overflows + self.early + self.errors
+    }
+}
+
+/// A unidirectional link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    rate: Rate,
+    delay: Duration,
+    queue: Queue,
+    loss: Option<Loss>,
+    /// When the transmitter has finished everything admitted so far.
+    free_at: Time,
+    /// Fractions of a nanosecond by which `free_at` is early, in units of 1/rate ns; less than `rate`.
+    fraction: u64,
+    /// Transmission time of the last packet size seen: (bytes, whole ns, remainder in 1/rate ns).
+    transmission: (u32, u64, u64),
+    /// Start of transmission and size of each packet that waits; kept only where the queue has a limit.
+    waiting: VecDeque<(Time, u32)>,
+    waiting_bytes: u64,
+    counters: Counters,
+}
+
+impl Link {
+    /// A link of `rate` and propagation `delay` behind `queue`.
+    pub fn new(rate: Rate, delay: Duration, queue: Queue) -> Link {
+        Link {
+            rate,
+            delay,
+            queue,
+            loss: None,
+            free_at: Time::ZERO,
+            fraction: 0,
+            transmission: (0, 0, 0),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The same link, losing packets at random before they reach its queue.
+    pub fn with_loss(self, loss: Loss) -> Link {
+        Link { loss: Some(loss), ..self }
+    }
+
+    /// The transmitter's rate.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// The propagation delay.
+    pub fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    /// Its queue discipline.
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// What has happened so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Restarts the search for the longest queue, for a measuring window that begins at `now`.
+    pub fn forget_longest(&mut self, now: Time) {
+        self.expire(now);
+        self.counters.longest = self.waiting.len() as u32;
+    }
+
+    /// Time that the transmitter has worked up to `now`.
+    pub fn busy(&self, now: Time) -> Duration {
+        Duration::from_nanos(self.counters.service_ns) - self.free_at.since(now)
+    }
+
+    /// Packets and bytes that wait at `now`. Where the queue is unlimited only the bytes are known, and they
+    /// include what is left of the packet being transmitted.
+    pub fn waiting(&mut self, now: Time) -> (u32, u64) {
+        if self.queue.is_unlimited() {
+            return (0, self.rate.bytes_in(self.free_at.since(now)) as u64);
+        }
+        self.expire(now);
+        (self.waiting.len() as u32, self.waiting_bytes)
+    }
+
+    /// Offers a packet at `now`. Calls must not go back in time.
+    #[inline]
+    pub fn offer<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
+        self.counters.arrivals += 1;
+        if let Some(loss) = &mut self.loss
+            && loss.strikes()
+        {
+            self.counters.errors += 1;
+            return Fate::Dropped(Cause::Error);
+        }
+        let bytes = packet.bytes();
+        if bytes != self.transmission.0 {
+            self.transmission = transmission(bytes, self.rate);
+        }
+        if !self.queue.is_unlimited() {
+            self.expire(now);
+            let backlog = Backlog {
+                packets: self.waiting.len() as u32,
+                bytes: self.waiting_bytes,
+                idle_since: (self.free_at <= now).then_some(self.free_at),
+                transmission: Duration::from_nanos(self.transmission.1),
+            };
+            match self.queue.judge(now, bytes, packet.markable(), &backlog) {
+                Verdict::Enqueue => {}
+                Verdict::Mark => {
+                    self.counters.marks += 1;
+                    packet.mark();
+                }
+                Verdict::Overflow => {
+                    self.counters.overflows += 1;
+                    return Fate::Dropped(Cause::Overflow);
+                }
+                Verdict::Early => {
+                    self.counters.early += 1;
+                    return Fate::Dropped(Cause::Early);
+                }
+            }
+        }
+        Fate::Arrives(self.transmit(now, bytes) + self.delay)
+    }
+
+    /// Admits a packet and says when its last bit leaves.
+    #[inline]
+    fn transmit(&mut self, now: Time, bytes: u32) -> Time {
+        let start = if self.free_at > now {
+            if !self.queue.is_unlimited() {
+                self.waiting.push_back((self.free_at, bytes));
+                self.waiting_bytes += u64::from(bytes);
+                self.counters.longest = self.counters.longest.max(self.waiting.len() as u32);
+            }
+            self.counters.waited_ns += self.free_at.since(now).as_nanos();
+            self.free_at
+        } else {
+            self.fraction = 0;
+            now
+        };
+        let (_, mut whole, remainder) = self.transmission;
+        // Carrying the fraction keeps a busy link at exactly its rate, whatever the packet's size.
+        self.fraction += remainder;
+        if self.fraction >= self.rate.bps() {
+            self.fraction -= self.rate.bps();
+            whole += 1;
+        }
+        self.counters.service_ns += whole;
+        self.free_at = start + Duration::from_nanos(whole);
+        self.free_at
+    }
+
+    /// Forgets packets whose transmission has begun.
+    #[inline]
+    fn expire(&mut self, now: Time) {
+        while let Some(&(start, bytes)) = self.waiting.front() {
+            if start > now {
+                break;
+            }
+            self.waiting.pop_front();
+            self.waiting_bytes -= u64::from(bytes);
+        }
+    }
+}
+
+/// Transmission time of `bytes` in whole nanoseconds, and the rest in units of 1/rate ns.
+fn transmission(bytes: u32, rate: Rate) -> (u32, u64, u64) {
+    let bit_nanos = u128::from(bytes) * 8_000_000_000;
+    let rate = u128::from(rate.bps().max(1));
+    // Only 2 GiB and more at 1 bit/s exceed u64, and saturate.
+    (bytes, u64::try_from(bit_nanos / rate).unwrap_or(u64::MAX), (bit_nanos % rate) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DropTail, Limit, Stream};
+    use proptest::prelude::*;
+
+    const GIGABIT: Rate = Rate::from_bps(1_000_000_000);
+
+    fn droptail(packets: u32) -> Queue {
+        Queue::DropTail(DropTail::new(Limit::Packets(packets)))
+    }
+
+    fn offer(link: &mut Link, ns: u64) -> Option<u64> {
+        match link.offer(Time::from_nanos(ns), &mut 1000_u32) {
+            Fate::Arrives(at) => Some(at.as_nanos()),
+            Fate::Dropped(_) => None,
+        }
+    }
+
+    #[test]
+    fn serialises_then_propagates() {
+        let mut link = Link::new(GIGABIT, Duration::from_micros(10), droptail(2));
+        assert_eq!(offer(&mut link, 0), Some(18_000)); // 8 us on the wire, 10 us of propagation
+        assert_eq!(offer(&mut link, 0), Some(26_000)); // waits
+        assert_eq!(offer(&mut link, 0), Some(34_000)); // waits
+        assert_eq!(offer(&mut link, 0), None); // two wait already
+        assert_eq!(offer(&mut link, 8_000), Some(42_000)); // the second has begun, so there is room
+        assert_eq!(link.counters().overflows, 1);
+        assert_eq!(link.counters().longest, 2);
+    }
+
+    #[test]
+    fn a_limit_in_bytes() {
+        let queue = Queue::DropTail(DropTail::new(Limit::Bytes(1500)));
+        let mut link = Link::new(GIGABIT, Duration::ZERO, queue);
+        assert!(offer(&mut link, 0).is_some());
+        assert!(offer(&mut link, 0).is_some());
+        assert!(offer(&mut link, 0).is_none());
+    }
+
+    #[test]
+    fn a_busy_link_keeps_its_rate_to_the_nanosecond() {
+        // 1040 B at 2.4 Gbit/s are 3466.67 ns: three of them must take 10400 ns.
+        let mut link = Link::new(Rate::from_bps(2_400_000_000), Duration::ZERO, Queue::Unlimited);
+        let mut last = Time::ZERO;
+        for _ in 0..3_000 {
+            if let Fate::Arrives(at) = link.offer(Time::ZERO, &mut 1040_u32) {
+                last = at;
+            }
+        }
+        assert_eq!(last.as_nanos(), 10_400_000);
+    }
+
+    #[test]
+    fn busy_time_counts_only_what_has_been_done() {
+        let mut link = Link::new(GIGABIT, Duration::ZERO, droptail(10));
+        offer(&mut link, 0);
+        offer(&mut link, 0);
+        assert_eq!(link.busy(Time::from_nanos(4_000)).as_nanos(), 4_000);
+        assert_eq!(link.busy(Time::from_nanos(90_000)).as_nanos(), 16_000);
+    }
+
+    /// The same link, stepped packet by packet the obvious way.
+    fn naive(arrivals: &[(u64, u32)], limit: usize) -> Vec<Option<u64>> {
+        let mut departures: Vec<(u64, u64)> = Vec::new(); // (start, end)
+        arrivals
+            .iter()
+            .map(|&(at, bytes)| {
+                let waiting = departures.iter().filter(|(start, _)| *start > at).count();
+                let free = departures.last().map_or(0, |&(_, end)| end);
+                if free > at && waiting >= limit {
+                    return None;
+                }
+                let start = free.max(at);
+                departures.push((start, start + u64::from(bytes) * 8));
+                departures.last().map(|&(_, end)| end)
+            })
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_naive_model(gaps in prop::collection::vec((0_u64..20_000, 1_u32..3000), 1..300), limit in 0_u32..8) {
+            let mut at = 0;
+            let arrivals: Vec<_> = gaps.iter().map(|&(gap, bytes)| { at += gap; (at, bytes) }).collect();
+            let mut link = Link::new(GIGABIT, Duration::ZERO, droptail(limit));
+            let computed: Vec<_> = arrivals.iter().map(|&(at, bytes)| {
+                match link.offer(Time::from_nanos(at), &mut { bytes }) {
+                    Fate::Arrives(at) => Some(at.as_nanos()),
+                    Fate::Dropped(_) => None,
+                }
+            }).collect();
+            prop_assert_eq!(computed, naive(&arrivals, limit as usize));
+        }
+
+        #[test]
+        fn arrivals_are_admitted_or_dropped(p in 0.0_f64..1.0, n in 1_u64..2000) {
+            let loss = Loss::new(p, Stream::new(n, "loss"));
+            let mut link = Link::new(GIGABIT, Duration::ZERO, droptail(5)).with_loss(loss);
+            let admitted = (0..n).filter(|i| offer(&mut link, i * 6_000).is_some()).count() as u64;
+            prop_assert_eq!(link.counters().arrivals, admitted + link.counters().drops());
+        }
+    }
+}

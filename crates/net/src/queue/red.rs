@@ -1,0 +1,228 @@
+//! RED: random early detection, with its gentle and adaptive forms.
+//!
+//! Sources: S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance", ToN 1993
+//! (classic); S. Floyd, "Recommendation on using the gentle variant of RED", 2000 (gentle); S. Floyd,
+//! R. Gummadi and S. Shenker, "Adaptive RED", 2001 (adaptive, and the automatic weight and thresholds).
+//!
+//! What differs: the average counts packets, not bytes; probabilities are not scaled by packet size.
+
+use super::{Backlog, Limit, Verdict};
+use crate::Stream;
+use ackclock_units::{Duration, Time};
+
+/// RED's parameters, all in packets.
+#[derive(Clone, Debug)]
+pub struct RedConfig {
+    /// Average queue below which nothing happens.
+    pub min_threshold: f64,
+    /// Average queue at which the probability reaches `max_probability`.
+    pub max_threshold: f64,
+    /// Probability at the upper threshold.
+    pub max_probability: f64,
+    /// Weight of one arrival in the average queue.
+    pub weight: f64,
+    /// Between one and two upper thresholds the probability rises to 1 instead of jumping there.
+    pub gentle: bool,
+    /// `max_probability` follows the load so that the average stays midway between the thresholds.
+    pub adaptive: bool,
+    /// Packets that may be marked are marked where others are dropped early.
+    pub mark: bool,
+    /// What the queue can hold at most.
+    pub limit: Limit,
+}
+
+impl RedConfig {
+    /// The automatic choice of "Adaptive RED" section 5 for a link on which one packet takes `transmission`:
+    /// a target delay of 5 ms gives the lower threshold (5 packets at least), the upper one is three times
+    /// that, and the weight averages over ten typical round trips of 100 ms.
+    pub fn automatic(transmission: Duration, limit: Limit) -> RedConfig {
+        let per_packet = transmission.as_secs_f64().max(1e-12);
+        let min_threshold = (0.005 / per_packet / 2.0).max(5.0);
+        RedConfig {
+            min_threshold,
+            max_threshold: 3.0 * min_threshold,
+            max_probability: 0.1,
+            weight: 1.0 - libm::exp(-per_packet),
+            gentle: true,
+            adaptive: false,
+            mark: false,
+            limit,
+        }
+    }
+}
+
+/// How often an adaptive queue reconsiders ("Adaptive RED" figure 1: every 0.5 s).
+const INTERVAL: Duration = Duration::from_millis(500);
+/// Range of an adaptive `max_probability` ("Adaptive RED" section 4.1).
+const PROBABILITY_RANGE: (f64, f64) = (0.01, 0.5);
+/// Multiplicative decrease of an adaptive `max_probability`.
+const ADAPTIVE_DECREASE: f64 = 0.9;
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Red {
+    config: RedConfig,
+    stream: Stream,
+    average: f64,
+    max_probability: f64,
+    /// Packets since the last early action; -1 while the average is below the lower threshold.
+    since_last: i64,
+    adapted_at: Time,
+}
+
+impl Red {
+    /// A queue that draws from `stream`.
+    pub fn new(config: RedConfig, stream: Stream) -> Red {
+        let max_probability = config.max_probability;
+        Red { config, stream, average: 0.0, max_probability, since_last: -1, adapted_at: Time::ZERO }
+    }
+
+    /// The average queue in packets.
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    pub(crate) fn judge(&mut self, now: Time, bytes: u32, markable: bool, backlog: &Backlog) -> Verdict {
+        self.update_average(now, backlog);
+        if self.config.adaptive && now.since(self.adapted_at) >= INTERVAL {
+            self.adapt(now);
+        }
+        let early = self.strikes();
+        if !self.config.limit.admits(bytes, backlog) {
+            return Verdict::Overflow;
+        }
+        match early {
+            Strike::None => Verdict::Enqueue,
+            // ECN-capable packets are marked only while the average is below the region of certain drops
+            // (RFC 3168 section 7 leaves this open; "gentle" has no such region below twice the threshold).
+            Strike::Random if self.config.mark && markable => Verdict::Mark,
+            Strike::Random | Strike::Certain => Verdict::Early,
+        }
+    }
+
+    /// Floyd and Jacobson, section 4: after an idle time, as if that many small packets had found it empty.
+    fn update_average(&mut self, now: Time, backlog: &Backlog) {
+        let weight = self.config.weight;
+        if let Some(since) = backlog.idle_since {
+            let missed = now.since(since).as_secs_f64() / backlog.transmission.as_secs_f64().max(1e-12);
+            self.average *= libm::pow(1.0 - weight, missed);
+        }
+        self.average += weight * (f64::from(backlog.packets) - self.average);
+    }
+
+    fn strikes(&mut self) -> Strike {
+        let RedConfig { min_threshold, max_threshold, gentle, .. } = self.config;
+        if self.average < min_threshold {
+            self.since_last = -1;
+            return Strike::None;
+        }
+        let base = if self.average < max_threshold {
+            self.max_probability * (self.average - min_threshold) / (max_threshold - min_threshold)
+        } else if gentle && self.average < 2.0 * max_threshold {
+            self.max_probability
+                + (1.0 - self.max_probability) * (self.average - max_threshold) / max_threshold
+        } else {
+            self.since_last = 0;
+            return Strike::Certain;
+        };
+        self.since_last += 1;
+        // Spacing actions uniformly: p / (1 - count p), Floyd and Jacobson section 7.
+        let spaced = 1.0 - self.since_last as f64 * base;
+        if spaced <= 0.0 || self.stream.uniform() < base / spaced {
+            self.since_last = 0;
+            return Strike::Random;
+        }
+        Strike::None
+    }
+
+    /// "Adaptive RED" figure 1: additive increase, multiplicative decrease of the probability.
+    fn adapt(&mut self, now: Time) {
+        self.adapted_at = now;
+        let span = self.config.max_threshold - self.config.min_threshold;
+        let target = (self.config.min_threshold + 0.4 * span, self.config.min_threshold + 0.6 * span);
+        let (lowest, highest) = PROBABILITY_RANGE;
+        if self.average > target.1 && self.max_probability <= highest {
+            self.max_probability += (self.max_probability / 4.0).min(0.01);
+        } else if self.average < target.0 && self.max_probability >= lowest {
+            self.max_probability *= ADAPTIVE_DECREASE;
+        }
+    }
+}
+
+enum Strike {
+    None,
+    Random,
+    Certain,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn red(gentle: bool, adaptive: bool) -> Red {
+        let config = RedConfig {
+            min_threshold: 5.0,
+            max_threshold: 15.0,
+            max_probability: 0.1,
+            weight: 1.0, // the average is the queue itself
+            gentle,
+            adaptive,
+            mark: false,
+            limit: Limit::Packets(100),
+        };
+        Red::new(config, Stream::new(1, "red"))
+    }
+
+    fn share_dropped(red: &mut Red, queue: u32) -> f64 {
+        let backlog = Backlog {
+            packets: queue,
+            bytes: u64::from(queue) * 1000,
+            idle_since: None,
+            transmission: Duration::from_micros(10),
+        };
+        let mut dropped = 0;
+        for n in 0..100_000_u64 {
+            let verdict = red.judge(Time::from_nanos(n * 10_000), 1000, false, &backlog);
+            dropped += u32::from(verdict != Verdict::Enqueue);
+        }
+        f64::from(dropped) / 1e5
+    }
+
+    #[test]
+    fn probability_follows_the_average() {
+        assert_eq!(share_dropped(&mut red(false, false), 4), 0.0);
+        // Uniform spacing makes the share 2p/(1+p): between p and 2p.
+        let middle = share_dropped(&mut red(false, false), 10);
+        assert!((0.085..0.105).contains(&middle), "{middle}");
+        assert_eq!(share_dropped(&mut red(false, false), 15), 1.0);
+    }
+
+    #[test]
+    fn gentle_rises_where_classic_jumps() {
+        let gentle = share_dropped(&mut red(true, false), 20);
+        assert!((0.4..0.75).contains(&gentle), "{gentle}");
+        assert_eq!(share_dropped(&mut red(true, false), 30), 1.0);
+    }
+
+    #[test]
+    fn adaptive_raises_the_probability_while_the_average_is_high() {
+        let mut adaptive = red(true, true);
+        share_dropped(&mut adaptive, 14);
+        assert!(adaptive.max_probability > 0.1, "{}", adaptive.max_probability);
+    }
+
+    #[test]
+    fn the_average_decays_while_idle() {
+        let mut red = red(false, false);
+        red.config.weight = 0.002;
+        red.average = 10.0;
+        let idle = Backlog {
+            packets: 0,
+            bytes: 0,
+            idle_since: Some(Time::ZERO),
+            transmission: Duration::from_millis(1),
+        };
+        red.judge(Time::from_nanos(1_000_000_000), 1000, false, &idle);
+        assert!((red.average - 10.0 * 0.998_f64.powi(1001)).abs() < 1e-9, "{}", red.average);
+    }
+}

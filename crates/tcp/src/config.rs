@@ -1,0 +1,127 @@
+//! How an endpoint behaves where RFCs leave a choice or a user may want another.
+
+use crate::recovery::{NewReno, NewRenoConfig, Recovery, Reno, Sack, SackConfig, Tahoe};
+use ackclock_units::Duration;
+
+/// How acknowledged segments count towards window growth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counting {
+    /// Each acknowledgement counts one, whatever it covers (RFC 5681 section 3.1, as ns-2 does).
+    Acks,
+    /// Each acknowledgement counts what it covers, at most this many (RFC 3465's L; 2 there).
+    Segments(u64),
+}
+
+/// When is a hole a loss?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Detection {
+    /// After this many duplicate acknowledgements, or with SACK once so many segments above the hole have
+    /// arrived (RFC 5681: 3; RFC 6675's IsLost).
+    DupAcks(u32),
+}
+
+/// Who governs the window while a loss is repaired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RecoveryKind {
+    /// Start over from one segment.
+    Tahoe,
+    /// Fast recovery that ends with the first new acknowledgement (RFC 2581).
+    Reno,
+    /// Fast recovery over a whole window of losses, one per round trip (RFC 6582).
+    NewReno(NewRenoConfig),
+    /// Pipe-controlled repair from selective acknowledgements (RFC 6675).
+    Sack(SackConfig),
+}
+
+impl RecoveryKind {
+    /// Does it need selective acknowledgements?
+    pub fn uses_sack(self) -> bool {
+        matches!(self, RecoveryKind::Sack(_))
+    }
+
+    /// Its word in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            RecoveryKind::Tahoe => "tahoe",
+            RecoveryKind::Reno => "reno",
+            RecoveryKind::NewReno(_) => "newreno",
+            RecoveryKind::Sack(_) => "sack",
+        }
+    }
+
+    pub(crate) fn build(self) -> Box<dyn Recovery> {
+        match self {
+            RecoveryKind::Tahoe => Box::new(Tahoe),
+            RecoveryKind::Reno => Box::new(Reno::default()),
+            RecoveryKind::NewReno(config) => Box::new(NewReno::new(config)),
+            RecoveryKind::Sack(config) => Box::new(Sack::new(config)),
+        }
+    }
+}
+
+/// An endpoint's settings; both ends of a connection share one.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Bytes of application data in a full segment.
+    pub payload: u32,
+    /// Bytes of headers in front of it; an acknowledgement is one header.
+    pub header: u32,
+    /// Segments that the receiver has room for.
+    pub peer_window: u32,
+    /// Window at the start and after idleness, segments (RFC 6928: 10; RFC 3390: 2 to 4).
+    pub initial_window: f64,
+    /// Slow-start threshold at the start, segments; infinite unless set.
+    pub initial_ssthresh: f64,
+    /// When a hole is a loss.
+    pub detection: Detection,
+    /// Who repairs it.
+    pub recovery: RecoveryKind,
+    /// How acknowledgements count towards growth.
+    pub counting: Counting,
+    /// Send a new segment on each of the first two duplicates (RFC 3042).
+    pub limited_transmit: bool,
+    /// Lower bound of the retransmission timeout (RFC 6298 (2.4) says 1 s; deployed stacks and ns-2 use 0.2 s).
+    pub rto_min: Duration,
+    /// Upper bound of the retransmission timeout (RFC 6298 (2.5): at least 60 s).
+    pub rto_max: Duration,
+    /// Timeout before the first sample (RFC 6298 (2.1): 1 s).
+    pub rto_initial: Duration,
+    /// Clock granularity G of RFC 6298 (2.2).
+    pub clock_granularity: Duration,
+    /// Time every segment (RFC 7323); otherwise one per round trip, never a retransmission (Karn).
+    pub timestamps: bool,
+    /// Acknowledge every second segment, or after this time (RFC 1122: at most 0.5 s); `None` acknowledges each.
+    pub delayed_ack: Option<Duration>,
+    /// Negotiate ECN (RFC 3168).
+    pub ecn: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            payload: 1460,
+            header: 40,
+            peer_window: 1 << 30,
+            initial_window: 10.0,
+            initial_ssthresh: f64::INFINITY,
+            detection: Detection::DupAcks(3),
+            recovery: RecoveryKind::Sack(SackConfig::default()),
+            counting: Counting::Segments(2),
+            limited_transmit: true,
+            rto_min: Duration::from_millis(200),
+            rto_max: Duration::from_secs(60),
+            rto_initial: Duration::from_secs(1),
+            clock_granularity: Duration::from_millis(1),
+            timestamps: true,
+            delayed_ack: None,
+            ecn: false,
+        }
+    }
+}
+
+impl Config {
+    /// Bytes of a full segment on the wire.
+    pub fn segment_bytes(&self) -> u32 {
+        self.payload + self.header
+    }
+}

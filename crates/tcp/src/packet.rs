@@ -1,0 +1,84 @@
+//! What travels: data segments one way, acknowledgements the other.
+
+use ackclock_units::Time;
+
+/// Bits that both kinds of packet carry, and the connection's epoch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags(u32);
+
+impl Flags {
+    /// ECN-capable transport (RFC 3168: ECT(0)).
+    pub const ECT: Flags = Flags(1);
+    /// Congestion experienced (RFC 3168: CE).
+    pub const CE: Flags = Flags(2);
+    /// ECN echo (RFC 3168: ECE), on acknowledgements.
+    pub const ECE: Flags = Flags(4);
+    /// Congestion window reduced (RFC 3168: CWR), on data.
+    pub const CWR: Flags = Flags(8);
+    /// This segment was sent before.
+    pub const RETRANSMISSION: Flags = Flags(16);
+
+    const EPOCH_SHIFT: u32 = 16;
+
+    /// Are all of `other`'s bits set?
+    #[inline]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These bits and `other`'s.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// The flags of connection number `epoch` between the same hosts, so that stragglers of an earlier one are known.
+    #[must_use]
+    pub const fn of_epoch(epoch: u16) -> Flags {
+        Flags((epoch as u32) << Self::EPOCH_SHIFT)
+    }
+
+    /// Which connection between the same hosts this packet belongs to.
+    #[inline]
+    pub const fn epoch(self) -> u16 {
+        (self.0 >> Self::EPOCH_SHIFT) as u16
+    }
+}
+
+/// A data segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Data {
+    /// Its number.
+    pub seq: u64,
+    /// When it was sent (RFC 7323: TSval).
+    pub sent_at: Time,
+    /// Bytes on the wire, headers included.
+    pub bytes: u32,
+    /// Its flags.
+    pub flags: Flags,
+}
+
+/// A run of received segments above the cumulative acknowledgement, relative to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackBlock {
+    /// Distance of the first segment from [`Ack::ack`].
+    pub offset: u32,
+    /// Segments in the run; 0 means no block.
+    pub length: u32,
+}
+
+/// An acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ack {
+    /// The next segment expected: everything below has arrived.
+    pub ack: u64,
+    /// The send time that is echoed (RFC 7323: TSecr).
+    pub echo: Time,
+    /// Segments beyond `ack` that the receiver has room for.
+    pub window: u32,
+    /// Its flags.
+    pub flags: Flags,
+    /// Up to three runs, the most recently changed first (RFC 2018).
+    pub blocks: [SackBlock; 3],
+}

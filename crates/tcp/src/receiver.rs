@@ -1,0 +1,228 @@
+//! The receiving end: reassembly, acknowledgements (delayed or not), SACK blocks, the ECN echo.
+
+use crate::packet::{Ack, Data, Flags, SackBlock};
+use crate::reassembly::{Arrival, Reassembly};
+use crate::{Config, RecoveryKind};
+use ackclock_units::{Duration, Time};
+
+/// A receiver.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    window: u32,
+    sack: bool,
+    delayed_ack: Option<Duration>,
+    epoch: u16,
+    reassembly: Reassembly,
+    /// RFC 7323 section 4.3: the send time to echo.
+    recent: Time,
+    last_acked: u64,
+    /// In-order segments not yet acknowledged, and when they must be.
+    unacknowledged: u32,
+    deadline: Option<Time>,
+    /// The most recently reported runs, newest first (RFC 2018 section 4).
+    runs: [(u64, u64); 3],
+    /// RFC 3168 section 6.1.3: echo until the sender says that it has reduced its window.
+    echo_congestion: bool,
+    arrived: u64,
+    duplicates: u64,
+}
+
+/// RFC 5681 section 4.2: at least every second full segment is acknowledged.
+const SEGMENTS_PER_ACK: u32 = 2;
+
+impl Receiver {
+    /// The receiving end of connection number `epoch`.
+    pub fn new(config: &Config, epoch: u16) -> Receiver {
+        Receiver {
+            window: config.peer_window,
+            sack: RecoveryKind::uses_sack(config.recovery),
+            delayed_ack: config.delayed_ack,
+            epoch,
+            reassembly: Reassembly::default(),
+            recent: Time::ZERO,
+            last_acked: 0,
+            unacknowledged: 0,
+            deadline: None,
+            runs: [(0, 0); 3],
+            echo_congestion: false,
+            arrived: 0,
+            duplicates: 0,
+        }
+    }
+
+    /// Segments delivered in order to the application.
+    #[inline]
+    pub fn delivered(&self) -> u64 {
+        self.reassembly.next()
+    }
+
+    /// Segments that arrived, duplicates included.
+    pub fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
+    /// Segments that arrived although they were there already.
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// Segments held above a hole.
+    pub fn held(&self) -> u64 {
+        self.reassembly.held()
+    }
+
+    /// Takes a segment; returns the acknowledgement that it triggers, if any.
+    #[inline]
+    pub fn on_data(&mut self, now: Time, data: &Data) -> Option<Ack> {
+        if data.flags.epoch() != self.epoch {
+            return None;
+        }
+        if data.seq >= self.reassembly.next() + u64::from(self.window) {
+            return Some(self.acknowledge()); // outside the window: RFC 9293 section 3.10.7.4
+        }
+        self.arrived += 1;
+        if data.flags.has(Flags::CWR) {
+            self.echo_congestion = false;
+        }
+        self.echo_congestion |= data.flags.has(Flags::CE);
+        if data.seq <= self.last_acked {
+            self.recent = data.sent_at; // RFC 7323 section 4.3 (2)
+        }
+        match self.reassembly.receive(data.seq) {
+            Arrival::InOrder => {
+                if let Some(delay) = self.delayed_ack {
+                    self.unacknowledged += 1;
+                    if self.unacknowledged < SEGMENTS_PER_ACK && !data.flags.has(Flags::CE) {
+                        self.deadline.get_or_insert(now + delay);
+                        return None;
+                    }
+                }
+            }
+            // A segment that fills all or part of a gap is acknowledged at once: RFC 5681 section 4.2.
+            Arrival::Filled(_) => {
+                self.runs = self.runs.map(|run| if run.1 > self.delivered() { run } else { (0, 0) })
+            }
+            Arrival::Held { start, end } => self.report(start, end),
+            Arrival::Duplicate => {
+                self.duplicates += 1;
+                if let Some((start, end)) = self.run_of(data.seq) {
+                    self.report(start, end);
+                }
+            }
+        }
+        Some(self.acknowledge())
+    }
+
+    /// When [`Receiver::on_timeout`] wants to be called.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// The delayed acknowledgement, if it is due.
+    pub fn on_timeout(&mut self, now: Time) -> Option<Ack> {
+        self.deadline.is_some_and(|deadline| deadline <= now).then(|| self.acknowledge())
+    }
+
+    #[inline]
+    fn acknowledge(&mut self) -> Ack {
+        self.unacknowledged = 0;
+        self.deadline = None;
+        let ack = self.reassembly.next();
+        self.last_acked = ack;
+        let mut flags = Flags::of_epoch(self.epoch);
+        if self.echo_congestion {
+            flags = flags.with(Flags::ECE);
+        }
+        let mut blocks = [SackBlock::default(); 3];
+        if self.sack && self.reassembly.held() > 0 {
+            let known = self.runs.iter().filter(|run| run.1 > ack);
+            for (block, &(start, end)) in blocks.iter_mut().zip(known) {
+                *block = SackBlock { offset: (start - ack) as u32, length: (end - start) as u32 };
+            }
+        }
+        Ack { ack, echo: self.recent, window: self.window, flags, blocks }
+    }
+
+    /// Puts the run `start..end` first; what it has swallowed goes.
+    fn report(&mut self, start: u64, end: u64) {
+        let others = self.runs;
+        let mut kept = 1;
+        self.runs = [(start, end), (0, 0), (0, 0)];
+        for run in others {
+            let apart = run.1 < start || run.0 > end;
+            if kept < self.runs.len() && run.1 > self.delivered() && apart {
+                self.runs[kept] = run;
+                kept += 1;
+            }
+        }
+    }
+
+    /// The run that a duplicate lies in, if that is known without a search.
+    fn run_of(&self, seq: u64) -> Option<(u64, u64)> {
+        let reported = self.runs.into_iter().find(|&(start, end)| (start..end).contains(&seq));
+        reported.or_else(|| if seq > self.delivered() { self.reassembly.run_at_end(seq) } else { None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receive(receiver: &mut Receiver, seq: u64) -> Option<Ack> {
+        let data = Data { seq, sent_at: Time::from_nanos(seq + 1), bytes: 1000, flags: Flags::default() };
+        receiver.on_data(Time::from_nanos(seq), &data)
+    }
+
+    fn blocks(ack: &Ack) -> Vec<(u64, u64)> {
+        let known = ack.blocks.iter().filter(|block| block.length > 0);
+        known.map(|b| (ack.ack + u64::from(b.offset), ack.ack + u64::from(b.offset + b.length))).collect()
+    }
+
+    /// RFC 2018 section 7, cases 2 and 3, with segment numbers for its byte numbers.
+    #[test]
+    fn the_examples_of_rfc_2018() {
+        let mut receiver = Receiver::new(&Config::default(), 0);
+        receive(&mut receiver, 0);
+        for seq in 2..9 {
+            let ack = receive(&mut receiver, seq).expect("out of order is acknowledged at once");
+            assert_eq!((ack.ack, blocks(&ack)), (1, vec![(2, seq + 1)]));
+        }
+        let mut receiver = Receiver::new(&Config::default(), 0);
+        let mut last = None;
+        for seq in [0, 2, 4, 6] {
+            last = receive(&mut receiver, seq);
+        }
+        assert_eq!(blocks(&last.expect("an acknowledgement")), vec![(6, 7), (4, 5), (2, 3)]);
+        let ack = receive(&mut receiver, 3).expect("an acknowledgement"); // the fourth, late: joins two runs
+        assert_eq!(blocks(&ack), vec![(2, 5), (6, 7)]);
+        let ack = receive(&mut receiver, 1).expect("an acknowledgement");
+        assert_eq!((ack.ack, blocks(&ack)), (5, vec![(6, 7)]));
+    }
+
+    #[test]
+    fn delayed_acknowledgements_come_for_every_second_segment_or_in_time() {
+        let config = Config { delayed_ack: Some(Duration::from_millis(100)), ..Config::default() };
+        let mut receiver = Receiver::new(&config, 0);
+        assert_eq!(receive(&mut receiver, 0), None);
+        let ack = receive(&mut receiver, 1).expect("the second is acknowledged");
+        assert_eq!((ack.ack, ack.echo), (2, Time::from_nanos(1))); // RFC 7323: the earlier one's time
+        assert_eq!(receive(&mut receiver, 2), None);
+        let due = receiver.poll_timeout().expect("a timer runs");
+        assert_eq!(receiver.on_timeout(Time::ZERO), None);
+        assert_eq!(receiver.on_timeout(due).map(|ack| ack.ack), Some(3));
+        assert_eq!(receiver.poll_timeout(), None);
+    }
+
+    #[test]
+    fn congestion_is_echoed_until_the_window_was_reduced() {
+        let mut receiver = Receiver::new(&Config::default(), 0);
+        let mut send = |seq, flags| {
+            let data = Data { seq, flags, ..Data::default() };
+            receiver.on_data(Time::ZERO, &data).expect("every segment is acknowledged").flags.has(Flags::ECE)
+        };
+        assert!(!send(0, Flags::ECT));
+        assert!(send(1, Flags::ECT.with(Flags::CE)));
+        assert!(send(2, Flags::ECT));
+        assert!(!send(3, Flags::ECT.with(Flags::CWR)));
+    }
+}

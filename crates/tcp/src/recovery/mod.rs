@@ -1,0 +1,83 @@
+//! Who governs the window while a loss is repaired. One file each.
+//!
+//! The sender decides *that* there is a loss and asks the controller for the new threshold; from then until
+//! the episode ends a [`Recovery`] answers two questions: what an acknowledgement means, and what to send next.
+
+mod newreno;
+mod reno;
+mod sack;
+mod tahoe;
+
+pub use newreno::{NewReno, NewRenoConfig};
+pub use reno::Reno;
+pub use sack::{Sack, SackConfig};
+pub use tahoe::Tahoe;
+
+use crate::Scoreboard;
+use ackclock_cc::Window;
+
+/// What a recovery can see of the connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Episode {
+    /// First unacknowledged segment.
+    pub una: u64,
+    /// Next new segment.
+    pub nxt: u64,
+    /// `nxt` when the episode began: the episode is over when everything below is acknowledged.
+    pub recover: u64,
+    /// May a new segment be sent, as far as data and the receiver's window are concerned?
+    pub new_data: bool,
+}
+
+/// How an episode begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Begin {
+    /// Holes are repaired while the window is held near the threshold.
+    Repair,
+    /// The window starts over from one segment, as after a timeout.
+    StartOver,
+}
+
+/// One acknowledgement during an episode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Heard {
+    /// Segments newly acknowledged cumulatively; 0 for a duplicate.
+    pub acked: u64,
+    /// Of all segments, those that newly left the network: acknowledged or SACKed for the first time.
+    pub delivered: u64,
+    /// Segments newly counted lost.
+    pub lost: u64,
+}
+
+/// Does the episode go on?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// It does.
+    Continues,
+    /// It does, and the retransmission timer is left as it is.
+    ContinuesOnTimer,
+    /// It is over; the recovery has set cwnd.
+    Ends,
+}
+
+/// What to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pick {
+    /// This segment again.
+    Again(u64),
+    /// The next new segment.
+    New,
+}
+
+/// A loss recovery.
+pub trait Recovery: Send {
+    /// A loss was detected and the threshold is set. Sets cwnd, unless it starts over.
+    fn begin(&mut self, episode: &Episode, board: &mut Scoreboard, w: &mut Window) -> Begin;
+
+    /// An acknowledgement arrived; `episode` is already up to date.
+    fn on_ack(&mut self, episode: &Episode, heard: Heard, board: &mut Scoreboard, w: &mut Window)
+    -> Progress;
+
+    /// What to send now, if anything. The sender sends it at once.
+    fn next(&mut self, episode: &Episode, board: &mut Scoreboard, w: &Window) -> Option<Pick>;
+}

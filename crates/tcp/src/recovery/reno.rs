@@ -1,0 +1,51 @@
+//! Reno: fast retransmit and fast recovery that ends with the first new acknowledgement.
+//!
+//! Source: RFC 2581 section 3.2 (the behaviour of 4.3BSD Reno). The inflation of the window by duplicates is
+//! kept apart from cwnd, so that a controller or a probe never sees an inflated window.
+
+use super::{Begin, Episode, Heard, Pick, Progress, Recovery};
+use crate::Scoreboard;
+use ackclock_cc::Window;
+
+/// Duplicates that made the loss known have left the network: RFC 2581 section 3.2 (2).
+const DUPLICATES: f64 = 3.0;
+
+/// The recovery.
+#[derive(Default)]
+pub struct Reno {
+    /// Segments by which the window is inflated: one per duplicate.
+    inflation: f64,
+    resend: Option<u64>,
+}
+
+impl Recovery for Reno {
+    fn begin(&mut self, episode: &Episode, _board: &mut Scoreboard, w: &mut Window) -> Begin {
+        w.cwnd = w.ssthresh;
+        self.inflation = DUPLICATES;
+        self.resend = Some(episode.una);
+        Begin::Repair
+    }
+
+    fn on_ack(
+        &mut self,
+        _episode: &Episode,
+        heard: Heard,
+        _board: &mut Scoreboard,
+        w: &mut Window,
+    ) -> Progress {
+        if heard.acked > 0 {
+            w.cwnd = w.ssthresh; // RFC 2581 section 3.2 (5)
+            return Progress::Ends;
+        }
+        self.inflation += 1.0; // (3)
+        Progress::Continues
+    }
+
+    fn next(&mut self, episode: &Episode, _board: &mut Scoreboard, w: &Window) -> Option<Pick> {
+        if let Some(seq) = self.resend.take() {
+            return Some(Pick::Again(seq));
+        }
+        let flight = (episode.nxt - episode.una) as f64;
+        (episode.new_data && flight + 1.0 <= w.cwnd + self.inflation).then_some(Pick::New) // (4)
+    }
+}

@@ -1,0 +1,137 @@
+//! SACK: holes are repaired from selective acknowledgements while an estimate of what is in flight, the pipe,
+//! is held at the window.
+//!
+//! Source: RFC 6675; with `proportional_rate` the sending during the episode follows RFC 9937 (Proportional
+//! Rate Reduction) instead of waiting for the pipe to fall below the new window.
+//!
+//! What differs: a segment here is a full segment, so byte counts of the RFCs become counts of segments.
+
+use super::{Begin, Episode, Heard, Pick, Progress, Recovery};
+use crate::Scoreboard;
+use ackclock_cc::Window;
+
+/// What can be chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackConfig {
+    /// Spread the reduction over the round trip (RFC 9937).
+    pub proportional_rate: bool,
+}
+
+/// The recovery.
+pub struct Sack {
+    config: SackConfig,
+    /// The first retransmission goes out whatever the pipe says: RFC 6675 section 5 (4.3).
+    first: Option<u64>,
+    /// RFC 6675 NextSeg (4): one rescue retransmission per episode.
+    rescued: bool,
+    prr: Prr,
+}
+
+/// State of RFC 9937, in segments.
+#[derive(Default)]
+struct Prr {
+    /// RecoverFS: what was in flight when the episode began.
+    flight: f64,
+    delivered: f64,
+    out: f64,
+    /// Segments that the last acknowledgement allows.
+    allowance: f64,
+}
+
+impl Sack {
+    /// A recovery with these choices.
+    pub fn new(config: SackConfig) -> Sack {
+        Sack { config, first: None, rescued: false, prr: Prr::default() }
+    }
+
+    /// RFC 9937 section 6.2: how much the acknowledgement lets out.
+    fn reduce_proportionally(&mut self, heard: Heard, pipe: f64, ssthresh: f64) {
+        let prr = &mut self.prr;
+        let delivered = heard.delivered as f64;
+        prr.delivered += delivered;
+        let send = if pipe > ssthresh {
+            (prr.delivered * ssthresh / prr.flight.max(1.0)).ceil() - prr.out
+        } else {
+            // Conservative bound, and slow start's one more while holes close and no new ones open ("SafeACK").
+            let safe = heard.acked > 0 && heard.lost == 0;
+            ((prr.delivered - prr.out).max(delivered) + f64::from(u8::from(safe))).min(ssthresh - pipe)
+        };
+        prr.allowance = send.max(0.0);
+    }
+
+    /// RFC 6675 section 4, NextSeg ().
+    fn next_segment(&mut self, episode: &Episode, board: &mut Scoreboard) -> Option<Pick> {
+        let hole = board.next_unsacked(board.resent_edge());
+        if hole < board.lost_edge() {
+            return Some(Pick::Again(hole)); // (1)
+        }
+        if episode.new_data {
+            return Some(Pick::New); // (2)
+        }
+        if hole < board.limit() {
+            return Some(Pick::Again(hole)); // (3)
+        }
+        None
+    }
+}
+
+impl Recovery for Sack {
+    fn begin(&mut self, episode: &Episode, board: &mut Scoreboard, w: &mut Window) -> Begin {
+        let flight = (episode.nxt - episode.una - board.sacked()) as f64;
+        self.prr = Prr { flight, ..Prr::default() };
+        w.cwnd = w.ssthresh;
+        board.begin_episode();
+        board.lose_first();
+        self.first = Some(episode.una);
+        self.rescued = false;
+        Begin::Repair
+    }
+
+    fn on_ack(
+        &mut self,
+        episode: &Episode,
+        heard: Heard,
+        board: &mut Scoreboard,
+        w: &mut Window,
+    ) -> Progress {
+        if episode.una >= episode.recover {
+            w.cwnd = w.ssthresh;
+            return Progress::Ends;
+        }
+        if self.config.proportional_rate {
+            self.reduce_proportionally(heard, board.pipe(episode.nxt) as f64, w.ssthresh);
+        }
+        Progress::Continues
+    }
+
+    fn next(&mut self, episode: &Episode, board: &mut Scoreboard, w: &Window) -> Option<Pick> {
+        if let Some(seq) = self.first.take() {
+            board.resend(seq);
+            self.prr.out += 1.0;
+            return Some(Pick::Again(seq));
+        }
+        let room = if self.config.proportional_rate {
+            self.prr.allowance >= 1.0
+        } else {
+            board.pipe(episode.nxt) as f64 + 1.0 <= w.cwnd // RFC 6675 section 5 (C)
+        };
+        if !room {
+            return None;
+        }
+        let pick = self.next_segment(episode, board).or_else(|| {
+            // (4): the highest segment that is outstanding, so that the episode can end if the tail was lost.
+            let rescue = !std::mem::replace(&mut self.rescued, true);
+            let mut outstanding =
+                (episode.una..episode.nxt).rev().filter(|&seq| rescue && !board.is_sacked(seq));
+            outstanding.next().map(Pick::Again)
+        })?;
+        if let Pick::Again(seq) = pick
+            && seq >= board.resent_edge()
+        {
+            board.resend(seq);
+        }
+        self.prr.allowance -= 1.0;
+        self.prr.out += 1.0;
+        Some(pick)
+    }
+}

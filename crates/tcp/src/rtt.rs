@@ -1,0 +1,134 @@
+//! Round-trip time and retransmission timeout: RFC 6298, and Karn's back-off.
+
+use ackclock_units::Duration;
+
+/// The estimator of RFC 6298.
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    srtt_ns: f64,
+    rttvar_ns: f64,
+    rtt_min: Duration,
+    base_rto: Duration,
+    backoff: u32,
+    rto_min: Duration,
+    rto_max: Duration,
+    granularity_ns: f64,
+}
+
+/// RFC 6298 (2.3): alpha.
+const ALPHA: f64 = 1.0 / 8.0;
+/// RFC 6298 (2.3): beta.
+const BETA: f64 = 1.0 / 4.0;
+/// RFC 6298 (2.2): K.
+const K: f64 = 4.0;
+/// Doublings beyond which the upper bound holds in any case.
+const MOST_DOUBLINGS: u32 = 16;
+
+impl RttEstimator {
+    /// An estimator without samples.
+    pub fn new(initial: Duration, min: Duration, max: Duration, granularity: Duration) -> RttEstimator {
+        RttEstimator {
+            srtt_ns: 0.0,
+            rttvar_ns: 0.0,
+            rtt_min: Duration::MAX,
+            base_rto: initial,
+            backoff: 0,
+            rto_min: min,
+            rto_max: max,
+            granularity_ns: granularity.as_nanos() as f64,
+        }
+    }
+
+    /// Takes a raw sample.
+    #[inline]
+    pub fn sample(&mut self, rtt: Duration) {
+        let r = rtt.as_nanos() as f64;
+        if self.rtt_min == Duration::MAX {
+            self.srtt_ns = r; // RFC 6298 (2.2)
+            self.rttvar_ns = r / 2.0;
+        } else {
+            self.rttvar_ns += BETA * ((self.srtt_ns - r).abs() - self.rttvar_ns); // (2.3)
+            self.srtt_ns += ALPHA * (r - self.srtt_ns);
+        }
+        self.rtt_min = self.rtt_min.min(rtt);
+        let rto_ns = self.srtt_ns + self.granularity_ns.max(K * self.rttvar_ns);
+        self.base_rto = Duration::from_nanos(rto_ns as u64).max(self.rto_min).min(self.rto_max); // (2.4), (2.5)
+        self.backoff = 0; // Karn: a valid sample ends the back-off
+    }
+
+    /// The timer expired: RFC 6298 (5.5).
+    pub fn back_off(&mut self) {
+        self.backoff = (self.backoff + 1).min(MOST_DOUBLINGS);
+    }
+
+    /// New data was acknowledged without a valid sample; the back-off has done its work.
+    pub fn forget_back_off(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// Timeouts since the last valid sample or new acknowledgement.
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// The timeout, back-off included.
+    #[inline]
+    pub fn rto(&self) -> Duration {
+        if self.backoff == 0 {
+            self.base_rto
+        } else {
+            self.base_rto.saturating_mul(1 << self.backoff).min(self.rto_max)
+        }
+    }
+
+    /// Smoothed round-trip time; zero before the first sample.
+    #[inline]
+    pub fn srtt(&self) -> Duration {
+        Duration::from_nanos(self.srtt_ns as u64)
+    }
+
+    /// Smallest raw sample; [`Duration::MAX`] before the first.
+    #[inline]
+    pub fn rtt_min(&self) -> Duration {
+        self.rtt_min
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimator() -> RttEstimator {
+        let ms = Duration::from_millis;
+        RttEstimator::new(ms(1000), ms(200), ms(60_000), ms(1))
+    }
+
+    #[test]
+    fn follows_rfc_6298() {
+        let mut rtt = estimator();
+        assert_eq!(rtt.rto(), Duration::from_secs(1));
+        rtt.sample(Duration::from_millis(100));
+        assert_eq!(rtt.rto(), Duration::from_millis(300)); // 100 + 4 * 50
+        rtt.sample(Duration::from_millis(200));
+        // rttvar = 3/4 * 50 + 1/4 * 100 = 62.5; srtt = 7/8 * 100 + 1/8 * 200 = 112.5
+        assert_eq!(rtt.srtt(), Duration::from_micros(112_500));
+        assert_eq!(rtt.rto(), Duration::from_micros(362_500));
+        assert_eq!(rtt.rtt_min(), Duration::from_millis(100));
+    }
+
+    #[test]
+    fn backs_off_to_the_bound_and_forgets_on_a_sample() {
+        let mut rtt = estimator();
+        rtt.sample(Duration::from_millis(100));
+        for expected in [600, 1200, 2400] {
+            rtt.back_off();
+            assert_eq!(rtt.rto(), Duration::from_millis(expected));
+        }
+        for _ in 0..40 {
+            rtt.back_off();
+        }
+        assert_eq!(rtt.rto(), Duration::from_secs(60));
+        rtt.sample(Duration::from_millis(100));
+        assert!(rtt.rto() < Duration::from_millis(300));
+    }
+}

@@ -1,0 +1,524 @@
+//! The sending end: sequence numbers, detection, timers; the window is the controller's and the recovery's.
+
+use crate::config::{Config, Counting, Detection};
+use crate::packet::{Ack, Data, Flags};
+use crate::recovery::{Begin, Episode, Heard, Pick, Progress, Recovery};
+use crate::rtt::RttEstimator;
+use crate::scoreboard::Scoreboard;
+use ackclock_cc::{self as cc, Controller, Event, Path, Signal, Window};
+use ackclock_units::{Duration, Time};
+
+/// Where the sender stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Nothing is being repaired.
+    Open,
+    /// A recovery governs the window.
+    Recovery,
+    /// After a timeout (or Tahoe's fast retransmit): slow start from the first hole.
+    Loss,
+}
+
+/// What a sender has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Segments sent, retransmissions included.
+    pub sent: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Episodes begun because acknowledgements told of a loss.
+    pub fast_retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Reductions that the controller made, for whatever signal.
+    pub window_cuts: u64,
+    /// Raw round-trip time samples taken.
+    pub rtt_samples: u64,
+    /// Their sum.
+    pub rtt_sum: Duration,
+}
+
+/// RFC 5681 (4): the threshold is never below two segments.
+const LEAST_SSTHRESH: f64 = 2.0;
+/// RFC 5681 section 3.1: the window after a timeout.
+const LOSS_WINDOW: f64 = 1.0;
+/// RFC 3042: duplicates that may each let out one new segment.
+const LIMITED_TRANSMITS: u32 = 2;
+
+/// A sender.
+pub struct Sender {
+    config: Config,
+    epoch: u16,
+    controller: Box<dyn Controller>,
+    wants_draw: bool,
+    recovery: Box<dyn Recovery>,
+    sack: bool,
+    state: State,
+    window: Window,
+    board: Scoreboard,
+    una: u64,
+    nxt: u64,
+    /// Segments that the application has for us.
+    limit: u64,
+    peer_window: u64,
+    /// `nxt` at the last cut: one reaction per window of data.
+    recover: u64,
+    duplicates: u32,
+    rtt: RttEstimator,
+    /// When the retransmission timer expires, if anything is outstanding.
+    deadline: Option<Time>,
+    /// Without timestamps: the segment that is being timed, and when it was sent.
+    timed: Option<(u64, Time)>,
+    cwnd_limited: bool,
+    /// Did the controller react to the last timeout? If not, the window stays.
+    collapses: bool,
+    delivered: u64,
+    /// ECN: the next new segment carries CWR.
+    announce_cut: bool,
+    /// With a pacing rate: when the next segment may leave.
+    paced_until: Time,
+    last_sent: Time,
+    counters: Counters,
+}
+
+impl Sender {
+    /// The sending end of connection number `epoch`, with `limit` segments to send, at `now`.
+    pub fn new(config: Config, controller: Box<dyn Controller>, epoch: u16, limit: u64, now: Time) -> Sender {
+        let rtt =
+            RttEstimator::new(config.rto_initial, config.rto_min, config.rto_max, config.clock_granularity);
+        let window =
+            Window { ssthresh: config.initial_ssthresh, ..Window::starting_at(config.initial_window) };
+        let mut sender = Sender {
+            epoch,
+            wants_draw: controller.wants_draw(),
+            controller,
+            recovery: config.recovery.build(),
+            sack: config.recovery.uses_sack(),
+            state: State::Open,
+            window,
+            board: Scoreboard::default(),
+            una: 0,
+            nxt: 0,
+            limit,
+            peer_window: u64::from(config.peer_window),
+            recover: 0,
+            duplicates: 0,
+            rtt,
+            deadline: None,
+            timed: None,
+            cwnd_limited: true,
+            collapses: true,
+            delivered: 0,
+            announce_cut: false,
+            paced_until: Time::ZERO,
+            last_sent: now,
+            counters: Counters::default(),
+            config,
+        };
+        let path = sender.path(now);
+        sender.controller.on_event(&path, Event::Start, &mut sender.window);
+        sender
+    }
+
+    /// First unacknowledged segment.
+    #[inline]
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// Next new segment.
+    #[inline]
+    pub fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// The window as the controller and the recovery have left it.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// Where the sender stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// What it has done.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The round-trip time estimator.
+    pub fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    /// The scoreboard.
+    pub fn board(&self) -> &Scoreboard {
+        &self.board
+    }
+
+    /// The controller, for probes.
+    pub fn controller(&self) -> &dyn Controller {
+        &*self.controller
+    }
+
+    /// Has everything been acknowledged?
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.una >= self.limit
+    }
+
+    /// No more new segments after what was sent: the application stops.
+    pub fn stop(&mut self) {
+        self.limit = self.limit.min(self.nxt);
+    }
+
+    /// Segments in flight: sent, and neither acknowledged, SACKed nor lost.
+    #[inline]
+    pub fn in_flight(&self) -> u64 {
+        self.board.pipe(self.nxt)
+    }
+
+    fn path(&self, now: Time) -> Path {
+        Path {
+            now,
+            srtt: self.rtt.srtt(),
+            rtt_min: self.rtt.rtt_min(),
+            in_flight: self.in_flight() as f64,
+            una: self.una,
+            nxt: self.nxt,
+            delivered: self.delivered,
+            peer_window: self.peer_window as f64,
+            segment_bytes: self.config.segment_bytes(),
+            cwnd_limited: self.cwnd_limited,
+            recovering: self.state != State::Open,
+        }
+    }
+
+    /// Takes an acknowledgement. `draw` supplies a uniform number for controllers that want one.
+    #[inline]
+    pub fn on_ack(&mut self, now: Time, ack: &Ack, draw: impl FnOnce() -> f64) {
+        if ack.flags.epoch() != self.epoch || ack.ack < self.una || ack.ack > self.nxt {
+            return; // of an earlier connection, old, or for what was never sent (RFC 9293 section 3.10.7.4)
+        }
+        self.peer_window = u64::from(ack.window);
+        let acked = ack.ack - self.una;
+        let was_sacked = self.board.advance(ack.ack);
+        self.una = ack.ack;
+        let sacked = if ack.blocks[0].length > 0 { self.mark_sacked(ack) } else { 0 };
+        let delivered = acked - was_sacked + sacked;
+        self.delivered += delivered;
+        let lost = if self.board.sacked() > 0 { self.detect() } else { 0 };
+        let rtt = if acked > 0 { self.time(now, ack) } else { None };
+
+        let counted = match self.config.counting {
+            Counting::Acks => acked.min(1),
+            // RFC 3465 section 2.3: L = 1 while slow start repairs a timeout.
+            Counting::Segments(most) => acked.min(if self.state == State::Loss { 1 } else { most }),
+        };
+        let sample = cc::Ack {
+            acked: counted as f64,
+            sacked,
+            lost,
+            marked: u64::from(ack.flags.has(Flags::ECE)),
+            rtt,
+            draw: if self.wants_draw { draw() } else { 0.0 },
+        };
+        let path = self.path(now);
+        self.controller.on_sample(&path, &sample, &mut self.window);
+
+        // RFC 6675 section 2: with SACK a duplicate is one that tells something new.
+        let duplicate = acked == 0 && self.nxt > self.una && (!self.sack || sacked > 0);
+        match self.state {
+            State::Open => self.on_ack_open(now, &path, &sample, acked, duplicate),
+            State::Recovery => self.on_ack_recovery(now, Heard { acked, delivered, lost }, duplicate),
+            State::Loss => self.on_ack_loss(now, &path, &sample, acked),
+        }
+        if self.nxt == self.una {
+            self.deadline = None;
+        }
+    }
+
+    fn on_ack_open(&mut self, now: Time, path: &Path, sample: &cc::Ack, acked: u64, duplicate: bool) {
+        self.duplicates = if acked > 0 { 0 } else { self.duplicates + u32::from(duplicate) };
+        if acked > 0 {
+            self.restart_timer(now);
+        }
+        let Detection::DupAcks(threshold) = self.config.detection;
+        if self.board.lost() > 0 || self.duplicates >= threshold && self.is_fresh() {
+            return self.begin_recovery(now);
+        }
+        if sample.marked > 0 && self.una >= self.recover {
+            self.react(now, Signal::Mark);
+        } else if acked > 0 && self.cwnd_limited {
+            self.controller.grow(path, sample, &mut self.window);
+        }
+    }
+
+    /// May duplicates for `una` tell of a new loss? Without SACK they may also stem from retransmissions of what
+    /// had arrived: RFC 6582 section 3.2 step 1 wants something beyond `recover` acknowledged first.
+    fn is_fresh(&self) -> bool {
+        self.sack || self.una > self.recover || self.recover == 0
+    }
+
+    fn begin_recovery(&mut self, now: Time) {
+        self.counters.fast_retransmits += 1;
+        if self.una >= self.recover {
+            self.react(now, Signal::Loss);
+        } else {
+            self.window.ssthresh = self.window.cwnd; // a mark in this window was answered already (RFC 3168)
+        }
+        self.recover = self.nxt;
+        let episode = self.episode();
+        match self.recovery.begin(&episode, &mut self.board, &mut self.window) {
+            Begin::Repair => self.state = State::Recovery,
+            Begin::StartOver => self.start_over(),
+        }
+        // The first retransmission is about to leave: RFC 6298 (5.1) and RFC 6675 section 5 (6).
+        self.restart_timer(now);
+    }
+
+    fn on_ack_recovery(&mut self, now: Time, heard: Heard, duplicate: bool) {
+        if heard.acked == 0 && !duplicate {
+            return;
+        }
+        let episode = self.episode();
+        match self.recovery.on_ack(&episode, heard, &mut self.board, &mut self.window) {
+            Progress::Ends => {
+                self.state = State::Open;
+                self.duplicates = 0;
+                if self.una < self.recover {
+                    self.recover = self.una - 1; // Reno leaves early: the next hole is a loss of its own
+                }
+                let path = self.path(now);
+                self.controller.on_event(&path, Event::Recovered, &mut self.window);
+                self.restart_timer(now);
+            }
+            Progress::Continues if heard.acked > 0 => self.restart_timer(now),
+            Progress::Continues | Progress::ContinuesOnTimer => {}
+        }
+    }
+
+    fn on_ack_loss(&mut self, now: Time, path: &Path, sample: &cc::Ack, acked: u64) {
+        if acked == 0 {
+            return;
+        }
+        self.restart_timer(now);
+        if self.cwnd_limited {
+            self.controller.grow(path, sample, &mut self.window);
+        }
+        if self.una >= self.recover {
+            self.state = State::Open;
+            self.duplicates = 0;
+            let path = self.path(now);
+            self.controller.on_event(&path, Event::Recovered, &mut self.window);
+        }
+    }
+
+    /// Lets the controller cut; `recover` is left to the caller.
+    fn react(&mut self, now: Time, why: Signal) -> bool {
+        let path = self.path(now);
+        let Some(ssthresh) = self.controller.cut(&path, &self.window, why) else {
+            // No reaction: whoever governs the window next leaves it where it is.
+            self.window.ssthresh = self.window.cwnd;
+            return false;
+        };
+        self.counters.window_cuts += 1;
+        self.window.ssthresh = ssthresh.max(LEAST_SSTHRESH);
+        if why == Signal::Mark {
+            self.window.cwnd = self.window.ssthresh;
+            self.recover = self.nxt;
+            self.announce_cut = true;
+        }
+        true
+    }
+
+    /// Nothing is in flight any more: everything unacknowledged is sent again as the window allows.
+    fn start_over(&mut self) {
+        self.state = State::Loss;
+        self.window.cwnd = LOSS_WINDOW;
+        self.board.lose_all(self.nxt);
+        self.timed = None;
+    }
+
+    /// When [`Sender::on_timeout`] wants to be called.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// With pacing: when [`Sender::poll_transmit`] may have something to send without a further acknowledgement.
+    pub fn poll_pacing(&self, now: Time) -> Option<Time> {
+        (self.window.pacing.is_some() && self.paced_until > now && self.has_something())
+            .then_some(self.paced_until)
+    }
+
+    /// The retransmission timer, if it has expired: RFC 6298 section 5.
+    pub fn on_timeout(&mut self, now: Time) {
+        if self.deadline.is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        self.counters.timeouts += 1;
+        // RFC 5681 section 3.1: the threshold stays when a retransmission times out again.
+        if self.rtt.backoff() == 0 {
+            self.collapses = self.react(now, Signal::Timeout);
+        }
+        self.rtt.back_off();
+        self.recover = self.nxt;
+        self.duplicates = 0;
+        let cwnd = self.window.cwnd;
+        self.start_over();
+        if !self.collapses {
+            self.window.cwnd = cwnd;
+        }
+        self.deadline = Some(now + self.rtt.rto());
+    }
+
+    /// The next packet to send, if the window, the data and the receiver allow one. Call until it is `None`.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Data> {
+        if self.window.pacing.is_some() && now < self.paced_until {
+            return None;
+        }
+        if self.una == self.nxt && now.since(self.last_sent) > self.rtt.rto() && self.has_new_data() {
+            self.restart_after_idleness(now);
+        }
+        let pick = match self.state {
+            State::Open => self.next_open()?,
+            State::Recovery => {
+                let episode = self.episode();
+                self.recovery.next(&episode, &mut self.board, &self.window)?
+            }
+            State::Loss => self.next_loss()?,
+        };
+        Some(self.send(now, pick))
+    }
+
+    /// RFC 5681 section 4.1: the ACK clock has stopped, so the window starts again.
+    fn restart_after_idleness(&mut self, now: Time) {
+        self.window.cwnd = self.window.cwnd.min(self.config.initial_window);
+        self.last_sent = now;
+        let path = self.path(now);
+        self.controller.on_event(&path, Event::Idle, &mut self.window);
+    }
+
+    #[inline]
+    fn next_open(&mut self) -> Option<Pick> {
+        let in_flight = self.in_flight() as f64;
+        let extra = if self.duplicates == 0 || self.sack || !self.config.limited_transmit {
+            0.0
+        } else {
+            f64::from(self.duplicates.min(LIMITED_TRANSMITS))
+        };
+        self.cwnd_limited = in_flight + 1.0 > self.window.cwnd + extra;
+        (!self.cwnd_limited && self.has_new_data()).then_some(Pick::New)
+    }
+
+    fn next_loss(&mut self) -> Option<Pick> {
+        self.cwnd_limited = self.board.pipe(self.nxt) as f64 + 1.0 > self.window.cwnd;
+        if self.cwnd_limited {
+            return None;
+        }
+        let hole = self.board.next_unsacked(self.board.resent_edge());
+        if hole < self.recover {
+            self.board.resend(hole);
+            return Some(Pick::Again(hole));
+        }
+        self.has_new_data().then_some(Pick::New)
+    }
+
+    fn send(&mut self, now: Time, pick: Pick) -> Data {
+        let mut flags = Flags::of_epoch(self.epoch);
+        let seq = match pick {
+            Pick::Again(seq) => {
+                flags = flags.with(Flags::RETRANSMISSION);
+                self.counters.retransmits += 1;
+                if self.timed.is_some_and(|(timed, _)| timed >= seq) {
+                    self.timed = None; // Karn
+                }
+                seq
+            }
+            Pick::New => {
+                if self.config.ecn {
+                    flags = flags.with(Flags::ECT); // RFC 3168 section 6.1.5: not on retransmissions
+                    if std::mem::take(&mut self.announce_cut) {
+                        flags = flags.with(Flags::CWR);
+                    }
+                }
+                self.nxt += 1;
+                if self.timed.is_none() {
+                    self.timed = Some((self.nxt - 1, now));
+                }
+                self.nxt - 1
+            }
+        };
+        self.counters.sent += 1;
+        self.last_sent = now;
+        if self.deadline.is_none() {
+            self.deadline = Some(now + self.rtt.rto()); // RFC 6298 (5.1)
+        }
+        if let Some(rate) = self.window.pacing {
+            self.paced_until =
+                self.paced_until.max(now) + rate.time_for(u64::from(self.config.segment_bytes()));
+        }
+        Data { seq, sent_at: now, bytes: self.config.segment_bytes(), flags }
+    }
+
+    #[inline]
+    fn has_new_data(&self) -> bool {
+        self.nxt < self.limit && self.nxt - self.una < self.peer_window
+    }
+
+    fn has_something(&self) -> bool {
+        self.state != State::Open || self.has_new_data()
+    }
+
+    fn episode(&self) -> Episode {
+        Episode { una: self.una, nxt: self.nxt, recover: self.recover, new_data: self.has_new_data() }
+    }
+
+    fn restart_timer(&mut self, now: Time) {
+        self.deadline = Some(now + self.rtt.rto()); // RFC 6298 (5.3)
+    }
+
+    fn mark_sacked(&mut self, ack: &Ack) -> u64 {
+        if !self.sack {
+            return 0;
+        }
+        let mut newly = 0;
+        for block in ack.blocks.iter().take_while(|block| block.length > 0) {
+            let start = ack.ack + u64::from(block.offset);
+            let end = start + u64::from(block.length);
+            // A block must lie above the acknowledgement and within what was sent; others are ignored (RFC 2018).
+            if start > self.una && end <= self.nxt {
+                newly += self.board.sack(start, end);
+            }
+        }
+        newly
+    }
+
+    fn detect(&mut self) -> u64 {
+        let Detection::DupAcks(threshold) = self.config.detection;
+        self.board.detect(u64::from(threshold))
+    }
+
+    /// A raw sample from an acknowledgement of new data: RFC 7323 section 4.1, or Karn's rule without timestamps.
+    #[inline]
+    fn time(&mut self, now: Time, ack: &Ack) -> Option<Duration> {
+        let sent_at = if self.config.timestamps {
+            Some(ack.echo)
+        } else {
+            let (_, sent_at) = self.timed.take_if(|(seq, _)| *seq < ack.ack).unzip();
+            sent_at
+        };
+        let Some(sent_at) = sent_at else {
+            self.rtt.forget_back_off();
+            return None;
+        };
+        let rtt = now.since(sent_at);
+        self.rtt.sample(rtt);
+        self.counters.rtt_samples += 1;
+        self.counters.rtt_sum = self.counters.rtt_sum + rtt;
+        Some(rtt)
+    }
+}
