@@ -33,9 +33,11 @@
 //! assert_eq!(gentle.cut(&Path::default(), &w, Signal::Loss), Some(8.4));
 //! ```
 
+mod bic;
 mod reno;
 mod scheme;
 
+pub use bic::Bic;
 pub use reno::Reno;
 pub use scheme::{Domain, Given, Parameter, Scheme, Settings, SettingsError, Value, scheme, schemes};
 
