@@ -34,10 +34,12 @@
 //! ```
 
 mod bic;
+mod cubic;
 mod reno;
 mod scheme;
 
 pub use bic::Bic;
+pub use cubic::Cubic;
 pub use reno::Reno;
 pub use scheme::{Domain, Given, Parameter, Scheme, Settings, SettingsError, Value, scheme, schemes};
 
