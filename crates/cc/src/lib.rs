@@ -35,11 +35,13 @@
 
 mod bic;
 mod cubic;
+mod none;
 mod reno;
 mod scheme;
 
 pub use bic::Bic;
 pub use cubic::Cubic;
+pub use none::Uncontrolled;
 pub use reno::Reno;
 pub use scheme::{Domain, Given, Parameter, Scheme, Settings, SettingsError, Value, scheme, schemes};
 
