@@ -34,13 +34,17 @@
 //! ```
 
 mod bic;
+#[cfg(test)]
+mod bottleneck;
 mod cubic;
+mod htcp;
 mod none;
 mod reno;
 mod scheme;
 
 pub use bic::Bic;
 pub use cubic::Cubic;
+pub use htcp::Htcp;
 pub use none::Uncontrolled;
 pub use reno::Reno;
 pub use scheme::{Domain, Given, Parameter, Scheme, Settings, SettingsError, Value, scheme, schemes};

@@ -242,7 +242,13 @@ impl Settings {
 
 /// Every scheme, in the order in which they are listed.
 pub fn schemes() -> &'static [&'static Scheme] {
-    &[&crate::reno::SCHEME, &crate::bic::SCHEME, &crate::cubic::SCHEME, &crate::none::SCHEME]
+    &[
+        &crate::reno::SCHEME,
+        &crate::bic::SCHEME,
+        &crate::cubic::SCHEME,
+        &crate::htcp::SCHEME,
+        &crate::none::SCHEME,
+    ]
 }
 
 /// The scheme called `name`.
