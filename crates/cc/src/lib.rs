@@ -41,6 +41,7 @@ mod htcp;
 mod none;
 mod reno;
 mod scheme;
+mod vegas;
 
 pub use bic::Bic;
 pub use cubic::Cubic;
@@ -48,6 +49,7 @@ pub use htcp::Htcp;
 pub use none::Uncontrolled;
 pub use reno::Reno;
 pub use scheme::{Domain, Given, Parameter, Scheme, Settings, SettingsError, Value, scheme, schemes};
+pub use vegas::Vegas;
 
 use ackclock_units::{Duration, Rate, Time};
 

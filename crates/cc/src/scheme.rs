@@ -247,6 +247,7 @@ pub fn schemes() -> &'static [&'static Scheme] {
         &crate::bic::SCHEME,
         &crate::cubic::SCHEME,
         &crate::htcp::SCHEME,
+        &crate::vegas::SCHEME,
         &crate::none::SCHEME,
     ]
 }
