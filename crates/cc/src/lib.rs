@@ -37,6 +37,7 @@ mod bic;
 #[cfg(test)]
 mod bottleneck;
 mod cubic;
+mod fast;
 mod htcp;
 mod none;
 mod reno;
@@ -45,6 +46,7 @@ mod vegas;
 
 pub use bic::Bic;
 pub use cubic::Cubic;
+pub use fast::Fast;
 pub use htcp::Htcp;
 pub use none::Uncontrolled;
 pub use reno::Reno;

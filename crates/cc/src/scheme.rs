@@ -248,6 +248,7 @@ pub fn schemes() -> &'static [&'static Scheme] {
         &crate::cubic::SCHEME,
         &crate::htcp::SCHEME,
         &crate::vegas::SCHEME,
+        &crate::fast::SCHEME,
         &crate::none::SCHEME,
     ]
 }
