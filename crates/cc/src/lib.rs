@@ -43,6 +43,7 @@ mod none;
 mod reno;
 mod scheme;
 mod vegas;
+mod westwood;
 
 pub use bic::Bic;
 pub use cubic::Cubic;
@@ -52,6 +53,7 @@ pub use none::Uncontrolled;
 pub use reno::Reno;
 pub use scheme::{Domain, Given, Parameter, Scheme, Settings, SettingsError, Value, scheme, schemes};
 pub use vegas::Vegas;
+pub use westwood::Westwood;
 
 use ackclock_units::{Duration, Rate, Time};
 

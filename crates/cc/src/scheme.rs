@@ -249,6 +249,7 @@ pub fn schemes() -> &'static [&'static Scheme] {
         &crate::htcp::SCHEME,
         &crate::vegas::SCHEME,
         &crate::fast::SCHEME,
+        &crate::westwood::SCHEME,
         &crate::none::SCHEME,
     ]
 }
