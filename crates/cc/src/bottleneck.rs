@@ -115,7 +115,8 @@ mod tests {
                             path.rtt_min = path.rtt_min.min(rtt);
                         }
                         controller.on_sample(&path, &ack, &mut w);
-                        if limited && !path.recovering {
+                        if limited {
+                            // Also while repairing: slow start after a timeout is growth.
                             controller.grow(&path, &ack, &mut w);
                         }
                     }

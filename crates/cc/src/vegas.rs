@@ -160,6 +160,7 @@ impl Controller for Vegas {
     fn on_sample(&mut self, path: &Path, ack: &Ack, w: &mut Window) {
         if path.recovering {
             // A window under repair says nothing about the queue; the next round begins after it.
+            // Growth after a timeout is Reno's until then.
             self.round = None;
             self.growing = true;
             return;
