@@ -33,11 +33,27 @@
 //! assert_eq!(gentle.cut(&Path::default(), &w, Signal::Loss), Some(8.4));
 //! ```
 
+mod bic;
+#[cfg(test)]
+mod bottleneck;
+mod cubic;
+mod fast;
+mod htcp;
+mod none;
 mod reno;
 mod scheme;
+mod vegas;
+mod westwood;
 
+pub use bic::Bic;
+pub use cubic::Cubic;
+pub use fast::Fast;
+pub use htcp::Htcp;
+pub use none::Uncontrolled;
 pub use reno::Reno;
 pub use scheme::{Domain, Given, Parameter, Scheme, Settings, SettingsError, Value, scheme, schemes};
+pub use vegas::Vegas;
+pub use westwood::Westwood;
 
 use ackclock_units::{Duration, Rate, Time};
 

@@ -242,7 +242,16 @@ impl Settings {
 
 /// Every scheme, in the order in which they are listed.
 pub fn schemes() -> &'static [&'static Scheme] {
-    &[&crate::reno::SCHEME]
+    &[
+        &crate::reno::SCHEME,
+        &crate::bic::SCHEME,
+        &crate::cubic::SCHEME,
+        &crate::htcp::SCHEME,
+        &crate::vegas::SCHEME,
+        &crate::fast::SCHEME,
+        &crate::westwood::SCHEME,
+        &crate::none::SCHEME,
+    ]
 }
 
 /// The scheme called `name`.

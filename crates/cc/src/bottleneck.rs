@@ -1,0 +1,130 @@
+//! One flow over one FIFO link, packet by packet: what the delay-based schemes' tests run against.
+
+use crate::{Ack, Controller, Event, Path, Window};
+use ackclock_units::{Duration, Time};
+use std::collections::VecDeque;
+
+/// A sender with unlimited data, a link with an unlimited queue, a receiver that acknowledges every segment.
+pub struct OneFlow {
+    /// What the controller is told.
+    pub path: Path,
+    /// What the controller writes.
+    pub w: Window,
+    /// Seconds per segment at the link.
+    service: f64,
+    /// Round-trip time without queueing, seconds.
+    base: f64,
+    /// When the link becomes free, seconds.
+    free_at: f64,
+    /// Sent and not yet acknowledged: when sent, when acknowledged, seconds.
+    flying: VecDeque<(f64, f64)>,
+}
+
+impl OneFlow {
+    /// A link of `rate` segments per second and `base` seconds of propagation, there and back.
+    pub fn new(rate: f64, base: f64, w: Window) -> OneFlow {
+        let (service, free_at) = (1.0 / rate, 0.0);
+        OneFlow { path: Path::default(), w, service, base, free_at, flying: VecDeque::new() }
+    }
+
+    /// Runs for `seconds`, calling the controller as a host does.
+    pub fn run(&mut self, controller: &mut dyn Controller, seconds: f64) {
+        let mut now = self.path.now.as_secs_f64();
+        let end = now + seconds;
+        if self.flying.is_empty() {
+            controller.on_event(&self.path, Event::Start, &mut self.w);
+            self.send(now);
+        }
+        while let Some(&(sent, back)) = self.flying.front().filter(|&&(_, back)| back <= end) {
+            self.flying.pop_front();
+            now = back;
+            let rtt = Duration::from_secs_f64(now - sent);
+            self.path.now = Time::from_nanos((now * 1e9) as u64);
+            self.path.una += 1;
+            self.path.delivered += 1;
+            self.path.in_flight = self.flying.len() as f64;
+            self.path.srtt = rtt;
+            self.path.rtt_min = self.path.rtt_min.min(rtt);
+            let ack = Ack { acked: 1.0, rtt: Some(rtt), ..Ack::default() };
+            controller.on_sample(&self.path, &ack, &mut self.w);
+            controller.grow(&self.path, &ack, &mut self.w);
+            self.send(now);
+        }
+        self.path.now = Time::from_nanos((end * 1e9) as u64);
+    }
+
+    /// Segments that the link cannot hold in flight by itself: the queue.
+    pub fn queue(&self) -> f64 {
+        self.flying.len() as f64 - self.base / self.service
+    }
+
+    fn send(&mut self, now: f64) {
+        while (self.flying.len() as f64) < self.w.cwnd.floor() {
+            self.free_at = self.free_at.max(now) + self.service;
+            self.flying.push_back((now, self.free_at - self.service + self.base));
+            self.path.nxt += 1;
+        }
+    }
+}
+
+mod tests {
+    use super::*;
+    use crate::{Settings, Signal, schemes};
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever a host tells it and in whatever order, a scheme's windows stay finite and usable.
+        #[test]
+        fn windows_stay_finite(
+            steps in prop::collection::vec((0u8..12, 0u64..400_000_000, 0.0f64..3.0, any::<bool>()), 1..300),
+        ) {
+            for scheme in schemes() {
+                let mut controller = Settings::defaults(scheme).build();
+                let mut path = Path { nxt: 2, ..Path::default() };
+                let mut w = Window::starting_at(2.0);
+                controller.on_event(&path, Event::Start, &mut w);
+                for &(what, ns, acked, limited) in &steps {
+                    path.now += Duration::from_nanos(ns);
+                    path.cwnd_limited = limited;
+                    path.in_flight = w.cwnd;
+                    let cut = match what {
+                        0 => Some(Signal::Loss),
+                        1 => Some(Signal::Mark),
+                        2 => Some(Signal::Timeout),
+                        _ => None,
+                    };
+                    if let Some(why) = cut {
+                        if let Some(ssthresh) = controller.cut(&path, &w, why) {
+                            prop_assert!(ssthresh.is_finite() && ssthresh > 0.0, "{}: {ssthresh}", scheme.name);
+                            w.ssthresh = ssthresh.max(2.0);
+                            w.cwnd = if why == Signal::Timeout { 1.0 } else { w.ssthresh };
+                        }
+                        path.recovering = true;
+                    } else if what < 6 {
+                        path.recovering = false;
+                        let event = [Event::Recovered, Event::Spurious, Event::Idle][usize::from(what) - 3];
+                        controller.on_event(&path, event, &mut w);
+                    } else {
+                        let rtt = limited.then(|| Duration::from_nanos(ns));
+                        let ack = Ack { acked, rtt, ..Ack::default() };
+                        path.una += acked as u64;
+                        path.nxt = path.nxt.max(path.una + w.cwnd as u64);
+                        path.delivered += acked as u64;
+                        if let Some(rtt) = rtt {
+                            path.srtt = rtt;
+                            path.rtt_min = path.rtt_min.min(rtt);
+                        }
+                        controller.on_sample(&path, &ack, &mut w);
+                        if limited {
+                            // Also while repairing: slow start after a timeout is growth.
+                            controller.grow(&path, &ack, &mut w);
+                        }
+                    }
+                    prop_assert!(w.cwnd.is_finite() && w.cwnd >= 1.0, "{}: {w:?}", scheme.name);
+                    prop_assert!(w.ssthresh > 0.0, "{}: {w:?}", scheme.name);
+                }
+                controller.inspect(&mut |_, value| assert!(!value.is_nan()));
+            }
+        }
+    }
+}

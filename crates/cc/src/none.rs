@@ -1,0 +1,94 @@
+//! No congestion control: the receiver's window is the only limit.
+//!
+//! Source: A. Sundaresan's thesis on TCP without congestion control (University of Kansas, 2001): a connection that sends whatever
+//! the advertised window allows, from its first segment, through losses and timeouts.
+//!
+//! It exists to be compared with, and for paths whose capacity is reserved. It does not react to anything, so
+//! it can starve every other flow and keep a queue full for ever; a host that offers it on a shared network has to
+//! bound it, by the receiver's window or by a pacing rate of its own.
+//!
+//! What differs: a boundless receiver (some hosts have no flow control) would mean a boundless window, so `cap`
+//! limits it; what an idle or repaired connection does is not the scheme's business, the window being always open.
+
+use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window};
+
+/// The registry's entry.
+pub const SCHEME: Scheme = Scheme {
+    name: "none",
+    title: "No congestion control",
+    source: "A. Sundaresan, M.S. thesis, University of Kansas, 2001",
+    summary: "Sends what the receiver's window allows and never slows down. Can starve others.",
+    equations: &["cwnd = min(receiver's window, cap), always", "on loss, mark or timeout: no reaction"],
+    notes: &[
+        "it is for comparison and for reserved capacity: on a shared network the host has to bound it",
+        "the retransmission timer still backs off; that belongs to the host",
+    ],
+    parameters: &[Parameter::number(
+        "cap",
+        1e6,
+        "segments",
+        1.0..=1e9,
+        "where the receiver's window is larger or unknown; TCP itself cannot advertise more than 2^30 bytes (RFC 7323)",
+    )],
+    build: |settings| Box::new(Uncontrolled::new(settings)),
+    response: None,
+};
+
+/// The controller.
+pub struct Uncontrolled {
+    cap: f64,
+}
+
+impl Uncontrolled {
+    /// A controller with checked `settings`.
+    pub fn new(settings: &Settings) -> Uncontrolled {
+        Uncontrolled { cap: settings.number("cap") }
+    }
+
+    fn open(&self, path: &Path, w: &mut Window) {
+        // A closed window must not leave the connection without the segment that probes it.
+        w.cwnd = path.peer_window.min(self.cap).max(1.0);
+    }
+}
+
+impl Controller for Uncontrolled {
+    fn on_sample(&mut self, path: &Path, _ack: &Ack, w: &mut Window) {
+        self.open(path, w);
+    }
+
+    fn grow(&mut self, path: &Path, _ack: &Ack, w: &mut Window) {
+        self.open(path, w);
+    }
+
+    fn cut(&mut self, _path: &Path, _w: &Window, _why: Signal) -> Option<f64> {
+        None
+    }
+
+    fn on_event(&mut self, path: &Path, _event: Event, w: &mut Window) {
+        self.open(path, w);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheme;
+
+    #[test]
+    fn the_receiver_is_the_only_limit() {
+        let mut none = Uncontrolled::new(&Settings::defaults(scheme("none").expect("none is there")));
+        let path = |peer_window| Path { peer_window, ..Path::default() };
+        let mut w = Window::starting_at(2.0);
+        none.on_event(&path(724.0), Event::Start, &mut w);
+        assert_eq!(w.cwnd, 724.0);
+        for why in [Signal::Loss, Signal::Mark, Signal::Timeout] {
+            assert_eq!(none.cut(&path(724.0), &w, why), None);
+        }
+        none.on_sample(&path(300.0), &Ack::default(), &mut w);
+        assert_eq!(w.cwnd, 300.0);
+        none.on_sample(&path(0.0), &Ack::default(), &mut w);
+        assert_eq!(w.cwnd, 1.0);
+        none.on_sample(&path(f64::INFINITY), &Ack::default(), &mut w);
+        assert_eq!(w.cwnd, 1e6);
+    }
+}

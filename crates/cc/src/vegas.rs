@@ -1,0 +1,311 @@
+//! Vegas: keeps a few segments queued, by comparing the round-trip time with the smallest one seen.
+//!
+//! Source: L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC
+//! 13(8), 1995.
+//!
+//! What differs: alpha = 1 and beta = 3 are ns-2's defaults and one of the paper's two pairs; the other,
+//! 2 and 4, is Linux's. Losses are the host's business (no fine-grained retransmission timer), and the reaction to
+//! them is Reno's half; the Arizona code and ns-2 give up a quarter. A round's window is the one it began with,
+//! because that is what its samples saw. A round without samples decides nothing. On leaving slow start the window
+//! falls by an eighth, as in the Arizona code and ns-2; the paper gives no number.
+
+use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
+use ackclock_units::Duration;
+
+/// The registry's entry.
+pub const SCHEME: Scheme = Scheme {
+    name: "vegas",
+    title: "Vegas",
+    source: "Brakmo and Peterson, IEEE JSAC 13(8), 1995",
+    summary: "One segment more or less per round trip, so that a few segments stay queued; half the window on loss.",
+    equations: &[
+        "once per round trip: diff = (cwnd / rtt_min - cwnd / rtt) * rtt_min, the segments queued",
+        "diff < alpha: one more segment over the next round trip; diff > beta: one less at once; else as it is",
+        "slow start: doubles every other round trip; ends when diff > gamma, giving up exit_decrease of the window",
+        "on loss, mark or timeout: ssthresh = (1 - decrease) * cwnd",
+    ],
+    notes: &[
+        "a decrease takes ssthresh along, so that it does not bring back slow start",
+        "decrease = 0.25 is what the Arizona code and ns-2 do on a fast retransmit",
+    ],
+    parameters: &[
+        Parameter::number("alpha", 1.0, "segments", 0.0..=1e5, "the paper's Vegas-1,3 and ns-2; 2 in Linux"),
+        Parameter::number("beta", 3.0, "segments", 0.0..=1e5, "the paper's Vegas-1,3 and ns-2; 4 in Linux"),
+        Parameter::number(
+            "gamma",
+            1.0,
+            "segments",
+            0.0..=1e5,
+            "the paper, ns-2 and Linux: the end of slow start",
+        ),
+        Parameter::number(
+            "exit_decrease",
+            0.125,
+            "share of the window",
+            0.0..=0.9,
+            "ns-2: given up when slow start ends",
+        ),
+        Parameter::number("decrease", 0.5, "share of the window", 0.01..=1.0, "RFC 5681 equation 4: as Reno"),
+        Parameter::choice(
+            "rtt",
+            "mean",
+            &[
+                ("mean", "the mean of the round's samples (the paper, ns-2)"),
+                ("min", "the smallest of the round's samples (Linux): blind to delayed acknowledgements"),
+            ],
+            "what a round's round-trip time is",
+        ),
+        Parameter::choice(
+            "slow_start",
+            "every-other",
+            &[
+                ("every-other", "doubles in one round trip and measures in the next (the paper, ns-2)"),
+                ("every", "doubles in each round trip (Linux)"),
+            ],
+            "in which round trips slow start doubles",
+        ),
+    ],
+    build: |settings| Box::new(Vegas::new(settings)),
+    response: None,
+};
+
+/// ns-2 and Linux: the scheme's own decreases stop at two segments.
+const LEAST_WINDOW: f64 = 2.0;
+
+/// The controller.
+pub struct Vegas {
+    alpha: f64,
+    beta: f64,
+    gamma: f64,
+    exit_decrease: f64,
+    decrease: f64,
+    mean: bool,
+    every_other: bool,
+    /// Does this round grow: by doubling in slow start, by one segment after it?
+    growing: bool,
+    round: Option<Round>,
+    /// Segments queued at the last decision.
+    diff: f64,
+}
+
+/// A round trip: from the moment in which `ends` was the next segment to send until its acknowledgement.
+#[derive(Clone, Copy)]
+struct Round {
+    ends: u64,
+    /// Window at its beginning, segments.
+    window: f64,
+    samples: u32,
+    sum: Duration,
+    min: Duration,
+}
+
+impl Round {
+    fn begin(path: &Path, w: &Window) -> Round {
+        Round { ends: path.nxt, window: w.cwnd, samples: 0, sum: Duration::ZERO, min: Duration::MAX }
+    }
+}
+
+impl Vegas {
+    /// A controller with checked `settings`.
+    pub fn new(settings: &Settings) -> Vegas {
+        Vegas {
+            alpha: settings.number("alpha"),
+            beta: settings.number("beta"),
+            gamma: settings.number("gamma"),
+            exit_decrease: settings.number("exit_decrease"),
+            decrease: settings.number("decrease"),
+            mean: settings.choice("rtt") == "mean",
+            every_other: settings.choice("slow_start") == "every-other",
+            growing: true,
+            round: None,
+            diff: 0.0,
+        }
+    }
+
+    /// The decision at the end of `round`.
+    fn decide(&mut self, path: &Path, round: &Round, w: &mut Window) {
+        let rtt_s = if self.mean {
+            round.sum.as_secs_f64() / f64::from(round.samples)
+        } else {
+            round.min.as_secs_f64()
+        };
+        let base_s = path.rtt_min.min(round.min).as_secs_f64();
+        if rtt_s <= 0.0 {
+            return;
+        }
+        self.diff = round.window * (1.0 - base_s / rtt_s); // (expected - actual) * base, JSAC section III-B
+        if w.in_slow_start() {
+            if self.every_other && self.growing {
+                self.growing = false; // hold the window for one round trip, for a valid comparison
+            } else if self.diff > self.gamma {
+                self.shrink_to(w, w.cwnd * (1.0 - self.exit_decrease));
+            } else {
+                self.growing = true;
+            }
+        } else if self.diff > self.beta {
+            self.shrink_to(w, w.cwnd - 1.0);
+        } else {
+            self.growing = self.diff < self.alpha;
+        }
+    }
+
+    fn shrink_to(&mut self, w: &mut Window, cwnd: f64) {
+        w.cwnd = cwnd.max(LEAST_WINDOW).min(w.cwnd);
+        w.ssthresh = w.ssthresh.min(w.cwnd);
+        self.growing = false;
+    }
+}
+
+impl Controller for Vegas {
+    fn on_sample(&mut self, path: &Path, ack: &Ack, w: &mut Window) {
+        if path.recovering {
+            // A window under repair says nothing about the queue; the next round begins after it.
+            // Growth after a timeout is Reno's until then.
+            self.round = None;
+            self.growing = true;
+            return;
+        }
+        let round = self.round.get_or_insert_with(|| Round::begin(path, w));
+        if let Some(rtt) = ack.rtt {
+            round.samples += 1;
+            round.sum = round.sum + rtt;
+            round.min = round.min.min(rtt);
+        }
+        if path.una > round.ends {
+            let done = *round;
+            if done.samples > 0 {
+                self.decide(path, &done, w);
+            }
+            self.round = Some(Round::begin(path, w));
+        }
+    }
+
+    fn grow(&mut self, _path: &Path, ack: &Ack, w: &mut Window) {
+        if self.growing {
+            let acked = slow_start(ack.acked, w);
+            w.cwnd += acked / w.cwnd;
+        }
+    }
+
+    fn cut(&mut self, _path: &Path, w: &Window, _why: Signal) -> Option<f64> {
+        self.round = None;
+        self.growing = true;
+        Some((w.cwnd * (1.0 - self.decrease)).max(LEAST_WINDOW))
+    }
+
+    fn on_event(&mut self, _path: &Path, event: Event, _w: &mut Window) {
+        if event == Event::Idle {
+            self.round = None; // the samples before the idle time are stale
+        }
+    }
+
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("diff", self.diff);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bottleneck::OneFlow;
+    use crate::{Given, scheme};
+
+    fn with(set: &[(&str, Given<'_>)]) -> Vegas {
+        let mut settings = Settings::defaults(scheme("vegas").expect("vegas is there"));
+        for &(name, given) in set {
+            settings.set(name, given).expect("a setting");
+        }
+        Vegas::new(&settings)
+    }
+
+    fn at(cwnd: f64) -> Window {
+        Window { cwnd, ssthresh: cwnd, pacing: None }
+    }
+
+    /// One round of the given samples (ms) over a base of 100 ms, decided.
+    fn round(v: &mut Vegas, w: &mut Window, samples_ms: &[u64]) {
+        let mut path = Path { rtt_min: Duration::from_millis(100), ..Path::default() };
+        v.round = Some(Round::begin(&path, w));
+        for (at, &ms) in samples_ms.iter().enumerate() {
+            path.una = if at + 1 == samples_ms.len() { 1 } else { 0 };
+            let ack = Ack { acked: 1.0, rtt: Some(Duration::from_millis(ms)), ..Ack::default() };
+            v.on_sample(&path, &ack, w);
+        }
+    }
+
+    #[test]
+    fn a_round_decides_by_what_is_queued() {
+        let mut v = with(&[]);
+        let mut w = at(20.0);
+        round(&mut v, &mut w, &[104, 104]); // 20 * 4 / 104 = 0.77 queued
+        assert!((v.diff - 20.0 * 4.0 / 104.0).abs() < 1e-12);
+        assert!(v.growing && w.cwnd == 20.0);
+        v.grow(&Path::default(), &Ack { acked: 20.0, ..Ack::default() }, &mut w);
+        assert_eq!(w.cwnd, 21.0);
+        round(&mut v, &mut w, &[110, 110]); // 1.9
+        assert!(!v.growing && w.cwnd == 21.0);
+        v.grow(&Path::default(), &Ack { acked: 20.0, ..Ack::default() }, &mut w);
+        assert_eq!(w.cwnd, 21.0);
+        round(&mut v, &mut w, &[125, 125]); // 4.2
+        assert_eq!((w.cwnd, w.ssthresh), (20.0, 20.0));
+    }
+
+    #[test]
+    fn a_rounds_time_is_the_mean_or_the_smallest() {
+        let mut w = at(20.0);
+        let mut mean = with(&[]);
+        round(&mut mean, &mut w, &[100, 150]);
+        assert!((mean.diff - 4.0).abs() < 1e-9, "{}", mean.diff);
+        let mut min = with(&[("rtt", Given::Word("min"))]);
+        round(&mut min, &mut w, &[100, 150]);
+        assert_eq!(min.diff, 0.0);
+    }
+
+    #[test]
+    fn slow_start_doubles_every_other_round_and_leaves_at_gamma() {
+        let mut v = with(&[]);
+        let mut w = Window::starting_at(16.0);
+        let ack = |acked: f64| Ack { acked, ..Ack::default() };
+        v.grow(&Path::default(), &ack(16.0), &mut w);
+        assert_eq!(w.cwnd, 32.0);
+        round(&mut v, &mut w, &[200]); // the round that doubled decides nothing
+        v.grow(&Path::default(), &ack(32.0), &mut w);
+        assert_eq!(w.cwnd, 32.0);
+        round(&mut v, &mut w, &[102]); // 0.6 queued: double again
+        v.grow(&Path::default(), &ack(32.0), &mut w);
+        assert_eq!(w.cwnd, 64.0);
+        round(&mut v, &mut w, &[102]);
+        round(&mut v, &mut w, &[102]); // 1.25 queued
+        assert_eq!((w.cwnd, w.ssthresh), (56.0, 56.0));
+    }
+
+    #[test]
+    fn a_loss_halves() {
+        let mut v = with(&[]);
+        assert_eq!(v.cut(&Path::default(), &at(40.0), Signal::Loss), Some(20.0));
+        assert_eq!(v.cut(&Path::default(), &at(3.0), Signal::Timeout), Some(2.0));
+    }
+
+    #[test]
+    fn alone_on_a_link_it_keeps_between_alpha_and_beta_queued() {
+        for (alpha, beta, start) in
+            [(1.0, 3.0, "every-other"), (2.0, 4.0, "every-other"), (1.0, 3.0, "every")]
+        {
+            for rtt in ["mean", "min"] {
+                let mut v = with(&[
+                    ("alpha", Given::Number(alpha)),
+                    ("beta", Given::Number(beta)),
+                    ("slow_start", Given::Word(start)),
+                    ("rtt", Given::Word(rtt)),
+                ]);
+                let mut flow = OneFlow::new(1000.0, 0.05, Window::starting_at(2.0));
+                flow.run(&mut v, 10.0);
+                for _ in 0..50 {
+                    flow.run(&mut v, 0.1);
+                    let queued = flow.w.cwnd - 50.0;
+                    assert!((alpha..=beta + 1.0).contains(&queued), "{alpha} {beta} {start} {rtt}: {queued}");
+                }
+            }
+        }
+    }
+}
