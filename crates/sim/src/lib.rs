@@ -1,1 +1,4 @@
-//! To come.
+//! Virtual time: the event loop, workloads, probes, scenario files and results.
+
+pub mod engine;
+pub mod plan;

@@ -65,7 +65,7 @@ pub struct Config {
     /// Bytes of application data in a full segment.
     pub payload: u32,
     /// Bytes of headers in front of it; an acknowledgement is one header.
-    pub header: u32,
+    pub header: u16,
     /// Segments that the receiver has room for.
     pub peer_window: u32,
     /// Window at the start and after idleness, segments (RFC 6928: 10; RFC 3390: 2 to 4).
@@ -122,6 +122,6 @@ impl Default for Config {
 impl Config {
     /// Bytes of a full segment on the wire.
     pub fn segment_bytes(&self) -> u32 {
-        self.payload + self.header
+        self.payload + u32::from(self.header)
     }
 }

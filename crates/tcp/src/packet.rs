@@ -4,7 +4,7 @@ use ackclock_units::Time;
 
 /// Bits that both kinds of packet carry, and the connection's epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Flags(u32);
+pub struct Flags(u16);
 
 impl Flags {
     /// ECN-capable transport (RFC 3168: ECT(0)).
@@ -18,7 +18,7 @@ impl Flags {
     /// This segment was sent before.
     pub const RETRANSMISSION: Flags = Flags(16);
 
-    const EPOCH_SHIFT: u32 = 16;
+    const EPOCH_SHIFT: u32 = 8;
 
     /// Are all of `other`'s bits set?
     #[inline]
@@ -35,14 +35,14 @@ impl Flags {
 
     /// The flags of connection number `epoch` between the same hosts, so that stragglers of an earlier one are known.
     #[must_use]
-    pub const fn of_epoch(epoch: u16) -> Flags {
-        Flags((epoch as u32) << Self::EPOCH_SHIFT)
+    pub const fn of_epoch(epoch: u8) -> Flags {
+        Flags((epoch as u16) << Self::EPOCH_SHIFT)
     }
 
     /// Which connection between the same hosts this packet belongs to.
     #[inline]
-    pub const fn epoch(self) -> u16 {
-        (self.0 >> Self::EPOCH_SHIFT) as u16
+    pub const fn epoch(self) -> u8 {
+        (self.0 >> Self::EPOCH_SHIFT) as u8
     }
 }
 
@@ -77,8 +77,22 @@ pub struct Ack {
     pub echo: Time,
     /// Segments beyond `ack` that the receiver has room for.
     pub window: u32,
+    /// Bytes on the wire.
+    pub bytes: u16,
     /// Its flags.
     pub flags: Flags,
     /// Up to three runs, the most recently changed first (RFC 2018).
     pub blocks: [SackBlock; 3],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A simulator holds one of these for every segment in flight.
+    #[test]
+    fn packets_are_small() {
+        assert_eq!(size_of::<Data>(), 24);
+        assert_eq!(size_of::<Ack>(), 48);
+    }
 }

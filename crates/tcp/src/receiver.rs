@@ -9,9 +9,11 @@ use ackclock_units::{Duration, Time};
 #[derive(Clone, Debug)]
 pub struct Receiver {
     window: u32,
+    /// Bytes of an acknowledgement.
+    header: u16,
     sack: bool,
     delayed_ack: Option<Duration>,
-    epoch: u16,
+    epoch: u8,
     reassembly: Reassembly,
     /// RFC 7323 section 4.3: the send time to echo.
     recent: Time,
@@ -32,9 +34,10 @@ const SEGMENTS_PER_ACK: u32 = 2;
 
 impl Receiver {
     /// The receiving end of connection number `epoch`.
-    pub fn new(config: &Config, epoch: u16) -> Receiver {
+    pub fn new(config: &Config, epoch: u8) -> Receiver {
         Receiver {
             window: config.peer_window,
+            header: config.header,
             sack: RecoveryKind::uses_sack(config.recovery),
             delayed_ack: config.delayed_ack,
             epoch,
@@ -140,7 +143,7 @@ impl Receiver {
                 *block = SackBlock { offset: (start - ack) as u32, length: (end - start) as u32 };
             }
         }
-        Ack { ack, echo: self.recent, window: self.window, flags, blocks }
+        Ack { ack, echo: self.recent, window: self.window, bytes: self.header, flags, blocks }
     }
 
     /// Puts the run `start..end` first; what it has swallowed goes.

@@ -48,7 +48,7 @@ const LIMITED_TRANSMITS: u32 = 2;
 /// A sender.
 pub struct Sender {
     config: Config,
-    epoch: u16,
+    epoch: u8,
     controller: Box<dyn Controller>,
     wants_draw: bool,
     recovery: Box<dyn Recovery>,
@@ -83,7 +83,7 @@ pub struct Sender {
 
 impl Sender {
     /// The sending end of connection number `epoch`, with `limit` segments to send, at `now`.
-    pub fn new(config: Config, controller: Box<dyn Controller>, epoch: u16, limit: u64, now: Time) -> Sender {
+    pub fn new(config: Config, controller: Box<dyn Controller>, epoch: u8, limit: u64, now: Time) -> Sender {
         let rtt =
             RttEstimator::new(config.rto_initial, config.rto_min, config.rto_max, config.clock_granularity);
         let window =

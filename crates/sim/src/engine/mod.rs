@@ -1,0 +1,526 @@
+//! The engine: virtual time jumps from one packet's arrival to the next.
+//!
+//! Packets in flight wait in [lanes](lanes); only the head of each lane takes part in the search for what
+//! comes next, in a [winner tree](tree). Timers share one more leaf of that tree through a heap, because they
+//! are rare: a retransmission timer that is put off keeps its old entry and is re-armed when it fires early.
+
+mod lanes;
+mod observe;
+mod route;
+mod tally;
+mod timers;
+mod tree;
+
+pub use observe::{Carrying, Nobody, Observer};
+pub use tally::{FlowTally, LinkTally, Measured, Sample, Series, StreamTally};
+
+use crate::plan::{FlowPlan, Plan, StreamPlan};
+use ackclock_net::{Carried, Link, Stream as Draws};
+use ackclock_tcp::{Ack, Data, Flags, Receiver, Sender};
+use ackclock_units::{Duration, Time};
+use lanes::Lanes;
+use route::Stage;
+use tally::Tally;
+use timers::{Timer, Timers};
+use tree::WinnerTree;
+
+/// The timers' leaf in the tree: before all lanes, so that a timer goes first among simultaneous events.
+const TIMERS: usize = 0;
+
+#[derive(Clone, Copy, Default)]
+struct Segment(Data);
+
+impl Carried for Segment {
+    fn bytes(&self) -> u32 {
+        self.0.bytes
+    }
+    fn markable(&self) -> bool {
+        self.0.flags.has(Flags::ECT)
+    }
+    fn mark(&mut self) {
+        self.0.flags = self.0.flags.with(Flags::CE);
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Acknowledgement(Ack);
+
+impl Carried for Acknowledgement {
+    fn bytes(&self) -> u32 {
+        u32::from(self.0.bytes)
+    }
+}
+
+/// Where a lane leads: to the next stage of its path, or to the endpoint.
+struct Exit {
+    owner: u32,
+    /// `None` at the path's end.
+    stage: Option<Stage>,
+}
+
+/// A path's first stage and the lane behind it.
+struct Entrance {
+    stage: Stage,
+    lane: usize,
+}
+
+struct Flow {
+    plan: FlowPlan,
+    sender: Sender,
+    receiver: Receiver,
+    draws: Draws,
+    out: Entrance,
+    back: Entrance,
+    /// Earliest entry of each kind in the timers, so that putting a timer off costs nothing.
+    rto_entry: Time,
+    pace_entry: Time,
+    delayed_ack_entry: Time,
+    epoch: u8,
+    active: bool,
+    transfers_left: u64,
+    started_at: Time,
+}
+
+struct Source {
+    plan: StreamPlan,
+    out: Entrance,
+    next_seq: u64,
+    /// Beginning of the current on period.
+    on_since: Time,
+    /// When the next packet leaves, in seconds, so that rounding does not pile up.
+    sent_in_period: u64,
+    delivered: u64,
+    delivered_bytes: u64,
+}
+
+/// A run.
+pub struct Engine<O: Observer = Nobody> {
+    now: Time,
+    duration: Time,
+    probe: Option<Duration>,
+    links: Vec<Link>,
+    flows: Vec<Flow>,
+    sources: Vec<Source>,
+    data: Lanes<Segment>,
+    data_exits: Vec<Exit>,
+    acks: Lanes<Acknowledgement>,
+    ack_exits: Vec<Exit>,
+    tree: WinnerTree,
+    timers: Timers,
+    tally: Tally,
+    observer: O,
+}
+
+/// Builds lanes for the paths of one kind of packet.
+fn lay(paths: &[&[usize]], gates: &[bool], exits: &mut Vec<Exit>) -> Vec<Entrance> {
+    let mut entrances = Vec::with_capacity(paths.len());
+    for (owner, path) in paths.iter().enumerate() {
+        let mut stages = route::stages(path, gates).into_iter();
+        let lane = exits.len();
+        let first = stages.next().unwrap_or(Stage { gate: None, along: Box::default() });
+        entrances.push(Entrance { stage: first, lane });
+        exits.extend(stages.map(|stage| Exit { owner: owner as u32, stage: Some(stage) }));
+        exits.push(Exit { owner: owner as u32, stage: None });
+    }
+    entrances
+}
+
+impl<O: Observer> Engine<O> {
+    /// Prepares `plan` to be run under the eyes of `observer`.
+    pub fn new(plan: Plan, observer: O) -> Engine<O> {
+        let forward: Vec<&[usize]> = plan.flows.iter().map(|flow| &*flow.forward).collect();
+        let streams: Vec<&[usize]> = plan.streams.iter().map(|stream| &*stream.route).collect();
+        let reverse: Vec<&[usize]> = plan.flows.iter().map(|flow| &*flow.reverse).collect();
+        let data_paths = [forward, streams].concat();
+        let gates = route::gates(&plan.links, &[&data_paths[..], &reverse[..]].concat());
+        let (mut data_exits, mut ack_exits) = (Vec::new(), Vec::new());
+        let mut data_entrances = lay(&data_paths, &gates, &mut data_exits).into_iter();
+        let ack_entrances = lay(&reverse, &gates, &mut ack_exits);
+        let mut timers = Timers::default();
+
+        let flows: Vec<Flow> = plan
+            .flows
+            .iter()
+            .enumerate()
+            .zip(data_entrances.by_ref().take(plan.flows.len()).zip(ack_entrances))
+            .map(|((number, flow), (out, back))| {
+                timers.add(flow.start, Timer::Start(number as u32));
+                if let Some(stop) = flow.stop {
+                    timers.add(stop, Timer::Stop(number as u32));
+                }
+                let limit = flow.transfer.unwrap_or(u64::MAX);
+                Flow {
+                    sender: Sender::new(flow.config.clone(), flow.control.build(), 0, limit, flow.start),
+                    receiver: Receiver::new(&flow.config, 0),
+                    draws: Draws::new(plan.seed, &format!("flow {number}")),
+                    out,
+                    back,
+                    rto_entry: Time::NEVER,
+                    pace_entry: Time::NEVER,
+                    delayed_ack_entry: Time::NEVER,
+                    epoch: 0,
+                    active: false,
+                    transfers_left: flow.repeat,
+                    started_at: flow.start,
+                    plan: flow.clone(),
+                }
+            })
+            .collect();
+        let sources: Vec<Source> = plan
+            .streams
+            .iter()
+            .enumerate()
+            .zip(data_entrances)
+            .map(|((number, stream), out)| {
+                timers.add(stream.start, Timer::Datagram(number as u32));
+                Source {
+                    plan: stream.clone(),
+                    out,
+                    next_seq: 0,
+                    on_since: stream.start,
+                    sent_in_period: 0,
+                    delivered: 0,
+                    delivered_bytes: 0,
+                }
+            })
+            .collect();
+        timers.add(plan.measure.0, Timer::MeasureFrom);
+        timers.add(plan.measure.1, Timer::MeasureTo);
+        if plan.probe.is_some() {
+            timers.add(Time::ZERO, Timer::Probe);
+        }
+        let mut tree = WinnerTree::new(1 + data_exits.len() + ack_exits.len());
+        tree.set(TIMERS, timers.earliest());
+        Engine {
+            now: Time::ZERO,
+            duration: plan.duration,
+            probe: plan.probe,
+            tally: Tally::new(flows.len(), sources.len(), plan.links.len(), plan.probe.is_some()),
+            links: plan.links,
+            flows,
+            sources,
+            data: Lanes::new(data_exits.len()),
+            data_exits,
+            acks: Lanes::new(ack_exits.len()),
+            ack_exits,
+            tree,
+            timers,
+            observer,
+        }
+    }
+
+    /// Runs to the end and returns what was measured, and the observer.
+    pub fn run(mut self) -> (Measured, O) {
+        while self.advance() {}
+        self.now = self.duration;
+        self.finish()
+    }
+
+    /// Runs up to `until`, then hands back; false when the run is over. For progress displays and interruption.
+    pub fn run_until(&mut self, until: Time) -> bool {
+        while self.tree.earliest().0 <= until {
+            if !self.advance() {
+                return false;
+            }
+        }
+        until < self.duration
+    }
+
+    /// Where virtual time stands.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The next event; false when there is none before the end.
+    #[inline]
+    fn advance(&mut self) -> bool {
+        let (now, leaf) = self.tree.earliest();
+        if now > self.duration || now == Time::NEVER {
+            return false;
+        }
+        self.now = now;
+        let Some(lane) = leaf.checked_sub(1) else {
+            self.on_timer();
+            return true;
+        };
+        match lane.checked_sub(self.data_exits.len()) {
+            None => self.on_segment(lane),
+            Some(lane) => self.on_acknowledgement(lane),
+        }
+        true
+    }
+
+    /// The head of a data lane is due.
+    #[inline]
+    fn on_segment(&mut self, lane: usize) {
+        let (mut packet, next) = self.data.pop(lane);
+        self.tree.set(1 + lane, next);
+        let exit = &self.data_exits[lane];
+        let owner = exit.owner as usize;
+        if let Some(stage) = &exit.stage {
+            let is_flow = owner < self.flows.len();
+            let observer = &mut self.observer;
+            let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
+                observer.at_link(link as usize, at.delay(), carrying(owner, is_flow, packet), fate);
+            });
+            if let Ok(due) = passed
+                && self.data.push(lane + 1, due, packet)
+            {
+                self.tree.set(2 + lane, due);
+            }
+        } else if owner < self.flows.len() {
+            let flow = &mut self.flows[owner];
+            if let Some(ack) = flow.receiver.on_data(self.now, &packet.0) {
+                self.acknowledge(owner, ack);
+            } else if let Some(deadline) = flow.receiver.poll_timeout()
+                && deadline < flow.delayed_ack_entry
+            {
+                flow.delayed_ack_entry = deadline;
+                self.add_timer(deadline, Timer::DelayedAck(owner as u32));
+            }
+        } else {
+            let source = &mut self.sources[owner - self.flows.len()];
+            source.delivered += 1;
+            source.delivered_bytes += u64::from(packet.0.bytes);
+        }
+    }
+
+    /// The head of an ACK lane is due.
+    #[inline]
+    fn on_acknowledgement(&mut self, lane: usize) {
+        let (mut packet, next) = self.acks.pop(lane);
+        let leaf = 1 + self.data_exits.len() + lane;
+        self.tree.set(leaf, next);
+        let exit = &self.ack_exits[lane];
+        let owner = exit.owner as usize;
+        if let Some(stage) = &exit.stage {
+            let observer = &mut self.observer;
+            let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
+                observer.at_link(link as usize, at.delay(), Carrying::Ack(owner as u32, &packet.0), fate);
+            });
+            if let Ok(due) = passed
+                && self.acks.push(lane + 1, due, packet)
+            {
+                self.tree.set(leaf + 1, due);
+            }
+            return;
+        }
+        let flow = &mut self.flows[owner];
+        self.tally.before_window_changes(owner, self.now, &flow.sender);
+        let draws = &mut flow.draws;
+        flow.sender.on_ack(self.now, &packet.0, || draws.uniform());
+        if flow.sender.is_done() {
+            self.on_transfer_done(owner);
+        }
+        self.transmit(owner);
+    }
+
+    /// Sends what a flow's sender has to send, and sees to its timers.
+    #[inline]
+    fn transmit(&mut self, owner: usize) {
+        let flow = &mut self.flows[owner];
+        if !flow.active {
+            return; // between two transfers
+        }
+        let Entrance { stage, lane } = &flow.out;
+        let observer = &mut self.observer;
+        while let Some(data) = flow.sender.poll_transmit(self.now) {
+            let mut packet = Segment(data);
+            let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
+                observer.at_link(link as usize, at.delay(), carrying(owner, true, packet), fate);
+            });
+            if let Ok(due) = passed
+                && self.data.push(*lane, due, packet)
+            {
+                self.tree.set(1 + lane, due);
+            }
+        }
+        observer.at_sender(self.now, owner, &flow.sender);
+        let deadline = flow.sender.poll_timeout();
+        let pacing = flow.sender.poll_pacing(self.now);
+        if let Some(deadline) = deadline
+            && deadline < flow.rto_entry
+        {
+            flow.rto_entry = deadline;
+            self.add_timer(deadline, Timer::Retransmission(owner as u32));
+        }
+        let flow = &mut self.flows[owner];
+        if let Some(due) = pacing
+            && due < flow.pace_entry
+        {
+            flow.pace_entry = due;
+            self.add_timer(due, Timer::Pacing(owner as u32));
+        }
+    }
+
+    /// Sends an acknowledgement.
+    #[inline]
+    fn acknowledge(&mut self, owner: usize, ack: Ack) {
+        let Entrance { stage, lane } = &self.flows[owner].back;
+        let mut packet = Acknowledgement(ack);
+        let observer = &mut self.observer;
+        let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
+            observer.at_link(link as usize, at.delay(), Carrying::Ack(owner as u32, &packet.0), fate);
+        });
+        if let Ok(due) = passed
+            && self.acks.push(*lane, due, packet)
+        {
+            self.tree.set(1 + self.data_exits.len() + lane, due);
+        }
+    }
+
+    fn add_timer(&mut self, due: Time, timer: Timer) {
+        self.timers.add(due, timer);
+        self.tree.set(TIMERS, self.timers.earliest());
+    }
+
+    fn on_timer(&mut self) {
+        let timer = self.timers.pop();
+        self.tree.set(TIMERS, self.timers.earliest());
+        match timer {
+            Timer::Start(flow) => self.on_start(flow as usize),
+            Timer::Stop(flow) => {
+                let flow = &mut self.flows[flow as usize];
+                flow.transfers_left = 0;
+                flow.sender.stop();
+            }
+            Timer::Retransmission(flow) => self.on_retransmission_timer(flow as usize),
+            Timer::Pacing(flow) => {
+                self.flows[flow as usize].pace_entry = Time::NEVER;
+                self.transmit(flow as usize);
+            }
+            Timer::DelayedAck(flow) => self.on_delayed_ack_timer(flow as usize),
+            Timer::Datagram(source) => self.on_datagram_timer(source as usize),
+            Timer::Probe => {
+                let interval = self.probe.unwrap_or(Duration::MAX);
+                self.tally.probe(
+                    self.now,
+                    interval,
+                    &mut self.links,
+                    self.flows.iter().map(seen),
+                    &self.sources,
+                );
+                self.add_timer(self.now + interval, Timer::Probe);
+            }
+            Timer::MeasureFrom => {
+                self.tally.measure_from(
+                    self.now,
+                    &mut self.links,
+                    self.flows.iter().map(seen),
+                    &self.sources,
+                );
+            }
+            Timer::MeasureTo => {
+                self.tally.measure_to(self.now, &self.links, self.flows.iter().map(seen), &self.sources);
+            }
+        }
+    }
+
+    fn on_start(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        if flow.transfers_left == 0 {
+            return; // stopped in the meantime
+        }
+        flow.transfers_left -= 1;
+        flow.active = true;
+        flow.started_at = self.now;
+        self.transmit(number);
+    }
+
+    /// Everything of a transfer was acknowledged: its time is noted, and the next one gets a new connection.
+    fn on_transfer_done(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        if !flow.active {
+            return;
+        }
+        flow.active = false;
+        self.tally.transfer_done(number, self.now.since(flow.started_at));
+        if flow.transfers_left == 0 {
+            return;
+        }
+        self.tally.connection_over(number, &flow.sender, &flow.receiver);
+        flow.epoch = flow.epoch.wrapping_add(1);
+        let limit = flow.plan.transfer.unwrap_or(u64::MAX);
+        let start = self.now + flow.plan.pause;
+        let (config, control) = (flow.plan.config.clone(), flow.plan.control.build());
+        // The new connection must not send before its time: it has nothing to send until it is started.
+        flow.sender = Sender::new(config, control, flow.epoch, limit, start);
+        flow.receiver = Receiver::new(&flow.plan.config, flow.epoch);
+        self.add_timer(start, Timer::Start(number as u32));
+    }
+
+    fn on_retransmission_timer(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        flow.rto_entry = Time::NEVER;
+        self.tally.before_window_changes(number, self.now, &flow.sender);
+        flow.sender.on_timeout(self.now);
+        self.transmit(number);
+    }
+
+    fn on_delayed_ack_timer(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        flow.delayed_ack_entry = Time::NEVER;
+        if let Some(ack) = flow.receiver.on_timeout(self.now) {
+            self.acknowledge(number, ack);
+        } else if let Some(deadline) = flow.receiver.poll_timeout() {
+            flow.delayed_ack_entry = deadline;
+            self.add_timer(deadline, Timer::DelayedAck(number as u32));
+        }
+    }
+
+    fn on_datagram_timer(&mut self, number: usize) {
+        let source = &mut self.sources[number];
+        if source.plan.stop.is_some_and(|stop| self.now >= stop) {
+            return;
+        }
+        if let Some(on) = source.plan.on
+            && self.now >= source.on_since + on
+        {
+            source.on_since = source.on_since + on + source.plan.off;
+            source.sent_in_period = 0;
+            let next = source.on_since;
+            return self.add_timer(next, Timer::Datagram(number as u32));
+        }
+        let data =
+            Data { seq: source.next_seq, sent_at: self.now, bytes: source.plan.bytes, ..Data::default() };
+        source.next_seq += 1;
+        source.sent_in_period += 1;
+        let sent = source.sent_in_period * u64::from(source.plan.bytes);
+        let next = source.on_since + source.plan.rate.time_for(sent);
+        let mut packet = Segment(data);
+        let Entrance { stage, lane } = &source.out;
+        let observer = &mut self.observer;
+        let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
+            observer.at_link(link as usize, at.delay(), Carrying::Datagram(number as u32, &packet.0), fate);
+        });
+        if let Ok(due) = passed
+            && self.data.push(*lane, due, packet)
+        {
+            self.tree.set(1 + lane, due);
+        }
+        self.add_timer(next, Timer::Datagram(number as u32));
+    }
+
+    fn finish(self) -> (Measured, O) {
+        let mut in_flight = vec![0_u64; self.flows.len()];
+        self.data.count(|lane, _| {
+            if let Some(count) = in_flight.get_mut(self.data_exits[lane].owner as usize) {
+                *count += 1;
+            }
+        });
+        let delivered = self.tally.delivered_segments(self.flows.iter().map(seen));
+        (self.tally.into_measured(delivered, in_flight, self.flows.iter().map(seen)), self.observer)
+    }
+}
+
+fn seen(flow: &Flow) -> (&Sender, &Receiver) {
+    (&flow.sender, &flow.receiver)
+}
+
+fn carrying(owner: usize, is_flow: bool, packet: &Segment) -> Carrying<'_> {
+    if is_flow {
+        Carrying::Data(owner as u32, &packet.0)
+    } else {
+        Carrying::Datagram(owner as u32, &packet.0)
+    }
+}

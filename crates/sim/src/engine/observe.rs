@@ -1,0 +1,34 @@
+//! What may watch a run. A watcher is a type parameter of the engine, so one that is off costs nothing.
+
+use ackclock_net::Fate;
+use ackclock_tcp::{Ack, Data, Sender};
+use ackclock_units::{Duration, Time};
+
+/// A packet as it is offered to a link.
+#[derive(Clone, Copy, Debug)]
+pub enum Carrying<'a> {
+    /// A segment of this flow.
+    Data(u32, &'a Data),
+    /// An acknowledgement of this flow.
+    Ack(u32, &'a Ack),
+    /// A datagram of this stream, with its number and bytes.
+    Datagram(u32, &'a Data),
+}
+
+/// A watcher of runs.
+pub trait Observer {
+    /// A packet met its fate at a link whose propagation delay is `delay`.
+    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        let _ = (link, delay, packet, fate);
+    }
+
+    /// A sender has dealt with an acknowledgement or a timeout.
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
+        let _ = (now, flow, sender);
+    }
+}
+
+/// Nobody watches.
+pub struct Nobody;
+
+impl Observer for Nobody {}

@@ -1,0 +1,371 @@
+//! Counting: what happened within the measuring window, and what the probes saw.
+
+use super::Source;
+use ackclock_net::{Counters as LinkCounters, Link};
+use ackclock_tcp::{Counters, Receiver, Sender};
+use ackclock_units::{Duration, Time};
+
+/// What a run measured; everything but `series` and `completions` within the measuring window.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// One entry per flow.
+    pub flows: Vec<FlowTally>,
+    /// One entry per unresponsive stream.
+    pub streams: Vec<StreamTally>,
+    /// One entry per link.
+    pub links: Vec<LinkTally>,
+    /// Segments delivered in order over the whole run, all flows together.
+    pub delivered_segments: u64,
+    /// What the probes saw, if they were on.
+    pub series: Option<Series>,
+}
+
+/// A flow's figures.
+#[derive(Clone, Debug, Default)]
+pub struct FlowTally {
+    /// Segments delivered in order.
+    pub delivered: u64,
+    /// Segments that reached the receiver, duplicates included.
+    pub arrived: u64,
+    /// What the sender did.
+    pub counters: Counters,
+    /// Smallest raw round-trip time of the whole run, if there was a sample.
+    pub rtt_min: Option<Duration>,
+    /// Time average of cwnd while the flow was running, segments.
+    pub cwnd_mean: f64,
+    /// How long each finished transfer took, over the whole run.
+    pub completions: Vec<Duration>,
+    /// Over the whole run: segments sent, segments that arrived, and data packets still on their way at the end.
+    pub whole_run: (u64, u64, u64),
+}
+
+/// An unresponsive stream's figures.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StreamTally {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams that arrived.
+    pub delivered: u64,
+    /// Bytes that arrived, headers included.
+    pub delivered_bytes: u64,
+}
+
+/// A link's figures.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkTally {
+    /// What happened to packets.
+    pub counters: LinkCounters,
+    /// Time that the transmitter worked.
+    pub busy: Duration,
+}
+
+/// What the probes saw, at a fixed interval from time zero on.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// Time of each look.
+    pub at: Vec<Time>,
+    /// Per flow, one sample per look.
+    pub flows: Vec<Vec<Sample>>,
+    /// Per link, packets waiting and bits per second carried since the last look.
+    pub links: Vec<Vec<(u32, f32)>>,
+    /// Per stream, bits per second delivered since the last look.
+    pub streams: Vec<Vec<f32>>,
+    /// Names of each flow's own variables (a layered flow's layer, for example), and their values, look by look.
+    pub inner: Vec<(Vec<&'static str>, Vec<f32>)>,
+}
+
+/// A look at a flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    /// Congestion window, segments.
+    pub cwnd: f32,
+    /// Slow-start threshold, segments; infinite before the first cut.
+    pub ssthresh: f32,
+    /// Smoothed round-trip time, seconds.
+    pub srtt_s: f32,
+    /// Segments in flight.
+    pub in_flight: f32,
+    /// Segments delivered in order since the last look.
+    pub delivered: f32,
+}
+
+/// A flow's totals since the start, finished connections included.
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    delivered: u64,
+    arrived: u64,
+    counters: Counters,
+}
+
+impl Totals {
+    fn of(sender: &Sender, receiver: &Receiver) -> Totals {
+        Totals { delivered: receiver.delivered(), arrived: receiver.arrived(), counters: *sender.counters() }
+    }
+
+    fn plus(&self, other: &Totals) -> Totals {
+        self.combine(other, u64::wrapping_add)
+    }
+
+    fn minus(&self, other: &Totals) -> Totals {
+        self.combine(other, u64::wrapping_sub)
+    }
+
+    fn combine(&self, other: &Totals, with: impl Fn(u64, u64) -> u64) -> Totals {
+        let (a, b) = (&self.counters, &other.counters);
+        Totals {
+            delivered: with(self.delivered, other.delivered),
+            arrived: with(self.arrived, other.arrived),
+            counters: Counters {
+                sent: with(a.sent, b.sent),
+                retransmits: with(a.retransmits, b.retransmits),
+                fast_retransmits: with(a.fast_retransmits, b.fast_retransmits),
+                timeouts: with(a.timeouts, b.timeouts),
+                window_cuts: with(a.window_cuts, b.window_cuts),
+                rtt_samples: with(a.rtt_samples, b.rtt_samples),
+                rtt_sum: Duration::from_nanos(with(a.rtt_sum.as_nanos(), b.rtt_sum.as_nanos())),
+            },
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+struct FlowCount {
+    /// Connections that are over.
+    finished: Totals,
+    from: Totals,
+    within: Totals,
+    rtt_min: Option<Duration>,
+    completions: Vec<Duration>,
+    /// Integral of cwnd over time (segment nanoseconds), and over what time.
+    cwnd_integral: f64,
+    cwnd_time: f64,
+    last_change: Time,
+    probed: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct LinkCount {
+    from: LinkCounters,
+    busy_from: Duration,
+    within: LinkTally,
+    probed_busy: Duration,
+}
+
+#[derive(Clone, Copy, Default)]
+struct StreamCount {
+    from: StreamTally,
+    within: StreamTally,
+    probed_bytes: u64,
+}
+
+pub(crate) struct Tally {
+    flows: Vec<FlowCount>,
+    links: Vec<LinkCount>,
+    streams: Vec<StreamCount>,
+    measuring: bool,
+    series: Option<Series>,
+}
+
+impl StreamTally {
+    fn of(source: &Source) -> StreamTally {
+        StreamTally {
+            sent: source.next_seq,
+            delivered: source.delivered,
+            delivered_bytes: source.delivered_bytes,
+        }
+    }
+}
+
+impl Tally {
+    pub(crate) fn new(flows: usize, streams: usize, links: usize, probing: bool) -> Tally {
+        Tally {
+            flows: vec![FlowCount::default(); flows],
+            links: vec![LinkCount::default(); links],
+            streams: vec![StreamCount::default(); streams],
+            measuring: false,
+            series: probing.then(|| Series {
+                at: Vec::new(),
+                flows: vec![Vec::new(); flows],
+                links: vec![Vec::new(); links],
+                streams: vec![Vec::new(); streams],
+                inner: vec![Default::default(); flows],
+            }),
+        }
+    }
+
+    /// To be called before anything may change a flow's window: takes the time that the old one stood.
+    #[inline]
+    pub(crate) fn before_window_changes(&mut self, flow: usize, now: Time, sender: &Sender) {
+        let count = &mut self.flows[flow];
+        let stood = now.since(count.last_change).as_nanos() as f64;
+        count.last_change = now;
+        if self.measuring {
+            count.cwnd_integral += sender.window().cwnd * stood;
+            count.cwnd_time += stood;
+        }
+    }
+
+    pub(crate) fn transfer_done(&mut self, flow: usize, took: Duration) {
+        self.flows[flow].completions.push(took);
+    }
+
+    /// A finished connection is about to be replaced by a new one, whose counters begin at zero.
+    pub(crate) fn connection_over(&mut self, flow: usize, sender: &Sender, receiver: &Receiver) {
+        let count = &mut self.flows[flow];
+        count.finished = count.totals(sender, receiver);
+        count.note_rtt(sender);
+    }
+
+    pub(crate) fn measure_from<'a>(
+        &mut self,
+        now: Time,
+        links: &mut [Link],
+        flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
+        sources: &[Source],
+    ) {
+        self.measuring = true;
+        for (count, (sender, receiver)) in self.flows.iter_mut().zip(flows) {
+            count.from = count.totals(sender, receiver);
+            count.last_change = now;
+        }
+        for (count, link) in self.links.iter_mut().zip(links) {
+            link.forget_longest(now);
+            count.from = *link.counters();
+            count.busy_from = link.busy(now);
+        }
+        for (count, source) in self.streams.iter_mut().zip(sources) {
+            count.from = StreamTally::of(source);
+        }
+    }
+
+    pub(crate) fn measure_to<'a>(
+        &mut self,
+        now: Time,
+        links: &[Link],
+        flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
+        sources: &[Source],
+    ) {
+        for (flow, (sender, receiver)) in flows.enumerate() {
+            self.before_window_changes(flow, now, sender);
+            let count = &mut self.flows[flow];
+            count.within = count.totals(sender, receiver).minus(&count.from);
+        }
+        self.measuring = false;
+        for (count, link) in self.links.iter_mut().zip(links) {
+            let (to, from) = (link.counters(), &count.from);
+            count.within = LinkTally {
+                counters: LinkCounters {
+                    arrivals: to.arrivals - from.arrivals,
+                    overflows: to.overflows - from.overflows,
+                    early: to.early - from.early,
+                    errors: to.errors - from.errors,
+                    marks: to.marks - from.marks,
+                    waited_ns: to.waited_ns - from.waited_ns,
+                    service_ns: to.service_ns - from.service_ns,
+                    longest: to.longest,
+                },
+                busy: link.busy(now) - count.busy_from,
+            };
+        }
+        for (count, source) in self.streams.iter_mut().zip(sources) {
+            let (to, from) = (StreamTally::of(source), count.from);
+            count.within = StreamTally {
+                sent: to.sent - from.sent,
+                delivered: to.delivered - from.delivered,
+                delivered_bytes: to.delivered_bytes - from.delivered_bytes,
+            };
+        }
+    }
+
+    pub(crate) fn probe<'a>(
+        &mut self,
+        now: Time,
+        interval: Duration,
+        links: &mut [Link],
+        flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
+        sources: &[Source],
+    ) {
+        let Some(series) = &mut self.series else { return };
+        series.at.push(now);
+        let per_second = 1.0 / interval.as_secs_f64();
+        for (flow, (count, (sender, receiver))) in self.flows.iter_mut().zip(flows).enumerate() {
+            let delivered = count.totals(sender, receiver).delivered;
+            series.flows[flow].push(Sample {
+                cwnd: sender.window().cwnd as f32,
+                ssthresh: sender.window().ssthresh as f32,
+                srtt_s: sender.rtt().srtt().as_secs_f64() as f32,
+                in_flight: sender.in_flight() as f32,
+                delivered: (delivered - count.probed) as f32,
+            });
+            count.probed = delivered;
+            let (names, values) = &mut series.inner[flow];
+            let first = names.is_empty();
+            sender.controller().inspect(&mut |name, value| {
+                if first {
+                    names.push(name);
+                }
+                values.push(value as f32);
+            });
+        }
+        for ((count, link), seen) in self.links.iter_mut().zip(links).zip(&mut series.links) {
+            let busy = link.busy(now);
+            let share = (busy - count.probed_busy).as_secs_f64() * per_second;
+            count.probed_busy = busy;
+            seen.push((link.waiting(now).0, (share * link.rate().bps_f64()) as f32));
+        }
+        for ((count, source), seen) in self.streams.iter_mut().zip(sources).zip(&mut series.streams) {
+            let bits = (source.delivered_bytes - count.probed_bytes) as f64 * 8.0;
+            count.probed_bytes = source.delivered_bytes;
+            seen.push((bits * per_second) as f32);
+        }
+    }
+
+    pub(crate) fn delivered_segments<'a>(
+        &self,
+        flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
+    ) -> u64 {
+        self.flows.iter().zip(flows).map(|(count, (s, r))| count.totals(s, r).delivered).sum()
+    }
+
+    pub(crate) fn into_measured<'a>(
+        self,
+        delivered_segments: u64,
+        in_flight: Vec<u64>,
+        flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
+    ) -> Measured {
+        let flows = self.flows.into_iter().zip(in_flight).zip(flows);
+        let flows = flows.map(|((mut count, in_flight), (sender, receiver))| {
+            count.note_rtt(sender);
+            let whole = count.totals(sender, receiver);
+            FlowTally {
+                delivered: count.within.delivered,
+                arrived: count.within.arrived,
+                counters: count.within.counters,
+                rtt_min: count.rtt_min,
+                cwnd_mean: if count.cwnd_time > 0.0 { count.cwnd_integral / count.cwnd_time } else { 0.0 },
+                completions: count.completions,
+                whole_run: (whole.counters.sent, whole.arrived, in_flight),
+            }
+        });
+        Measured {
+            flows: flows.collect(),
+            streams: self.streams.into_iter().map(|count| count.within).collect(),
+            links: self.links.into_iter().map(|count| count.within).collect(),
+            delivered_segments,
+            series: self.series,
+        }
+    }
+}
+
+impl FlowCount {
+    fn totals(&self, sender: &Sender, receiver: &Receiver) -> Totals {
+        self.finished.plus(&Totals::of(sender, receiver))
+    }
+
+    fn note_rtt(&mut self, sender: &Sender) {
+        let rtt = sender.rtt().rtt_min();
+        if rtt < Duration::MAX {
+            self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the engine runs: links, routes over them, and who sends what and when. No names, no text.
+
+use ackclock_cc::Settings;
+use ackclock_net::Link;
+use ackclock_tcp::Config;
+use ackclock_units::{Duration, Rate, Time};
+
+/// A complete run.
+#[derive(Clone)]
+pub struct Plan {
+    /// Seeds every random stream of the run.
+    pub seed: u64,
+    /// When it ends.
+    pub duration: Time,
+    /// Averages are taken from the first instant to the second.
+    pub measure: (Time, Time),
+    /// How often the probes look; `None` switches them off.
+    pub probe: Option<Duration>,
+    /// All links.
+    pub links: Vec<Link>,
+    /// TCP flows.
+    pub flows: Vec<FlowPlan>,
+    /// Unresponsive traffic.
+    pub streams: Vec<StreamPlan>,
+}
+
+/// A TCP flow.
+#[derive(Clone)]
+pub struct FlowPlan {
+    /// Links from sender to receiver, in order.
+    pub forward: Vec<usize>,
+    /// Links from receiver to sender, in order.
+    pub reverse: Vec<usize>,
+    /// The endpoints' settings.
+    pub config: Config,
+    /// The congestion controller.
+    pub control: Settings,
+    /// When the first transfer starts.
+    pub start: Time,
+    /// When the application stops sending, if it does.
+    pub stop: Option<Time>,
+    /// Segments of one transfer; `None` is unlimited.
+    pub transfer: Option<u64>,
+    /// How many transfers follow one another, each on a new connection.
+    pub repeat: u64,
+    /// Pause between the end of one transfer and the start of the next.
+    pub pause: Duration,
+}
+
+/// Constant-rate traffic that nothing slows down, with on and off periods.
+#[derive(Clone)]
+pub struct StreamPlan {
+    /// Links to its sink, in order.
+    pub route: Vec<usize>,
+    /// Rate on the wire while it is on.
+    pub rate: Rate,
+    /// Bytes of a packet on the wire.
+    pub bytes: u32,
+    /// Length of an on period; `None` is always on.
+    pub on: Option<Duration>,
+    /// Length of an off period.
+    pub off: Duration,
+    /// Beginning of the first on period.
+    pub start: Time,
+    /// When it stops for good, if it does.
+    pub stop: Option<Time>,
+}
