@@ -33,10 +33,15 @@
 //! assert_eq!(gentle.cut(&Path::default(), &w, Signal::Loss), Some(8.4));
 //! ```
 
+pub mod analysis;
+mod highspeed;
 mod reno;
+mod scalable;
 mod scheme;
 
+pub use highspeed::HighSpeed;
 pub use reno::Reno;
+pub use scalable::Scalable;
 pub use scheme::{Domain, Given, Parameter, Scheme, Settings, SettingsError, Value, scheme, schemes};
 
 use ackclock_units::{Duration, Rate, Time};
