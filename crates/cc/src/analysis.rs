@@ -4,6 +4,8 @@
 //! Each law has one home. Where a controller embodies it, that is the controller's file, and this module
 //! passes it on.
 
+pub mod layered;
+
 pub use crate::highspeed::Law as HighSpeedLaw;
 pub use crate::scalable::response as scalable_window;
 

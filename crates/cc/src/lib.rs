@@ -35,11 +35,13 @@
 
 pub mod analysis;
 mod highspeed;
+mod layered;
 mod reno;
 mod scalable;
 mod scheme;
 
 pub use highspeed::HighSpeed;
+pub use layered::Layered;
 pub use reno::Reno;
 pub use scalable::Scalable;
 pub use scheme::{Domain, Given, Parameter, Scheme, Settings, SettingsError, Value, scheme, schemes};
