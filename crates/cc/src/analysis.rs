@@ -4,6 +4,7 @@
 //! Each law has one home. Where a controller embodies it, that is the controller's file, and this module
 //! passes it on.
 
+pub mod compound;
 pub mod layered;
 
 pub use crate::highspeed::Law as HighSpeedLaw;

@@ -34,12 +34,14 @@
 //! ```
 
 pub mod analysis;
+mod compound;
 mod highspeed;
 mod layered;
 mod reno;
 mod scalable;
 mod scheme;
 
+pub use compound::Compound;
 pub use highspeed::HighSpeed;
 pub use layered::Layered;
 pub use reno::Reno;

@@ -242,7 +242,13 @@ impl Settings {
 
 /// Every scheme, in the order in which they are listed.
 pub fn schemes() -> &'static [&'static Scheme] {
-    &[&crate::reno::SCHEME, &crate::highspeed::SCHEME, &crate::scalable::SCHEME, &crate::layered::SCHEME]
+    &[
+        &crate::reno::SCHEME,
+        &crate::highspeed::SCHEME,
+        &crate::scalable::SCHEME,
+        &crate::compound::SCHEME,
+        &crate::layered::SCHEME,
+    ]
 }
 
 /// The scheme called `name`.
