@@ -33,24 +33,33 @@
 //! assert_eq!(gentle.cut(&Path::default(), &w, Signal::Loss), Some(8.4));
 //! ```
 
+pub mod analysis;
 mod bic;
 #[cfg(test)]
 mod bottleneck;
+mod compound;
 mod cubic;
 mod fast;
+mod highspeed;
 mod htcp;
+mod layered;
 mod none;
 mod reno;
+mod scalable;
 mod scheme;
 mod vegas;
 mod westwood;
 
 pub use bic::Bic;
+pub use compound::Compound;
 pub use cubic::Cubic;
 pub use fast::Fast;
+pub use highspeed::HighSpeed;
 pub use htcp::Htcp;
+pub use layered::Layered;
 pub use none::Uncontrolled;
 pub use reno::Reno;
+pub use scalable::Scalable;
 pub use scheme::{Domain, Given, Parameter, Scheme, Settings, SettingsError, Value, scheme, schemes};
 pub use vegas::Vegas;
 pub use westwood::Westwood;
