@@ -1,4 +1,8 @@
 //! Virtual time: the event loop, workloads, probes, scenario files and results.
 
 pub mod engine;
+pub mod expect;
 pub mod plan;
+pub mod results;
+pub mod run;
+pub mod scenario;
