@@ -1,0 +1,55 @@
+//! Every fault that was found in the endpoint, as a test that failed before the repair.
+
+mod common;
+
+use ackclock_tcp::{Config, RecoveryKind, State};
+use common::lab::{Lab, Scripted};
+
+/// A window of `window` segments that does not move by itself.
+fn config(recovery: RecoveryKind, window: u32) -> Config {
+    Config { recovery, initial_window: f64::from(window), ..Config::default() }
+}
+
+fn lab(config: Config, limit: u64) -> Lab {
+    Lab::with(config, Scripted::boxed(true).0, limit)
+}
+
+fn sack(proportional_rate: bool) -> RecoveryKind {
+    RecoveryKind::Sack(ackclock_tcp::recovery::SackConfig { proportional_rate })
+}
+
+/// RFC 6675 section 4, NextSeg (4): "HighRxt MUST NOT be updated". The rescue passes over segments that were not
+/// retransmitted; taking them for retransmitted made the pipe wrap around when they were acknowledged.
+#[test]
+fn a_rescue_leaves_the_edge_of_retransmissions_alone() {
+    for proportional in [false, true] {
+        let mut lab = lab(config(sack(proportional), 12), 12);
+        lab.send();
+        // 0 and 3 are lost, and the last three: 1, 2 and 4 to 8 arrive.
+        for (run, retransmitted) in [((1, 2), None), ((1, 3), None), ((4, 5), Some(0))] {
+            assert_eq!(lab.sack(0, &[run]).first().copied(), retransmitted);
+        }
+        for end in 6..10 {
+            lab.sack(0, &[(4, end), (1, 3)]);
+        }
+        lab.sack(3, &[(4, 9)]);
+        lab.sack(9, &[]);
+        assert_eq!(lab.sender.in_flight(), 3);
+        lab.ack(10);
+        assert_eq!(lab.sender.in_flight(), 2);
+    }
+}
+
+/// RFC 6675 section 5 (4.3): RescueRxt starts at the first retransmission, "to prevent ... a premature rescue
+/// retransmission": nothing is rescued before that retransmission is acknowledged.
+#[test]
+fn nothing_is_rescued_before_the_first_retransmission_is_acknowledged() {
+    let mut lab = lab(config(sack(false), 10), 10);
+    lab.send();
+    let mut sent = Vec::new();
+    for end in 2..11 {
+        sent.extend(lab.sack(0, &[(1, end)]));
+    }
+    assert_eq!(sent, vec![0]);
+    assert_eq!(lab.sender.state(), State::Recovery);
+}
