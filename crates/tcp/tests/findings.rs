@@ -3,6 +3,7 @@
 mod common;
 
 use ackclock_tcp::{Config, RecoveryKind, State};
+use ackclock_units::Rate;
 use common::lab::{Lab, Scripted};
 
 /// A window of `window` segments that does not move by itself.
@@ -52,4 +53,30 @@ fn nothing_is_rescued_before_the_first_retransmission_is_acknowledged() {
     }
     assert_eq!(sent, vec![0]);
     assert_eq!(lab.sender.state(), State::Recovery);
+}
+
+/// The pacer may hold the first retransmission back until it is no longer wanted: the segment was only late.
+#[test]
+fn a_paced_retransmission_of_what_has_arrived_meanwhile_is_dropped() {
+    for proportional in [false, true] {
+        // One segment in 10 ms.
+        let rate = Rate::from_bps(1_200_000);
+        let mut lab = Lab::with(config(sack(proportional), 10), Scripted::paced(rate), 1000);
+        assert_eq!(lab.send_paced(), (0..10).collect::<Vec<_>>());
+        lab.wait(5);
+        lab.sack(0, &[(1, 4)]);
+        lab.sack(0, &[(1, 4), (6, 9)]);
+        assert_eq!(lab.sender.state(), State::Recovery);
+        assert_eq!(lab.sack(4, &[(6, 9)]), Vec::<u64>::new());
+        assert_eq!(lab.send_paced().first(), Some(&4));
+    }
+}
+
+/// RFC 6298 (5.4): the timer's retransmission leaves when the timer expires, at whatever pace the rest goes;
+/// otherwise a pace slower than the timer lets it expire again and again with nothing sent.
+#[test]
+fn the_timer_does_not_wait_for_the_pacer() {
+    let mut lab = Lab::with(config(sack(false), 10), Scripted::paced(Rate::from_bps(1_000)), 10);
+    assert_eq!(lab.send(), vec![0]);
+    assert_eq!(lab.expire(), vec![0]);
 }

@@ -115,7 +115,10 @@ impl Recovery for Sack {
     }
 
     fn next(&mut self, episode: &Episode, board: &mut Scoreboard, w: &Window) -> Option<Pick> {
-        if let Some(seq) = self.first.take() {
+        // Unless a pacer has held it back until it arrived after all.
+        if let Some(seq) = self.first.take()
+            && seq == episode.una
+        {
             board.resend(seq);
             self.prr.out += 1.0;
             return Some(Pick::Again(seq));

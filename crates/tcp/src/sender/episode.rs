@@ -136,6 +136,7 @@ impl Sender {
             self.window.cwnd = cwnd;
         }
         self.deadline = Some(now + self.rtt.rto());
+        self.paced_until = now; // (5.4): the earliest segment leaves now, at whatever pace the others follow
     }
 
     pub(super) fn episode(&self) -> Episode {

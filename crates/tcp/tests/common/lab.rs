@@ -2,7 +2,7 @@
 
 use ackclock_cc::{Ack as Acked, Controller, Event, Path, Settings, Signal, Window, scheme};
 use ackclock_tcp::{Ack, Config, Data, Flags, SackBlock, Sender};
-use ackclock_units::{Duration, Time};
+use ackclock_units::{Duration, Rate, Time};
 use std::sync::{Arc, Mutex};
 
 /// The round-trip time that timestamps echo, unless a test says otherwise.
@@ -44,6 +44,21 @@ impl Lab {
     /// The numbers of everything that may be sent now.
     pub fn send(&mut self) -> Vec<u64> {
         self.send_all().iter().map(|data| data.seq).collect()
+    }
+
+    /// The numbers of everything that may be sent, each when the pacing rate lets it go.
+    pub fn send_paced(&mut self) -> Vec<u64> {
+        let mut sent = self.send();
+        while let Some(at) = self.sender.poll_pacing(self.now) {
+            let before = std::mem::replace(&mut self.now, at);
+            let more = self.send();
+            if more.is_empty() {
+                self.now = before;
+                break;
+            }
+            sent.extend(more);
+        }
+        sent
     }
 
     /// Lets `ms` milliseconds pass.
@@ -121,6 +136,8 @@ pub struct Told {
 pub struct Scripted {
     /// Does it answer signals at all?
     pub answers: bool,
+    /// The pacing rate that it sets at the start.
+    pub pacing: Option<Rate>,
     /// What it has been told so far.
     pub told: Arc<Mutex<Told>>,
 }
@@ -129,7 +146,12 @@ impl Scripted {
     /// The controller, and what it will have been told.
     pub fn boxed(answers: bool) -> (Box<dyn Controller>, Arc<Mutex<Told>>) {
         let told = Arc::new(Mutex::new(Told::default()));
-        (Box::new(Scripted { answers, told: told.clone() }), told)
+        (Box::new(Scripted { answers, pacing: None, told: told.clone() }), told)
+    }
+
+    /// One that paces.
+    pub fn paced(rate: Rate) -> Box<dyn Controller> {
+        Box::new(Scripted { answers: true, pacing: Some(rate), told: Arc::default() })
     }
 
     fn told(&self) -> std::sync::MutexGuard<'_, Told> {
@@ -147,7 +169,8 @@ impl Controller for Scripted {
         self.answers.then_some(w.cwnd / 2.0)
     }
 
-    fn on_event(&mut self, _path: &Path, event: Event, _w: &mut Window) {
+    fn on_event(&mut self, _path: &Path, event: Event, w: &mut Window) {
+        w.pacing = self.pacing;
         self.told().events.push(event);
     }
 }
