@@ -2,8 +2,9 @@
 
 mod common;
 
+use ackclock_cc::Signal;
 use ackclock_tcp::{Config, RecoveryKind, State};
-use ackclock_units::Rate;
+use ackclock_units::{Duration, Rate};
 use common::lab::{Lab, Scripted};
 
 /// A window of `window` segments that does not move by itself.
@@ -79,4 +80,41 @@ fn the_timer_does_not_wait_for_the_pacer() {
     let mut lab = Lab::with(config(sack(false), 10), Scripted::paced(Rate::from_bps(1_000)), 10);
     assert_eq!(lab.send(), vec![0]);
     assert_eq!(lab.expire(), vec![0]);
+}
+
+/// Karn's algorithm (RFC 6298 section 5, last paragraph): without timestamps the back-off stays until a segment that was
+/// sent once is acknowledged. It used to end with any new acknowledgement, so that on a path longer than the timeout
+/// every segment was sent twice for ever and no sample was ever taken.
+#[test]
+fn the_back_off_stays_until_there_is_a_sample() {
+    let config = Config { timestamps: false, ..config(sack(false), 1) };
+    let mut lab = lab(config, 1000);
+    assert_eq!(lab.send(), vec![0]);
+    assert_eq!(lab.expire(), vec![0]);
+    lab.wait(1_900);
+    assert_eq!(lab.ack(1), vec![1]);
+    assert_eq!(lab.until_timeout(), Duration::from_secs(2), "the first back-off still holds");
+    assert_eq!(lab.expire(), vec![1]);
+    lab.wait(900);
+    assert_eq!(lab.ack(2), vec![2]);
+    assert_eq!(lab.until_timeout(), Duration::from_secs(4));
+    lab.wait(2_900);
+    lab.ack(3);
+    assert_eq!(lab.sender.counters().rtt_samples, 1);
+    assert_eq!(lab.until_timeout(), Duration::from_millis(2_900 + 4 * 1_450));
+}
+
+/// RFC 5681 section 3.1: the threshold is held when a segment that the timer has resent times out again, and only then.
+#[test]
+fn a_timeout_of_another_segment_is_another_loss() {
+    let (controller, told) = Scripted::boxed(true);
+    let config = Config { timestamps: false, ..config(sack(false), 16) };
+    let mut lab = Lab::with(config, controller, 1000);
+    lab.send();
+    lab.expire();
+    lab.expire();
+    assert_eq!(told.lock().expect("one thread").cuts, vec![Signal::Timeout]);
+    lab.ack(1);
+    lab.expire();
+    assert_eq!(told.lock().expect("one thread").cuts, vec![Signal::Timeout; 2]);
 }

@@ -123,8 +123,8 @@ impl Sender {
             return;
         }
         self.counters.timeouts += 1;
-        // RFC 5681 section 3.1: the threshold stays when a retransmission times out again.
-        if self.rtt.backoff() == 0 {
+        // RFC 5681 section 3.1: the threshold stays when what the timer has resent times out again.
+        if self.timed_out.replace(self.una) != Some(self.una) {
             self.collapses = self.react(now, Signal::Timeout);
         }
         self.rtt.back_off();

@@ -69,6 +69,8 @@ pub struct Sender {
     rtt: RttEstimator,
     /// When the retransmission timer expires, if anything is outstanding.
     deadline: Option<Time>,
+    /// What was first unacknowledged when the timer last expired.
+    timed_out: Option<u64>,
     /// Without timestamps: the segment that is being timed, and when it was sent.
     timed: Option<(u64, Time)>,
     cwnd_limited: bool,
@@ -107,6 +109,7 @@ impl Sender {
             duplicates: 0,
             rtt,
             deadline: None,
+            timed_out: None,
             timed: None,
             cwnd_limited: true,
             collapses: true,
@@ -382,11 +385,7 @@ impl Sender {
             let (_, sent_at) = self.timed.take_if(|(seq, _)| *seq < ack.ack).unzip();
             sent_at
         };
-        let Some(sent_at) = sent_at else {
-            self.rtt.forget_back_off();
-            return None;
-        };
-        let rtt = now.since(sent_at);
+        let rtt = now.since(sent_at?);
         self.rtt.sample(rtt);
         self.counters.rtt_samples += 1;
         self.counters.rtt_sum = self.counters.rtt_sum + rtt;
