@@ -24,9 +24,14 @@ impl Sender {
         if self.board.lost() > 0 || self.duplicates >= threshold && self.is_fresh() {
             return self.begin_recovery(now);
         }
-        if sample.marked > 0 && self.una >= self.recover {
-            self.react(now, Signal::Mark);
-        } else if acked > 0 && self.cwnd_limited {
+        if sample.marked > 0 {
+            // Beyond `answered`: CWR is on the segment there, and what is acknowledged before still echoes.
+            if self.una > self.answered {
+                self.react(now, Signal::Mark);
+            }
+            return; // RFC 3168 section 6.1.2: no growth in response to an echo
+        }
+        if acked > 0 && self.cwnd_limited {
             self.controller.grow(path, sample, &mut self.window);
         }
     }
@@ -39,10 +44,11 @@ impl Sender {
 
     fn begin_recovery(&mut self, now: Time) {
         self.counters.fast_retransmits += 1;
-        if self.una >= self.recover {
+        if self.una >= self.marked {
             self.react(now, Signal::Loss);
         } else {
-            self.window.ssthresh = self.window.cwnd; // a mark in this window was answered already (RFC 3168)
+            // RFC 3168 section 6.1.2: a mark in this window of data was answered already.
+            self.window.ssthresh = self.window.cwnd.max(LEAST_SSTHRESH);
         }
         self.recover = self.nxt;
         let episode = self.episode();
@@ -91,8 +97,9 @@ impl Sender {
         }
     }
 
-    /// Lets the controller cut; `recover` is left to the caller.
+    /// Lets the controller cut.
     fn react(&mut self, now: Time, why: Signal) -> bool {
+        self.answered = self.nxt;
         let path = self.path(now);
         let Some(ssthresh) = self.controller.cut(&path, &self.window, why) else {
             // No reaction: whoever governs the window next leaves it where it is.
@@ -101,10 +108,10 @@ impl Sender {
         };
         self.counters.window_cuts += 1;
         self.window.ssthresh = ssthresh.max(LEAST_SSTHRESH);
+        self.announce_cut = self.config.ecn; // RFC 3168 section 6.1.2: a reduction for any reason
         if why == Signal::Mark {
-            self.window.cwnd = self.window.ssthresh;
-            self.recover = self.nxt;
-            self.announce_cut = true;
+            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+            self.marked = self.nxt;
         }
         true
     }

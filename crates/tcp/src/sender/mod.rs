@@ -63,8 +63,12 @@ pub struct Sender {
     /// Segments that the application has for us.
     limit: u64,
     peer_window: u64,
-    /// `nxt` at the last cut: one reaction per window of data.
+    /// `nxt` when the last episode began: RFC 6582's recover and RFC 6675's RecoveryPoint, as one past them.
     recover: u64,
+    /// `nxt` when the controller was last asked for a cut: one reaction to a window's losses and marks.
+    answered: u64,
+    /// `nxt` when it last cut for a mark: losses below have been answered with it.
+    marked: u64,
     duplicates: u32,
     rtt: RttEstimator,
     /// When the retransmission timer expires, if anything is outstanding.
@@ -106,6 +110,8 @@ impl Sender {
             limit,
             peer_window: u64::from(config.peer_window),
             recover: 0,
+            answered: 0,
+            marked: 0,
             duplicates: 0,
             rtt,
             deadline: None,
@@ -225,7 +231,7 @@ impl Sender {
             acked: counted as f64,
             sacked,
             lost,
-            marked: u64::from(ack.flags.has(Flags::ECE)),
+            marked: u64::from(self.config.ecn && ack.flags.has(Flags::ECE)),
             rtt,
             draw: if self.wants_draw { draw() } else { 0.0 },
         };
