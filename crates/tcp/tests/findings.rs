@@ -211,3 +211,69 @@ fn a_mark_does_not_open_the_window() {
     lab.hear(made(1, &[]), Flags::ECE);
     assert_eq!((lab.sender.counters().window_cuts, lab.sender.window().cwnd), (1, 1.0));
 }
+
+/// Every kind of recovery.
+fn recoveries() -> [RecoveryKind; 5] {
+    let newreno = RecoveryKind::NewReno(NewRenoConfig::default());
+    [RecoveryKind::Tahoe, RecoveryKind::Reno, newreno, sack(false), sack(true)]
+}
+
+/// "None: no reaction" (the controller's seam): neither the window nor the slow-start threshold moves. The threshold was
+/// set to the window, which ended slow start, and Tahoe started over all the same.
+#[test]
+fn a_loss_that_is_not_answered_changes_nothing() {
+    for recovery in recoveries() {
+        let (controller, told) = Scripted::boxed(false);
+        let mut lab = Lab::with(config(recovery, 12), controller, 1000);
+        lab.send();
+        let mut sent = Vec::new();
+        for end in 2..13 {
+            sent.extend(lab.sack(0, &[(1, end)]));
+            assert_eq!(lab.sender.window().cwnd, 12.0, "{}", recovery.name());
+        }
+        assert!(sent.contains(&0));
+        lab.ack(lab.sender.nxt());
+        assert_eq!(lab.sender.state(), State::Open);
+        assert_eq!((lab.sender.window().cwnd, lab.sender.window().ssthresh), (12.0, f64::INFINITY));
+        assert_eq!(told.lock().expect("one thread").cuts, vec![Signal::Loss]);
+        assert_eq!(lab.sender.counters().window_cuts, 0);
+    }
+}
+
+/// The same for timeouts, in the open and in the middle of an episode.
+#[test]
+fn a_timeout_that_is_not_answered_changes_nothing() {
+    for recovery in recoveries() {
+        for duplicates in [0, 4] {
+            let (controller, told) = Scripted::boxed(false);
+            let mut lab = Lab::with(config(recovery, 12), controller, 1000);
+            lab.send();
+            for end in 2..2 + duplicates {
+                lab.sack(0, &[(1, end)]);
+            }
+            let missing = (0..12).filter(|seq| !recovery.uses_sack() || !(1..1 + duplicates).contains(seq));
+            let again = lab.expire();
+            assert!(again.starts_with(&missing.collect::<Vec<_>>()), "{}: {again:?}", recovery.name());
+            lab.expire();
+            assert_eq!((lab.sender.window().cwnd, lab.sender.window().ssthresh), (12.0, f64::INFINITY));
+            lab.ack(lab.sender.nxt());
+            assert_eq!((lab.sender.window().cwnd, lab.sender.window().ssthresh), (12.0, f64::INFINITY));
+            assert_eq!(told.lock().expect("one thread").cuts.last(), Some(&Signal::Timeout));
+        }
+    }
+}
+
+/// And for marks: the controller is asked once per window of data, and grows as if there were none.
+#[test]
+fn a_mark_that_is_not_answered_changes_nothing() {
+    let (controller, told) = Scripted::boxed(false);
+    let mut lab = Lab::with(Config { ecn: true, ..config(sack(false), 10) }, controller, 1000);
+    lab.send();
+    for ack in 1..=15 {
+        lab.hear(made(ack, &[]), Flags::ECE);
+        assert!(lab.send_all().iter().all(|data| !data.flags.has(Flags::CWR)), "nothing to announce");
+    }
+    let told = told.lock().expect("one thread");
+    assert_eq!((&told.cuts[..], told.grown), (&[Signal::Mark; 2][..], 15.0));
+    assert_eq!(lab.sender.window().ssthresh, f64::INFINITY);
+}

@@ -27,9 +27,11 @@ impl Sender {
         if sample.marked > 0 {
             // Beyond `answered`: CWR is on the segment there, and what is acknowledged before still echoes.
             if self.una > self.answered {
-                self.react(now, Signal::Mark);
+                self.heeds_marks = self.react(now, Signal::Mark);
             }
-            return; // RFC 3168 section 6.1.2: no growth in response to an echo
+            if self.heeds_marks {
+                return; // RFC 3168 section 6.1.2: no growth in response to an echo
+            }
         }
         if acked > 0 && self.cwnd_limited {
             self.controller.grow(path, sample, &mut self.window);
@@ -44,17 +46,22 @@ impl Sender {
 
     fn begin_recovery(&mut self, now: Time) {
         self.counters.fast_retransmits += 1;
-        if self.una >= self.marked {
-            self.react(now, Signal::Loss);
-        } else {
+        if self.una < self.marked {
             // RFC 3168 section 6.1.2: a mark in this window of data was answered already.
             self.window.ssthresh = self.window.cwnd.max(LEAST_SSTHRESH);
+        } else if !self.react(now, Signal::Loss) {
+            // The recovery holds the window where it is.
+            self.spared = Some(self.window.ssthresh);
+            self.window.ssthresh = self.window.cwnd;
         }
         self.recover = self.nxt;
         let episode = self.episode();
         match self.recovery.begin(&episode, &mut self.board, &mut self.window) {
             Begin::Repair => self.state = State::Recovery,
-            Begin::StartOver => self.start_over(),
+            Begin::StartOver => {
+                let collapses = !self.restore_spared();
+                self.start_over(collapses);
+            }
         }
         // The first retransmission is about to leave: RFC 6298 (5.1) and RFC 6675 section 5 (6).
         self.restart_timer(now);
@@ -67,6 +74,7 @@ impl Sender {
         let episode = self.episode();
         match self.recovery.on_ack(&episode, heard, &mut self.board, &mut self.window) {
             Progress::Ends => {
+                self.restore_spared();
                 self.state = State::Open;
                 self.duplicates = 0;
                 if self.una < self.recover {
@@ -97,13 +105,20 @@ impl Sender {
         }
     }
 
-    /// Lets the controller cut.
+    /// After a loss that the controller did not answer: the window and the threshold are as they were before.
+    fn restore_spared(&mut self) -> bool {
+        let Some(ssthresh) = self.spared.take() else {
+            return false;
+        };
+        self.window.cwnd = std::mem::replace(&mut self.window.ssthresh, ssthresh);
+        true
+    }
+
+    /// Lets the controller cut; was there a reaction?
     fn react(&mut self, now: Time, why: Signal) -> bool {
         self.answered = self.nxt;
         let path = self.path(now);
         let Some(ssthresh) = self.controller.cut(&path, &self.window, why) else {
-            // No reaction: whoever governs the window next leaves it where it is.
-            self.window.ssthresh = self.window.cwnd;
             return false;
         };
         self.counters.window_cuts += 1;
@@ -117,9 +132,11 @@ impl Sender {
     }
 
     /// Nothing is in flight any more: everything unacknowledged is sent again as the window allows.
-    fn start_over(&mut self) {
+    fn start_over(&mut self, collapses: bool) {
         self.state = State::Loss;
-        self.window.cwnd = LOSS_WINDOW;
+        if collapses {
+            self.window.cwnd = LOSS_WINDOW;
+        }
         self.board.lose_all(self.nxt);
         self.timed = None;
     }
@@ -130,6 +147,7 @@ impl Sender {
             return;
         }
         self.counters.timeouts += 1;
+        self.restore_spared();
         // RFC 5681 section 3.1: the threshold stays when what the timer has resent times out again.
         if self.timed_out.replace(self.una) != Some(self.una) {
             self.collapses = self.react(now, Signal::Timeout);
@@ -137,11 +155,7 @@ impl Sender {
         self.rtt.back_off();
         self.recover = self.nxt;
         self.duplicates = 0;
-        let cwnd = self.window.cwnd;
-        self.start_over();
-        if !self.collapses {
-            self.window.cwnd = cwnd;
-        }
+        self.start_over(self.collapses);
         self.deadline = Some(now + self.rtt.rto());
         self.paced_until = now; // (5.4): the earliest segment leaves now, at whatever pace the others follow
     }

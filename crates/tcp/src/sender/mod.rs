@@ -80,6 +80,10 @@ pub struct Sender {
     cwnd_limited: bool,
     /// Did the controller react to the last timeout? If not, the window stays.
     collapses: bool,
+    /// During an episode that the controller did not answer: the threshold before it.
+    spared: Option<f64>,
+    /// Did it react to the last mark? If not, the echo does not keep it from growing.
+    heeds_marks: bool,
     delivered: u64,
     /// ECN: the next new segment carries CWR.
     announce_cut: bool,
@@ -119,6 +123,8 @@ impl Sender {
             timed: None,
             cwnd_limited: true,
             collapses: true,
+            spared: None,
+            heeds_marks: true,
             delivered: 0,
             announce_cut: false,
             paced_until: Time::ZERO,
