@@ -4,8 +4,8 @@ mod common;
 
 use ackclock_cc::Signal;
 use ackclock_tcp::recovery::NewRenoConfig;
-use ackclock_tcp::{Config, Flags, RecoveryKind, State};
-use ackclock_units::{Duration, Rate};
+use ackclock_tcp::{Config, Data, Flags, Receiver, RecoveryKind, SackBlock, State};
+use ackclock_units::{Duration, Rate, Time};
 use common::lab::{Lab, Scripted, made};
 
 /// A window of `window` segments that does not move by itself.
@@ -276,4 +276,35 @@ fn a_mark_that_is_not_answered_changes_nothing() {
     let told = told.lock().expect("one thread");
     assert_eq!((&told.cuts[..], told.grown), (&[Signal::Mark; 2][..], 15.0));
     assert_eq!(lab.sender.window().ssthresh, f64::INFINITY);
+}
+
+/// A segment of data that was sent at `sent_ns`.
+fn data(seq: u64, sent_ns: u64) -> Data {
+    Data { seq, sent_at: Time::from_nanos(sent_ns), bytes: 1500, flags: Flags::default() }
+}
+
+/// RFC 7323 section 4.3 (2): TS.Recent never goes back. A copy of an old segment that arrived late used to set it back,
+/// and the next sample was too long by as much as the copy was late.
+#[test]
+fn an_old_copy_does_not_set_the_echo_back() {
+    let mut receiver = Receiver::new(&Config::default(), 0);
+    for (seq, sent_ns) in [(0, 10), (1, 50), (0, 10)] {
+        receiver.on_data(Time::from_nanos(sent_ns), &data(seq, sent_ns));
+    }
+    let ack =
+        receiver.on_data(Time::from_nanos(100), &data(3, 60)).expect("out of order: acknowledged at once");
+    assert_eq!(ack.echo, Time::from_nanos(50));
+}
+
+/// RFC 2018 section 4: every acknowledgement below the highest segment held carries SACK. Four runs are held, three are
+/// remembered; when these are delivered the fourth was not reported any more.
+#[test]
+fn what_is_held_is_reported_to_the_last_run() {
+    let mut receiver = Receiver::new(&Config::default(), 0);
+    let mut last = None;
+    for seq in [0, 8, 6, 4, 2, 1, 3, 5] {
+        last = receiver.on_data(Time::ZERO, &data(seq, 0));
+    }
+    let last = last.expect("a hole was filled");
+    assert_eq!((last.ack, last.blocks[0]), (7, SackBlock { offset: 1, length: 1 }));
 }
