@@ -308,3 +308,100 @@ fn what_is_held_is_reported_to_the_last_run() {
     let last = last.expect("a hole was filled");
     assert_eq!((last.ack, last.blocks[0]), (7, SackBlock { offset: 1, length: 1 }));
 }
+
+/// RFC 2018 section 8: a receiver may drop what it has reported. An acknowledgement that ends at a reported segment says
+/// so; that segment was passed over by every retransmission, after timeouts too, and the connection stood still.
+#[test]
+fn a_receiver_that_drops_what_it_reported_is_sent_it_again() {
+    for proportional in [false, true] {
+        let mut lab = lab(config(sack(proportional), 10), 10);
+        lab.send();
+        lab.sack(0, &[(5, 8)]);
+        lab.sack(6, &[]);
+        assert_eq!(lab.sender.board().sacked(), 0);
+        let mut sent = lab.expire();
+        for ack in 7..=10 {
+            sent.extend(lab.ack(ack));
+        }
+        assert_eq!(sent, (6..10).collect::<Vec<_>>());
+        assert!(lab.sender.is_done());
+    }
+}
+
+/// The same in the middle of an episode, with the next loss right at the dropped segment.
+#[test]
+fn reneging_in_an_episode_ends_with_the_timer() {
+    let mut lab = lab(config(sack(false), 20), 20);
+    lab.send();
+    lab.sack(0, &[(5, 8)]);
+    lab.sack(6, &[]);
+    for end in 8..20 {
+        lab.sack(6, &[(7, end)]);
+    }
+    let mut rounds = 0;
+    while !lab.sender.is_done() {
+        lab.expire();
+        lab.ack(lab.sender.una() + 1);
+        rounds += 1;
+        assert!(rounds < 30, "{} is never acknowledged", lab.sender.una());
+    }
+}
+
+/// RFC 9293 section 3.8.6.1: a window of nothing is probed, or its opening may be missed for ever.
+#[test]
+fn a_closed_window_is_probed() {
+    let mut lab = lab(Config { ecn: true, ..config(sack(false), 4) }, 100);
+    lab.send();
+    lab.advertise(0);
+    assert_eq!(lab.ack(4), Vec::<u64>::new());
+    let first = lab.until_timeout();
+    let cwnd = lab.sender.window().cwnd;
+    assert_eq!(lab.expire(), vec![4], "one segment probes");
+    assert_eq!(lab.ack(4), Vec::<u64>::new());
+    assert_eq!(lab.expire(), vec![4]);
+    assert!(lab.until_timeout() > first, "probes back off");
+    assert_eq!(lab.sender.window().cwnd, cwnd, "a closed window is not congestion");
+    lab.advertise(100);
+    assert_eq!(lab.ack(4).first(), Some(&4));
+    lab.ack(lab.sender.nxt());
+    assert_eq!(lab.sender.counters().window_cuts, 0);
+}
+
+/// A probe that finds the window open again is a segment like any other.
+#[test]
+fn a_probe_may_be_taken() {
+    let mut lab = lab(config(sack(false), 4), 6);
+    lab.send();
+    lab.advertise(0);
+    lab.ack(4);
+    assert_eq!(lab.expire(), vec![4]);
+    assert_eq!(lab.ack(6), Vec::<u64>::new(), "5 was never sent");
+    assert_eq!(lab.sender.una(), 4);
+    lab.ack(5);
+    assert_eq!((lab.sender.una(), lab.sender.nxt()), (5, 5));
+    assert_eq!(lab.expire(), vec![5], "the window is closed once more");
+    lab.sender.stop();
+    assert!(!lab.sender.is_done(), "what was sent is still to be acknowledged");
+    lab.ack(6);
+    assert!(lab.sender.is_done());
+    assert_eq!(lab.sender.poll_timeout(), None);
+}
+
+/// The opening may also come without a probe; and nothing is left to probe once the application has stopped.
+#[test]
+fn a_window_that_opens_by_itself_ends_the_probing() {
+    let mut lab = lab(config(sack(false), 4), 100);
+    lab.send();
+    lab.advertise(0);
+    lab.ack(4);
+    lab.advertise(100);
+    assert_eq!(lab.ack(4), vec![4, 5, 6, 7]);
+    lab.advertise(0);
+    lab.ack(8);
+    assert!(lab.sender.poll_timeout().is_some());
+    lab.sender.stop();
+    assert!(lab.sender.is_done());
+    lab.sender.on_timeout(lab.now + Duration::from_secs(100));
+    assert_eq!(lab.send(), Vec::<u64>::new());
+    assert_eq!(lab.sender.poll_timeout(), None);
+}

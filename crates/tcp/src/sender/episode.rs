@@ -146,6 +146,9 @@ impl Sender {
         if self.deadline.is_none_or(|deadline| deadline > now) {
             return;
         }
+        if self.una == self.nxt {
+            return self.probe_timer_expired(now);
+        }
         self.counters.timeouts += 1;
         self.restore_spared();
         // RFC 5681 section 3.1: the threshold stays when what the timer has resent times out again.

@@ -1,6 +1,7 @@
 //! The sending end: sequence numbers, detection, timers; the window is the controller's and the recovery's.
 
 mod episode;
+mod probe;
 
 use crate::config::{Config, Counting, Detection};
 use crate::packet::{Ack, Data, Flags};
@@ -9,6 +10,7 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use ackclock_cc::{self as cc, Controller, Event, Path, Window};
 use ackclock_units::{Duration, Time};
+use probe::Probing;
 
 /// Where the sender stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,8 +73,9 @@ pub struct Sender {
     marked: u64,
     duplicates: u32,
     rtt: RttEstimator,
-    /// When the retransmission timer expires, if anything is outstanding.
+    /// When the retransmission timer expires, if anything is outstanding; or when a closed window is probed.
     deadline: Option<Time>,
+    probing: Probing,
     /// What was first unacknowledged when the timer last expired.
     timed_out: Option<u64>,
     /// Without timestamps: the segment that is being timed, and when it was sent.
@@ -119,6 +122,7 @@ impl Sender {
             duplicates: 0,
             rtt,
             deadline: None,
+            probing: Probing::default(),
             timed_out: None,
             timed: None,
             cwnd_limited: true,
@@ -132,6 +136,7 @@ impl Sender {
             counters: Counters::default(),
             config,
         };
+        sender.all_acknowledged(now);
         let path = sender.path(now);
         sender.controller.on_event(&path, Event::Start, &mut sender.window);
         sender
@@ -187,7 +192,11 @@ impl Sender {
 
     /// No more new segments after what was sent: the application stops.
     pub fn stop(&mut self) {
-        self.limit = self.limit.min(self.nxt);
+        self.limit = self.limit.min(self.nxt + u64::from(self.probing.sent));
+        if self.is_done() {
+            self.deadline = None;
+            self.probing = Probing::default();
+        }
     }
 
     /// Segments in flight: sent, and neither acknowledged, SACKed nor lost.
@@ -215,13 +224,20 @@ impl Sender {
     /// Takes an acknowledgement. `draw` supplies a uniform number for controllers that want one.
     #[inline]
     pub fn on_ack(&mut self, now: Time, ack: &Ack, draw: impl FnOnce() -> f64) {
-        if ack.flags.epoch() != self.epoch || ack.ack < self.una || ack.ack > self.nxt {
+        let sent = self.nxt + u64::from(self.probing.sent);
+        if ack.flags.epoch() != self.epoch || ack.ack < self.una || ack.ack > sent {
             return; // of an earlier connection, old, or for what was never sent (RFC 9293 section 3.10.7.4)
+        }
+        if ack.ack > self.nxt {
+            self.probe_was_taken();
         }
         self.peer_window = u64::from(ack.window);
         let acked = ack.ack - self.una;
         let was_sacked = self.board.advance(ack.ack);
         self.una = ack.ack;
+        if self.board.sacked() > 0 && self.board.is_sacked(self.una) {
+            self.board.forget(); // RFC 2018 section 8: the receiver has dropped what it had reported
+        }
         let sacked = if ack.blocks[0].length > 0 { self.mark_sacked(ack) } else { 0 };
         let delivered = acked - was_sacked + sacked;
         self.delivered += delivered;
@@ -252,7 +268,7 @@ impl Sender {
             State::Loss => self.on_ack_loss(now, &path, &sample, acked),
         }
         if self.nxt == self.una {
-            self.deadline = None;
+            self.all_acknowledged(now);
         }
     }
 
@@ -274,8 +290,13 @@ impl Sender {
         if self.window.pacing.is_some() && now < self.paced_until {
             return None;
         }
-        if self.una == self.nxt && now.since(self.last_sent) > self.rtt.rto() && self.has_new_data() {
-            self.restart_after_idleness(now);
+        if self.una == self.nxt {
+            if std::mem::take(&mut self.probing.due) {
+                return Some(self.probe(now));
+            }
+            if now.since(self.last_sent) > self.rtt.rto() && self.has_new_data() {
+                self.restart_after_idleness(now);
+            }
         }
         let pick = match self.state {
             State::Open => self.next_open()?,
