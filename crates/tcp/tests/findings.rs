@@ -2,23 +2,14 @@
 
 mod common;
 
-use ackclock_cc::Signal;
+use ackclock_cc::{self as cc, Controller, Event, Path, Signal, Window};
 use ackclock_tcp::recovery::NewRenoConfig;
-use ackclock_tcp::{Config, Data, Flags, Receiver, RecoveryKind, SackBlock, State};
+use ackclock_tcp::{Config, Data, Detection, Flags, Receiver, RecoveryKind, SackBlock, State};
 use ackclock_units::{Duration, Rate, Time};
-use common::lab::{Lab, Scripted, made};
-
-/// A window of `window` segments that does not move by itself.
-fn config(recovery: RecoveryKind, window: u32) -> Config {
-    Config { recovery, initial_window: f64::from(window), ..Config::default() }
-}
+use common::lab::{Lab, Scripted, config, made, recoveries, sack};
 
 fn lab(config: Config, limit: u64) -> Lab {
     Lab::with(config, Scripted::boxed(true).0, limit)
-}
-
-fn sack(proportional_rate: bool) -> RecoveryKind {
-    RecoveryKind::Sack(ackclock_tcp::recovery::SackConfig { proportional_rate })
 }
 
 /// RFC 6675 section 4, NextSeg (4): "HighRxt MUST NOT be updated". The rescue passes over segments that were not
@@ -120,104 +111,6 @@ fn a_timeout_of_another_segment_is_another_loss() {
     assert_eq!(told.lock().expect("one thread").cuts, vec![Signal::Timeout; 2]);
 }
 
-/// A mark used to move `recover`, below which duplicates are not believed without SACK: a segment lost in the marked
-/// window was left to the timer.
-#[test]
-fn a_loss_in_a_marked_window_is_retransmitted_and_not_answered_twice() {
-    for recovery in [sack(false), RecoveryKind::NewReno(NewRenoConfig::default()), RecoveryKind::Reno] {
-        let mut lab = lab(Config { ecn: true, ..config(recovery, 20) }, 1000);
-        lab.send();
-        lab.hear(made(1, &[]), Flags::ECE);
-        assert_eq!((lab.sender.window().cwnd, lab.send()), (10.0, vec![]));
-        for end in 4..8 {
-            lab.hear(made(2, &[(3, end)]), Flags::ECE);
-        }
-        assert_eq!(lab.send().first(), Some(&2), "{}", recovery.name());
-        // RFC 3168 section 6.1.2: one reaction to a window's losses and marks.
-        assert_eq!((lab.sender.counters().window_cuts, lab.sender.window().cwnd), (1, 10.0));
-    }
-}
-
-/// The echo lasts until CWR has arrived, and CWR is on the first segment after the cut: the acknowledgement of all that
-/// was sent before still carries the echo of the mark that was answered.
-#[test]
-fn the_echo_of_an_answered_mark_is_not_another() {
-    let mut lab = lab(Config { ecn: true, ..config(sack(false), 8) }, 1000);
-    lab.send();
-    lab.hear(made(1, &[]), Flags::ECE);
-    for ack in 2..8 {
-        lab.hear(made(ack, &[]), Flags::ECE);
-        lab.send();
-    }
-    let nxt = lab.sender.nxt();
-    assert!(nxt > 8);
-    lab.hear(made(8, &[]), Flags::ECE);
-    assert_eq!(lab.sender.counters().window_cuts, 1);
-    // The echo that outlasts CWR is of a new mark.
-    lab.hear(made(9, &[]), Flags::ECE);
-    assert_eq!(lab.sender.counters().window_cuts, 2);
-}
-
-/// RFC 3168 section 6.1.2: CWR announces every reduction, whatever for; without it the receiver goes on echoing, and the
-/// echo of a mark from before the loss is answered once more.
-#[test]
-fn every_cut_is_announced() {
-    for recovery in [sack(false), RecoveryKind::NewReno(NewRenoConfig::default()), RecoveryKind::Tahoe] {
-        let mut lab = lab(Config { ecn: true, ..config(recovery, 8) }, 1000);
-        let first: Vec<_> = lab.send_all();
-        assert!(first.iter().all(|data| data.flags.has(Flags::ECT) && !data.flags.has(Flags::CWR)));
-        for end in 2..9 {
-            lab.hear(made(0, &[(1, end)]), Flags::default());
-        }
-        let mut sent = lab.send_all();
-        lab.hear(made(8, &[]), Flags::default());
-        sent.extend(lab.send_all());
-        let again: Vec<_> = sent.iter().filter(|data| data.flags.has(Flags::RETRANSMISSION)).collect();
-        assert!(!again.is_empty());
-        assert!(again.iter().all(|data| !data.flags.has(Flags::ECT) && !data.flags.has(Flags::CWR)));
-        let fresh: Vec<_> = sent.iter().filter(|data| !data.flags.has(Flags::RETRANSMISSION)).collect();
-        assert!(fresh[0].flags.has(Flags::CWR), "{}", recovery.name());
-        assert!(fresh[1..].iter().all(|data| !data.flags.has(Flags::CWR)));
-    }
-}
-
-/// RFC 3168 section 6.1.1: an echo means nothing to a sender that did not negotiate ECN.
-#[test]
-fn an_echo_without_negotiation_means_nothing() {
-    let mut lab = lab(config(sack(false), 8), 1000);
-    lab.send();
-    lab.hear(made(1, &[]), Flags::ECE);
-    assert_eq!((lab.sender.counters().window_cuts, lab.sender.window().cwnd), (0, 8.0));
-}
-
-/// RFC 3168 section 6.1.2: "SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK".
-#[test]
-fn an_echo_lets_nothing_grow() {
-    let (controller, told) = Scripted::boxed(true);
-    let mut lab = Lab::with(Config { ecn: true, ..config(sack(false), 8) }, controller, 1000);
-    lab.send();
-    lab.ack(1);
-    assert_eq!(told.lock().expect("one thread").grown, 1.0);
-    lab.hear(made(2, &[]), Flags::ECE);
-    lab.hear(made(3, &[]), Flags::ECE);
-    assert_eq!(told.lock().expect("one thread").grown, 1.0);
-}
-
-/// The threshold is two segments or more, a window of one is not raised to it by a mark.
-#[test]
-fn a_mark_does_not_open_the_window() {
-    let mut lab = lab(Config { ecn: true, ..config(sack(false), 1) }, 1000);
-    lab.send();
-    lab.hear(made(1, &[]), Flags::ECE);
-    assert_eq!((lab.sender.counters().window_cuts, lab.sender.window().cwnd), (1, 1.0));
-}
-
-/// Every kind of recovery.
-fn recoveries() -> [RecoveryKind; 5] {
-    let newreno = RecoveryKind::NewReno(NewRenoConfig::default());
-    [RecoveryKind::Tahoe, RecoveryKind::Reno, newreno, sack(false), sack(true)]
-}
-
 /// "None: no reaction" (the controller's seam): neither the window nor the slow-start threshold moves. The threshold was
 /// set to the window, which ended slow start, and Tahoe started over all the same.
 #[test]
@@ -261,21 +154,6 @@ fn a_timeout_that_is_not_answered_changes_nothing() {
             assert_eq!(told.lock().expect("one thread").cuts.last(), Some(&Signal::Timeout));
         }
     }
-}
-
-/// And for marks: the controller is asked once per window of data, and grows as if there were none.
-#[test]
-fn a_mark_that_is_not_answered_changes_nothing() {
-    let (controller, told) = Scripted::boxed(false);
-    let mut lab = Lab::with(Config { ecn: true, ..config(sack(false), 10) }, controller, 1000);
-    lab.send();
-    for ack in 1..=15 {
-        lab.hear(made(ack, &[]), Flags::ECE);
-        assert!(lab.send_all().iter().all(|data| !data.flags.has(Flags::CWR)), "nothing to announce");
-    }
-    let told = told.lock().expect("one thread");
-    assert_eq!((&told.cuts[..], told.grown), (&[Signal::Mark; 2][..], 15.0));
-    assert_eq!(lab.sender.window().ssthresh, f64::INFINITY);
 }
 
 /// A segment of data that was sent at `sent_ns`.
@@ -404,4 +282,143 @@ fn a_window_that_opens_by_itself_ends_the_probing() {
     lab.sender.on_timeout(lab.now + Duration::from_secs(100));
     assert_eq!(lab.send(), Vec::<u64>::new());
     assert_eq!(lab.sender.poll_timeout(), None);
+}
+
+/// A controller that writes nonsense into the window.
+struct Broken(f64);
+
+impl Controller for Broken {
+    fn on_sample(&mut self, _path: &Path, _ack: &cc::Ack, w: &mut Window) {
+        w.cwnd = self.0;
+    }
+    fn grow(&mut self, _path: &Path, _ack: &cc::Ack, w: &mut Window) {
+        w.cwnd = self.0;
+    }
+    fn cut(&mut self, _path: &Path, _w: &Window, _why: Signal) -> Option<f64> {
+        Some(self.0)
+    }
+    fn on_event(&mut self, _path: &Path, _event: Event, w: &mut Window) {
+        w.cwnd = self.0;
+    }
+}
+
+/// The seam says that hosts keep the window at one segment or above; a lower one stopped the connection for ever.
+#[test]
+fn no_controller_closes_the_window() {
+    for nonsense in [0.0, -5.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        for recovery in recoveries() {
+            let mut lab = Lab::with(
+                Config { peer_window: 8, ecn: true, ..config(recovery, 8) },
+                Box::new(Broken(nonsense)),
+                40,
+            );
+            let mut next = 0;
+            while !lab.sender.is_done() {
+                let cwnd = lab.sender.window().cwnd;
+                assert!((1.0..1e10).contains(&cwnd), "{nonsense} makes {cwnd}");
+                lab.wait(1);
+                if lab.send().is_empty() && lab.sender.una() == lab.sender.nxt() {
+                    panic!("{nonsense} stops {}", recovery.name());
+                }
+                next += 1;
+                match next % 5 {
+                    0 => drop(lab.expire()),
+                    1 => lab.hear(made(lab.sender.nxt(), &[]), Flags::ECE),
+                    _ => drop(lab.ack(lab.sender.una())),
+                }
+            }
+        }
+    }
+}
+
+/// RFC 3042 may be switched off; with SACK it was in force all the same, because what was reported left the pipe.
+#[test]
+fn without_limited_transmit_the_first_duplicates_let_out_nothing() {
+    for recovery in recoveries() {
+        for limited_transmit in [false, true] {
+            let mut lab = lab(Config { limited_transmit, ..config(recovery, 10) }, 1000);
+            lab.send();
+            let mut sent = lab.sack(0, &[(1, 2)]);
+            sent.extend(lab.sack(0, &[(1, 3)]));
+            assert_eq!(sent, if limited_transmit { vec![10, 11] } else { vec![] }, "{}", recovery.name());
+            assert!(lab.sack(0, &[(1, 4)]).starts_with(&[0]));
+        }
+    }
+}
+
+/// RFC 5681 section 2, definition of a duplicate, (e): an acknowledgement that changes the window is none.
+#[test]
+fn a_window_update_is_not_a_duplicate() {
+    let mut lab = lab(config(RecoveryKind::Reno, 4), 1000);
+    lab.send();
+    for window in 100..110 {
+        lab.advertise(window);
+        assert_eq!(lab.ack(0), Vec::<u64>::new());
+    }
+    assert_eq!(lab.sender.counters().fast_retransmits, 0);
+}
+
+/// The inflation stands for the duplicates that have left the network (RFC 5681 section 3.2 (3)), however many they are.
+#[test]
+fn the_inflation_is_the_threshold() {
+    for threshold in [0, 1, 2, 3, 6] {
+        for recovery in [RecoveryKind::Reno, RecoveryKind::NewReno(NewRenoConfig::default())] {
+            let mut lab = lab(
+                Config {
+                    detection: Detection::DupAcks(threshold),
+                    limited_transmit: false,
+                    ..config(recovery, 12)
+                },
+                1000,
+            );
+            lab.send();
+            for _ in 1..threshold {
+                assert_eq!(lab.ack(0), Vec::<u64>::new());
+            }
+            assert_eq!(lab.ack(0), vec![0]);
+            // ssthresh 6, 12 in flight: new data from the seventh duplicate on, whatever the threshold.
+            let before = threshold.max(1);
+            for _ in before..6 {
+                assert_eq!(lab.ack(0), Vec::<u64>::new(), "{} {threshold}", recovery.name());
+            }
+            assert_eq!(lab.ack(0), vec![12], "{} {threshold}", recovery.name());
+        }
+    }
+}
+
+/// RFC 2581 has no `recover`: Reno's third duplicate for the first segment after an episode is a loss too.
+#[test]
+fn reno_believes_the_duplicates_after_an_episode() {
+    let mut lab = lab(config(RecoveryKind::Reno, 12), 1000);
+    lab.send();
+    for _ in 0..11 {
+        lab.ack(0);
+    }
+    let (recover, nxt) = (12, lab.sender.nxt());
+    assert!(nxt > recover + 3);
+    lab.ack(recover);
+    assert_eq!(lab.sender.state(), State::Open);
+    for _ in 0..2 {
+        lab.ack(recover);
+    }
+    assert!(lab.ack(recover).starts_with(&[recover]));
+}
+
+/// What was lost among the segments sent during an episode is known when it ends, and repaired from that very
+/// acknowledgement on: there may be no other.
+#[test]
+fn a_loss_known_at_the_end_of_an_episode_begins_the_next() {
+    for proportional in [false, true] {
+        let mut lab = lab(Config { limited_transmit: false, ..config(sack(proportional), 12) }, 16);
+        lab.send();
+        for end in 2..13 {
+            lab.sack(0, &[(1, end)]);
+        }
+        assert_eq!(lab.sender.nxt(), 16);
+        lab.sack(0, &[(13, 16), (1, 12)]);
+        assert_eq!(lab.sender.state(), State::Recovery);
+        let sent = lab.sack(12, &[(13, 16)]);
+        assert_eq!((lab.sender.state(), sent.first()), (State::Recovery, Some(&12)));
+        assert_eq!(lab.sender.counters().window_cuts, 2);
+    }
 }

@@ -85,7 +85,7 @@ impl Sack {
 }
 
 impl Recovery for Sack {
-    fn begin(&mut self, episode: &Episode, board: &mut Scoreboard, w: &mut Window) -> Begin {
+    fn begin(&mut self, episode: &Episode, _heard: Heard, board: &mut Scoreboard, w: &mut Window) -> Begin {
         let flight = (episode.nxt - episode.una - board.sacked()) as f64;
         self.prr = Prr { flight, ..Prr::default() };
         w.cwnd = w.ssthresh;

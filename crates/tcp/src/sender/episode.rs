@@ -1,7 +1,6 @@
 //! Episodes: what a loss, a mark or a timeout sets off, and how it ends.
 
-use super::{LEAST_SSTHRESH, LOSS_WINDOW, Sender, State};
-use crate::config::Detection;
+use super::{LEAST_SSTHRESH, LOSS_WINDOW, Sender, State, tamed};
 use crate::recovery::{Begin, Episode, Heard, Progress};
 use ackclock_cc::{self as cc, Event, Path, Signal};
 use ackclock_units::Time;
@@ -13,16 +12,15 @@ impl Sender {
         now: Time,
         path: &Path,
         sample: &cc::Ack,
-        acked: u64,
+        heard: Heard,
         duplicate: bool,
     ) {
-        self.duplicates = if acked > 0 { 0 } else { self.duplicates + u32::from(duplicate) };
-        if acked > 0 {
+        self.duplicates = if heard.acked > 0 { 0 } else { self.duplicates + u32::from(duplicate) };
+        if heard.acked > 0 {
             self.restart_timer(now);
         }
-        let Detection::DupAcks(threshold) = self.config.detection;
-        if self.board.lost() > 0 || self.duplicates >= threshold && self.is_fresh() {
-            return self.begin_recovery(now);
+        if self.board.lost() > 0 || self.duplicates >= self.threshold && self.is_fresh() {
+            return self.begin_recovery(now, heard);
         }
         if sample.marked > 0 {
             // Beyond `answered`: CWR is on the segment there, and what is acknowledged before still echoes.
@@ -33,8 +31,9 @@ impl Sender {
                 return; // RFC 3168 section 6.1.2: no growth in response to an echo
             }
         }
-        if acked > 0 && self.cwnd_limited {
+        if heard.acked > 0 && self.cwnd_limited {
             self.controller.grow(path, sample, &mut self.window);
+            self.tame();
         }
     }
 
@@ -44,7 +43,7 @@ impl Sender {
         self.sack || self.una > self.recover || self.recover == 0
     }
 
-    fn begin_recovery(&mut self, now: Time) {
+    fn begin_recovery(&mut self, now: Time, heard: Heard) {
         self.counters.fast_retransmits += 1;
         if self.una < self.marked {
             // RFC 3168 section 6.1.2: a mark in this window of data was answered already.
@@ -56,7 +55,7 @@ impl Sender {
         }
         self.recover = self.nxt;
         let episode = self.episode();
-        match self.recovery.begin(&episode, &mut self.board, &mut self.window) {
+        match self.recovery.begin(&episode, heard, &mut self.board, &mut self.window) {
             Begin::Repair => self.state = State::Recovery,
             Begin::StartOver => {
                 let collapses = !self.restore_spared();
@@ -75,33 +74,41 @@ impl Sender {
         match self.recovery.on_ack(&episode, heard, &mut self.board, &mut self.window) {
             Progress::Ends => {
                 self.restore_spared();
-                self.state = State::Open;
-                self.duplicates = 0;
-                if self.una < self.recover {
-                    self.recover = self.una - 1; // Reno leaves early: the next hole is a loss of its own
-                }
-                let path = self.path(now);
-                self.controller.on_event(&path, Event::Recovered, &mut self.window);
                 self.restart_timer(now);
+                self.recovered(now, heard);
+            }
+            Progress::EndsAtOnce => {
+                self.restore_spared();
+                self.recover = self.una - 1;
+                self.restart_timer(now);
+                self.recovered(now, heard);
             }
             Progress::Continues if heard.acked > 0 => self.restart_timer(now),
             Progress::Continues | Progress::ContinuesOnTimer => {}
         }
     }
 
-    pub(super) fn on_ack_loss(&mut self, now: Time, path: &Path, sample: &cc::Ack, acked: u64) {
-        if acked == 0 {
+    /// Everything sent before the episode is acknowledged.
+    fn recovered(&mut self, now: Time, heard: Heard) {
+        self.state = State::Open;
+        self.duplicates = 0;
+        self.tell(now, Event::Recovered);
+        if self.board.lost() > 0 {
+            self.begin_recovery(now, heard); // of what was sent during the episode
+        }
+    }
+
+    pub(super) fn on_ack_loss(&mut self, now: Time, path: &Path, sample: &cc::Ack, heard: Heard) {
+        if heard.acked == 0 {
             return;
         }
         self.restart_timer(now);
         if self.cwnd_limited {
             self.controller.grow(path, sample, &mut self.window);
+            self.tame();
         }
         if self.una >= self.recover {
-            self.state = State::Open;
-            self.duplicates = 0;
-            let path = self.path(now);
-            self.controller.on_event(&path, Event::Recovered, &mut self.window);
+            self.recovered(now, heard);
         }
     }
 
@@ -122,7 +129,7 @@ impl Sender {
             return false;
         };
         self.counters.window_cuts += 1;
-        self.window.ssthresh = ssthresh.max(LEAST_SSTHRESH);
+        self.window.ssthresh = tamed(ssthresh, LEAST_SSTHRESH);
         self.announce_cut = self.config.ecn; // RFC 3168 section 6.1.2: a reduction for any reason
         if why == Signal::Mark {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
@@ -164,7 +171,13 @@ impl Sender {
     }
 
     pub(super) fn episode(&self) -> Episode {
-        Episode { una: self.una, nxt: self.nxt, recover: self.recover, new_data: self.has_new_data() }
+        Episode {
+            una: self.una,
+            nxt: self.nxt,
+            recover: self.recover,
+            duplicates: self.duplicates,
+            new_data: self.has_new_data(),
+        }
     }
 
     pub(super) fn restart_timer(&mut self, now: Time) {

@@ -46,6 +46,8 @@ pub struct Counters {
 const LEAST_SSTHRESH: f64 = 2.0;
 /// RFC 5681 section 3.1: the window after a timeout.
 const LOSS_WINDOW: f64 = 1.0;
+/// No receiver can advertise more segments than this.
+const MOST_WINDOW: f64 = u32::MAX as f64;
 /// RFC 3042: duplicates that may each let out one new segment.
 const LIMITED_TRANSMITS: u32 = 2;
 
@@ -72,6 +74,8 @@ pub struct Sender {
     /// `nxt` when it last cut for a mark: losses below have been answered with it.
     marked: u64,
     duplicates: u32,
+    /// How many of them tell of a loss, or how many segments SACKed above it; at least one.
+    threshold: u32,
     rtt: RttEstimator,
     /// When the retransmission timer expires, if anything is outstanding; or when a closed window is probed.
     deadline: Option<Time>,
@@ -96,6 +100,13 @@ pub struct Sender {
     counters: Counters,
 }
 
+/// `window` segments, but at least `least`, also for NaN, and at most what a receiver can advertise.
+#[inline]
+#[allow(clippy::manual_clamp, reason = "clamp leaves NaN as it is")]
+fn tamed(window: f64, least: f64) -> f64 {
+    window.max(least).min(MOST_WINDOW)
+}
+
 impl Sender {
     /// The sending end of connection number `epoch`, with `limit` segments to send, at `now`.
     pub fn new(config: Config, controller: Box<dyn Controller>, epoch: u8, limit: u64, now: Time) -> Sender {
@@ -103,6 +114,7 @@ impl Sender {
             RttEstimator::new(config.rto_initial, config.rto_min, config.rto_max, config.clock_granularity);
         let window =
             Window { ssthresh: config.initial_ssthresh, ..Window::starting_at(config.initial_window) };
+        let Detection::DupAcks(threshold) = config.detection;
         let mut sender = Sender {
             epoch,
             wants_draw: controller.wants_draw(),
@@ -120,6 +132,7 @@ impl Sender {
             answered: 0,
             marked: 0,
             duplicates: 0,
+            threshold: threshold.max(1),
             rtt,
             deadline: None,
             probing: Probing::default(),
@@ -137,8 +150,7 @@ impl Sender {
             config,
         };
         sender.all_acknowledged(now);
-        let path = sender.path(now);
-        sender.controller.on_event(&path, Event::Start, &mut sender.window);
+        sender.tell(now, Event::Start);
         sender
     }
 
@@ -205,6 +217,18 @@ impl Sender {
         self.board.pipe(self.nxt)
     }
 
+    /// Whatever a controller wrote, the window is a number of segments, and at least one.
+    #[inline]
+    fn tame(&mut self) {
+        self.window.cwnd = tamed(self.window.cwnd, 1.0);
+    }
+
+    fn tell(&mut self, now: Time, event: Event) {
+        let path = self.path(now);
+        self.controller.on_event(&path, event, &mut self.window);
+        self.tame();
+    }
+
     fn path(&self, now: Time) -> Path {
         Path {
             now,
@@ -231,6 +255,7 @@ impl Sender {
         if ack.ack > self.nxt {
             self.probe_was_taken();
         }
+        let is_update = u64::from(ack.window) != self.peer_window;
         self.peer_window = u64::from(ack.window);
         let acked = ack.ack - self.una;
         let was_sacked = self.board.advance(ack.ack);
@@ -241,7 +266,7 @@ impl Sender {
         let sacked = if ack.blocks[0].length > 0 { self.mark_sacked(ack) } else { 0 };
         let delivered = acked - was_sacked + sacked;
         self.delivered += delivered;
-        let lost = if self.board.sacked() > 0 { self.detect() } else { 0 };
+        let lost = if self.board.sacked() > 0 { self.board.detect(u64::from(self.threshold)) } else { 0 };
         let rtt = if acked > 0 { self.time(now, ack) } else { None };
 
         let counted = match self.config.counting {
@@ -259,13 +284,17 @@ impl Sender {
         };
         let path = self.path(now);
         self.controller.on_sample(&path, &sample, &mut self.window);
+        self.tame();
 
-        // RFC 6675 section 2: with SACK a duplicate is one that tells something new.
-        let duplicate = acked == 0 && self.nxt > self.una && (!self.sack || sacked > 0);
+        // RFC 6675 section 2: with SACK a duplicate is one that tells something new; RFC 5681 section 2 (e): without,
+        // one that does not even change the window.
+        let news = if self.sack { sacked > 0 } else { !is_update };
+        let duplicate = acked == 0 && news && self.nxt > self.una;
+        let heard = Heard { acked, delivered, lost };
         match self.state {
-            State::Open => self.on_ack_open(now, &path, &sample, acked, duplicate),
-            State::Recovery => self.on_ack_recovery(now, Heard { acked, delivered, lost }, duplicate),
-            State::Loss => self.on_ack_loss(now, &path, &sample, acked),
+            State::Open => self.on_ack_open(now, &path, &sample, heard, duplicate),
+            State::Recovery => self.on_ack_recovery(now, heard, duplicate),
+            State::Loss => self.on_ack_loss(now, &path, &sample, heard),
         }
         if self.nxt == self.una {
             self.all_acknowledged(now);
@@ -313,13 +342,13 @@ impl Sender {
     fn restart_after_idleness(&mut self, now: Time) {
         self.window.cwnd = self.window.cwnd.min(self.config.initial_window);
         self.last_sent = now;
-        let path = self.path(now);
-        self.controller.on_event(&path, Event::Idle, &mut self.window);
+        self.tell(now, Event::Idle);
     }
 
     #[inline]
     fn next_open(&mut self) -> Option<Pick> {
-        let in_flight = self.in_flight() as f64;
+        let in_flight =
+            if self.config.limited_transmit { self.in_flight() } else { self.nxt - self.una } as f64;
         let extra = if self.duplicates == 0 || self.sack || !self.config.limited_transmit {
             0.0
         } else {
@@ -402,11 +431,6 @@ impl Sender {
             }
         }
         newly
-    }
-
-    fn detect(&mut self) -> u64 {
-        let Detection::DupAcks(threshold) = self.config.detection;
-        self.board.detect(u64::from(threshold))
     }
 
     /// A raw sample from an acknowledgement of new data: RFC 7323 section 4.1, or Karn's rule without timestamps.
