@@ -67,11 +67,12 @@ impl RttEstimator {
     /// The timeout, back-off included.
     #[inline]
     pub fn rto(&self) -> Duration {
-        if self.backoff == 0 {
-            self.base_rto
-        } else {
-            self.base_rto.saturating_mul(1 << self.backoff).min(self.rto_max)
-        }
+        if self.backoff == 0 { self.base_rto } else { self.doubled(self.backoff) }
+    }
+
+    /// The timeout of a fresh segment, doubled this many times.
+    pub fn doubled(&self, times: u32) -> Duration {
+        self.base_rto.saturating_mul(1 << times.min(MOST_DOUBLINGS)).min(self.rto_max)
     }
 
     /// Smoothed round-trip time; zero before the first sample.
