@@ -6,3 +6,4 @@ pub mod plan;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod store;
