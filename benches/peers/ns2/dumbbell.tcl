@@ -33,6 +33,7 @@ set defaults {
     fixed_ack           1
     loss                0
     loss_at             before
+    loss_list           ""
     seed                1
     drop                ""
     cbr                 0
@@ -361,13 +362,20 @@ proc lossy {model} {
 }
 
 set loss_mon ""
-if {$P(loss) > 0} {
-    set em [new ErrorModel]
+if {$P(loss) > 0 || $P(loss_list) ne ""} {
+    if {$P(loss_list) ne ""} {
+        set file [open $P(loss_list)]
+        set em [new ErrorModel/List]
+        $em droplist [read $file]
+        close $file
+    } else {
+        set em [new ErrorModel]
+        $em set rate_ $P(loss)
+        set var [new RandomVariable/Uniform]
+        $var use-rng $loss_rng
+        $em ranvar $var
+    }
     $em unit pkt
-    $em set rate_ $P(loss)
-    set var [new RandomVariable/Uniform]
-    $var use-rng $loss_rng
-    $em ranvar $var
     set loss_mon [lossy $em]
     switch $P(loss_at) {
         before  { $bneck add-to-head $em }
@@ -414,7 +422,7 @@ if {$P(trace) ne ""} {
         $t target [$edrop target]
         $edrop target $t
     }
-    if {$P(loss) > 0} {
+    if {$P(loss) > 0 || $P(loss_list) ne ""} {
         set t [tap "on_event drop"]
         set d [$em drop-target]
         $t target $d
