@@ -92,7 +92,7 @@ impl Link {
         }
     }
 
-    /// The same link, losing packets at random before they reach its queue.
+    /// The same link, losing packets before they reach its queue.
     pub fn with_loss(self, loss: Loss) -> Link {
         Link { loss: Some(loss), sure: false, ..self }
     }
@@ -110,6 +110,11 @@ impl Link {
     /// Its queue discipline.
     pub fn queue(&self) -> &Queue {
         &self.queue
+    }
+
+    /// What it loses besides what does not fit its queue.
+    pub fn loss(&self) -> Option<&Loss> {
+        self.loss.as_ref()
     }
 
     /// What has happened so far.
