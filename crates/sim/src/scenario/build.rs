@@ -116,8 +116,8 @@ impl Scenario {
             count: group.count,
             control: group.control.scheme().name,
             recovery: group.config.recovery.name(),
-            payload: group.config.payload,
-            segment: group.config.segment_bytes(),
+            payload: u32::from(group.config.payload),
+            segment: u32::from(group.config.segment_bytes()),
         });
         let streams = self.traffic.iter().map(|spec| spec.label.clone()).collect();
         Ok(Built { plan, links: links.collect(), groups: groups.collect(), streams, memory })
@@ -200,7 +200,11 @@ impl Scenario {
 
     fn scale(&self, spec: &LinkSpec, rtt: Duration) -> Scale {
         let rtt = rtt.max(spec.delay.saturating_mul(2));
-        Scale { rate: spec.rate, bdp: spec.rate.bytes_in(rtt), segment: self.config.segment_bytes() }
+        Scale {
+            rate: spec.rate,
+            bdp: spec.rate.bytes_in(rtt),
+            segment: u32::from(self.config.segment_bytes()),
+        }
     }
 
     fn link(&self, spec: &LinkSpec, scale: &Scale) -> Link {

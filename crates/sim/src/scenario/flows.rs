@@ -45,7 +45,7 @@ pub(crate) enum Start {
 pub(crate) struct TrafficSpec {
     pub(crate) label: String,
     pub(crate) rate: Rate,
-    pub(crate) packet: u32,
+    pub(crate) packet: u16,
     pub(crate) on: Option<Duration>,
     pub(crate) off: Duration,
     pub(crate) start: Duration,
@@ -215,7 +215,7 @@ fn read_stream(at: &At<'_>, number: usize) -> Result<TrafficSpec> {
             None => format!("cbr {}", number + 1),
         },
         rate: table.need("rate", "\"500 Mbit/s\"")?.quantity()?,
-        packet: packet.map_or(1000, |(bytes, _)| bytes as u32),
+        packet: packet.map_or(1000, |(bytes, _)| bytes as u16),
         on,
         off: off.unwrap_or(Duration::ZERO),
         start: table.quantity("start")?.unwrap_or(Duration::ZERO),
