@@ -146,7 +146,7 @@ fn agreement(report: &Report) -> String {
             emphasise(format!("{:+.2}{error} %", 100.0 * difference), difference.abs() > GOODPUT_TOLERANCE)
         });
         let ratio = row.drop_ratio().map_or("–".to_owned(), |ratio| {
-            emphasise(format!("{ratio:.2}"), ratio > DROP_TOLERANCE || ratio < 1.0 / DROP_TOLERANCE)
+            emphasise(format!("{ratio:.2}"), !(1.0 / DROP_TOLERANCE..=DROP_TOLERANCE).contains(&ratio))
         });
         let _ = writeln!(
             text,
