@@ -23,6 +23,13 @@ pub(crate) enum Command {
     List(List),
     /// Show a scheme's equations, parameters, defaults and source.
     Show(Show),
+    /// Print a completion script for a shell.
+    Completions(Completions),
+    /// Write the manual pages into a directory.
+    Man(Man),
+    /// Write the generated pages of the documentation.
+    #[command(hide = true)]
+    Docs(Docs),
 }
 
 #[derive(Args)]
@@ -121,4 +128,23 @@ pub(crate) struct Show {
     /// Print one JSON document instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
+pub(crate) struct Man {
+    /// Where the pages go.
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct Docs {
+    /// The book's source directory.
+    pub(crate) dir: PathBuf,
 }
