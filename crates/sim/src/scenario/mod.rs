@@ -23,6 +23,9 @@ use reader::{At, Result};
 use std::sync::Arc;
 use topology::Topology;
 
+/// Seeds pass through floats, which count exactly up to here.
+pub(crate) const MOST_SEED: u64 = (1 << 53) - 1;
+
 /// An expectation of a scenario: an expression that must be true after the run.
 #[derive(Clone, Debug)]
 pub struct Expect {
@@ -70,7 +73,7 @@ impl Scenario {
             Some(at) => at.text()?.to_owned(),
             None => "unnamed".to_owned(),
         };
-        let seed = table.get("seed").map(|at| at.count(0, 1 << 53)).transpose()?.unwrap_or(1);
+        let seed = table.get("seed").map(|at| at.count(0, MOST_SEED)).transpose()?.unwrap_or(1);
         let duration_at = table.need("duration", "\"60 s\"")?;
         let duration: Duration = duration_at.quantity()?;
         if duration.is_zero() || duration > LONGEST {
@@ -90,8 +93,14 @@ impl Scenario {
         if let Some(at) = table.get("tcp") {
             config = tcp::read_tcp(&at, &config)?;
         }
-        let topology = topology::read_topology(&table.need("topology", "a [topology.dumbbell] table")?)?;
-        let groups = flows::read_flows(&table.need("flows", "a [[flows]] table")?, &config)?;
+        let topology = topology::read_topology(&table.need_as(
+            "topology",
+            "add a table [topology.dumbbell] with bottleneck = { rate = \"1 Gbit/s\", delay = \"40 ms\" }",
+        )?)?;
+        let groups = flows::read_flows(
+            &table.need_as("flows", "add a table [[flows]] with control = \"reno\" to it")?,
+            &config,
+        )?;
         let traffic =
             table.get("traffic").map(|at| flows::read_traffic(&at)).transpose()?.unwrap_or_default();
         let expects = match table.get("expect") {
@@ -101,6 +110,10 @@ impl Scenario {
         // What a report or an experiment says about the scenario; nothing is done with them here.
         for key in ["description", "source"] {
             table.get(key).map(|at| at.text()).transpose()?;
+        }
+        // These have been taken out already; they are asked for so that misspelt ones find them.
+        for key in ["sweep", "seeds"] {
+            table.get(key);
         }
         table.finish()?;
         drop(table);
