@@ -31,6 +31,9 @@ pub(super) fn add_all(w: &mut Words<'_>) {
     w.add("probe_max", |point, args| Ok(most(&within(point, named(point, args)?, args, 2)?)));
     w.add("probe_at", |point, args| {
         let time = args.number(2, "a time in seconds")?;
+        if !time.is_finite() {
+            return Ok(f64::NAN); // the time of something that never happened
+        }
         let before = named(point, args)?.into_iter().take_while(|&(at, _)| at <= time).last();
         before.map(|(_, value)| value).ok_or_else(|| wrong(format!("no probe looked before {time} s")))
     });
@@ -61,12 +64,13 @@ pub(super) fn add_all(w: &mut Words<'_>) {
     });
 }
 
+/// The largest; not a number if one of them is none.
 fn most(values: &[f64]) -> f64 {
-    values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    values.iter().copied().reduce(|a, b| if a > b || a.is_nan() { a } else { b }).unwrap_or(f64::NAN)
 }
 
 fn least(values: &[f64]) -> f64 {
-    values.iter().copied().fold(f64::INFINITY, f64::min)
+    values.iter().copied().reduce(|a, b| if a < b || a.is_nan() { a } else { b }).unwrap_or(f64::NAN)
 }
 
 fn series(point: &PointResult) -> Result<&Series, Error> {
@@ -104,7 +108,9 @@ fn flow_looks(point: &PointResult, args: &Arguments, variable: &str) -> Result<L
         let (names, values) = &series.inner[flow.id];
         let column = names.iter().position(|name| name == variable).ok_or_else(|| {
             let own = names.iter().map(|name| format!(", {name}")).collect::<String>();
-            wrong(format!("there is no \"{variable}\"; there are cwnd, ssthresh, srtt, in_flight, delivered{own}"))
+            wrong(format!(
+                "there is no \"{variable}\"; there are cwnd, ssthresh, srtt, in_flight, delivered{own}"
+            ))
         })?;
         let values = values.iter().skip(column).step_by(names.len()).map(|&value| f64::from(value));
         sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
@@ -119,6 +125,9 @@ fn within(point: &PointResult, looks: Looks, args: &Arguments, first: usize) -> 
     } else {
         (args.number(first, "a time in seconds")?, args.number(first + 1, "a time in seconds")?)
     };
+    if !(from.is_finite() && to.is_finite()) {
+        return Ok(vec![f64::NAN]); // bounded by something that never happened
+    }
     let inside: Vec<_> =
         looks.into_iter().filter(|&(at, _)| at > from && at <= to).map(|(_, value)| value).collect();
     if inside.is_empty() {

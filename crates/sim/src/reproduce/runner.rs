@@ -1,10 +1,11 @@
 //! From experiments to verdicts: every distinct point is run once, in parallel.
 
+use super::check::check;
 use super::format::Experiment;
 use super::library::Library;
 use super::verdict::{Reproduction, judge};
 use crate::results::PointResult;
-use crate::run::{RunError, check, run_point};
+use crate::run::{RunError, run_point};
 use crate::scenario::{Point, ScenarioError, Sweep};
 use crate::store::PointStore;
 use rayon::prelude::*;
@@ -73,9 +74,9 @@ impl Work {
     fn new(library: &Library, experiments: &[&Experiment]) -> Result<Work, ScenarioError> {
         let mut work = Work { sweeps: Vec::new(), numbers: HashMap::new(), places: Vec::new() };
         for (e, experiment) in experiments.iter().enumerate() {
+            check(library, experiment)?; // a mistake in the last claim must not cost the whole run
             let sweeps = library.sweeps(experiment)?;
             for (s, (_, sweep)) in sweeps.iter().enumerate() {
-                check(&sweep.points)?;
                 for (p, point) in sweep.points.iter().enumerate() {
                     work.numbers.entry(key(point)).or_insert_with(|| {
                         work.places.push((e, s, p));
