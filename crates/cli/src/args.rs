@@ -92,6 +92,9 @@ pub(crate) struct Reproduce {
     /// Threads to run on; all cores if not given.
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    /// Keep finished points here and do not run them again; a directory of this build's own if not given.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
     /// Exit with status 1 if a claim does not hold.
     #[arg(long)]
     pub(crate) strict: bool,

@@ -62,6 +62,14 @@ fn looks(built: &Built, duration: Duration, interval: Duration) -> Series {
         flows: vec![vec![sample; count]; built.plan.flows.len()],
         links: vec![vec![(1, 1.0); count]; built.links.len()],
         streams: vec![vec![1.0; count]; built.streams.len()],
-        inner: vec![(Vec::new(), Vec::new()); built.plan.flows.len()],
+        inner: built.plan.flows.iter().map(|flow| variables(&flow.control, count)).collect(),
     }
+}
+
+/// Names of a controller's own variables, and values for them.
+fn variables(control: &ackclock_cc::Settings, looks: usize) -> (Vec<String>, Vec<f32>) {
+    let mut names = Vec::new();
+    control.build().inspect(&mut |name, _| names.push(name.to_owned()));
+    let values = vec![1.0; names.len() * looks];
+    (names, values)
 }
