@@ -61,12 +61,7 @@ impl RttEstimator {
         self.backoff = (self.backoff + 1).min(MOST_DOUBLINGS);
     }
 
-    /// New data was acknowledged without a valid sample; the back-off has done its work.
-    pub fn forget_back_off(&mut self) {
-        self.backoff = 0;
-    }
-
-    /// Timeouts since the last valid sample or new acknowledgement.
+    /// Timeouts since the last valid sample; a new acknowledgement without one does not end the back-off (Karn).
     pub fn backoff(&self) -> u32 {
         self.backoff
     }

@@ -179,8 +179,8 @@ impl Scoreboard {
     /// `seq`, the lowest unSACKed segment from the edge on, has been retransmitted.
     pub fn resend(&mut self, seq: u64) {
         debug_assert!(
-            seq >= self.resent_edge && !self.is_sacked(seq),
-            "retransmissions take the lowest hole"
+            seq == self.next_unsacked(self.resent_edge),
+            "retransmissions take the lowest hole, or the edge says nothing"
         );
         self.resent_edge = seq + 1;
         self.resent += 1;

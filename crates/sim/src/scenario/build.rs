@@ -136,8 +136,8 @@ impl Scenario {
             count: group.count,
             control: group.control.scheme().name,
             recovery: group.config.recovery.name(),
-            payload: group.config.payload,
-            segment: group.config.segment_bytes(),
+            payload: u32::from(group.config.payload),
+            segment: u32::from(group.config.segment_bytes()),
         });
         let streams = self.traffic.iter().map(|spec| spec.label.clone()).collect();
         Ok(Built { plan, links: links.collect(), groups: groups.collect(), streams, memory })
@@ -219,10 +219,10 @@ impl Scenario {
             let links = route.iter().map(|&link| self.topology.links[link].rate);
             links.chain(access.map(|access| access.rate)).collect()
         };
-        let time = |route: &[usize], bytes: u32| {
+        let time = |route: &[usize], bytes: u16| {
             rates(route).iter().fold(Duration::ZERO, |sum, rate| sum + rate.time_for(u64::from(bytes)))
         };
-        let (segment, ack) = (group.config.segment_bytes(), u32::from(group.config.header));
+        let (segment, ack) = (group.config.segment_bytes(), group.config.header);
         let round = rtt + time(&route.forward, segment) + time(&route.reverse, ack);
         if round.is_zero() {
             return Err(self
@@ -234,7 +234,11 @@ impl Scenario {
 
     fn scale(&self, spec: &LinkSpec, rtt: Duration) -> Scale {
         let rtt = rtt.max(spec.delay.saturating_mul(2));
-        Scale { rate: spec.rate, bdp: spec.rate.bytes_in(rtt), segment: self.config.segment_bytes() }
+        Scale {
+            rate: spec.rate,
+            bdp: spec.rate.bytes_in(rtt),
+            segment: u32::from(self.config.segment_bytes()),
+        }
     }
 
     fn link(&self, spec: &LinkSpec, scale: &Scale) -> Link {

@@ -47,7 +47,7 @@ pub(crate) enum Start {
 pub(crate) struct TrafficSpec {
     pub(crate) label: String,
     pub(crate) rate: Rate,
-    pub(crate) packet: u32,
+    pub(crate) packet: u16,
     pub(crate) on: Option<Duration>,
     pub(crate) off: Duration,
     pub(crate) start: Duration,
@@ -267,7 +267,7 @@ fn read_stream(at: &At<'_>, number: usize) -> Result<TrafficSpec> {
             None => format!("cbr {}", number + 1),
         },
         rate,
-        packet: packet as u32,
+        packet: packet as u16,
         on,
         off: off.unwrap_or(Duration::ZERO),
         start,

@@ -174,23 +174,28 @@ fn read_probe(at: &At<'_>, duration: Duration) -> Result<Duration> {
     Ok(interval)
 }
 
+/// Most bytes of a segment with its headers: what an IP datagram can hold (RFC 791).
+const MOST_BYTES: u64 = 65_535;
+
 fn read_segment(at: &At<'_>, config: &mut Config) -> Result<()> {
     let table = at.table()?;
-    if let Some(at) = table.get("payload") {
+    let bytes = |key: &'static str, place: &mut u16| -> Result<()> {
+        let Some(at) = table.get(key) else { return Ok(()) };
         let Bytes(bytes) = at.quantity()?;
-        if !(1..=1_000_000).contains(&bytes) {
+        if !(1..=MOST_BYTES).contains(&bytes) {
             return Err(at
-                .error(format!("{bytes} B of payload in a segment"))
-                .help("it must be 1 B to 1 MB"));
+                .error(format!("{bytes} B do not make a packet"))
+                .help(format!("it must be 1 B to {MOST_BYTES} B")));
         }
-        config.payload = bytes as u32;
-    }
-    if let Some(at) = table.get("header") {
-        let Bytes(bytes) = at.quantity()?;
-        if !(1..=10_000).contains(&bytes) {
-            return Err(at.error(format!("{bytes} B of header")).help("it must be 1 B to 10 kB"));
-        }
-        config.header = bytes as u16;
+        *place = bytes as u16;
+        Ok(())
+    };
+    bytes("payload", &mut config.payload)?;
+    bytes("header", &mut config.header)?;
+    if u64::from(config.payload) + u64::from(config.header) > MOST_BYTES {
+        return Err(at
+            .error("payload and header together do not fit into a packet")
+            .help(format!("at most {MOST_BYTES} B in all")));
     }
     table.finish()
 }

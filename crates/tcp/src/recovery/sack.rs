@@ -22,8 +22,8 @@ pub struct Sack {
     config: SackConfig,
     /// The first retransmission goes out whatever the pipe says: RFC 6675 section 5 (4.3).
     first: Option<u64>,
-    /// RFC 6675 NextSeg (4): one rescue retransmission per episode.
-    rescued: bool,
+    /// RFC 6675's RescueRxt, as one past it: there is a rescue once more than that is acknowledged.
+    rescued: u64,
     prr: Prr,
 }
 
@@ -41,7 +41,7 @@ struct Prr {
 impl Sack {
     /// A recovery with these choices.
     pub fn new(config: SackConfig) -> Sack {
-        Sack { config, first: None, rescued: false, prr: Prr::default() }
+        Sack { config, first: None, rescued: 0, prr: Prr::default() }
     }
 
     /// RFC 9937 section 6.2: how much the acknowledgement lets out.
@@ -62,16 +62,25 @@ impl Sack {
     /// RFC 6675 section 4, NextSeg ().
     fn next_segment(&mut self, episode: &Episode, board: &mut Scoreboard) -> Option<Pick> {
         let hole = board.next_unsacked(board.resent_edge());
-        if hole < board.lost_edge() {
-            return Some(Pick::Again(hole)); // (1)
-        }
-        if episode.new_data {
+        let repairs = hole < board.lost_edge(); // (1)
+        if !repairs && episode.new_data {
             return Some(Pick::New); // (2)
         }
-        if hole < board.limit() {
-            return Some(Pick::Again(hole)); // (3)
+        if repairs || hole < board.limit() {
+            board.resend(hole);
+            return Some(Pick::Again(hole)); // (1), (3)
         }
-        None
+        self.rescue(episode, board)
+    }
+
+    /// NextSeg (4): the highest segment that is outstanding, so that the episode can end if the tail was lost. Once
+    /// per episode, and HighRxt (the edge of retransmissions) stays where it is.
+    fn rescue(&mut self, episode: &Episode, board: &Scoreboard) -> Option<Pick> {
+        if episode.una <= self.rescued {
+            return None;
+        }
+        self.rescued = episode.recover;
+        (episode.una..episode.nxt).rev().find(|&seq| !board.is_sacked(seq)).map(Pick::Again)
     }
 }
 
@@ -83,7 +92,8 @@ impl Recovery for Sack {
         board.begin_episode();
         board.lose_first();
         self.first = Some(episode.una);
-        self.rescued = false;
+        // Section 5 (4.3): no rescue before the first retransmission is acknowledged.
+        self.rescued = episode.una + 1;
         Begin::Repair
     }
 
@@ -105,7 +115,10 @@ impl Recovery for Sack {
     }
 
     fn next(&mut self, episode: &Episode, board: &mut Scoreboard, w: &Window) -> Option<Pick> {
-        if let Some(seq) = self.first.take() {
+        // Unless a pacer has held it back until it arrived after all.
+        if let Some(seq) = self.first.take()
+            && seq == episode.una
+        {
             board.resend(seq);
             self.prr.out += 1.0;
             return Some(Pick::Again(seq));
@@ -118,18 +131,7 @@ impl Recovery for Sack {
         if !room {
             return None;
         }
-        let pick = self.next_segment(episode, board).or_else(|| {
-            // (4): the highest segment that is outstanding, so that the episode can end if the tail was lost.
-            let rescue = !std::mem::replace(&mut self.rescued, true);
-            let mut outstanding =
-                (episode.una..episode.nxt).rev().filter(|&seq| rescue && !board.is_sacked(seq));
-            outstanding.next().map(Pick::Again)
-        })?;
-        if let Pick::Again(seq) = pick
-            && seq >= board.resent_edge()
-        {
-            board.resend(seq);
-        }
+        let pick = self.next_segment(episode, board)?;
         self.prr.allowance -= 1.0;
         self.prr.out += 1.0;
         Some(pick)

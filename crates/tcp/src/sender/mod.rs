@@ -1,11 +1,13 @@
 //! The sending end: sequence numbers, detection, timers; the window is the controller's and the recovery's.
 
+mod episode;
+
 use crate::config::{Config, Counting, Detection};
 use crate::packet::{Ack, Data, Flags};
-use crate::recovery::{Begin, Episode, Heard, Pick, Progress, Recovery};
+use crate::recovery::{Heard, Pick, Recovery};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
-use ackclock_cc::{self as cc, Controller, Event, Path, Signal, Window};
+use ackclock_cc::{self as cc, Controller, Event, Path, Window};
 use ackclock_units::{Duration, Time};
 
 /// Where the sender stands.
@@ -67,6 +69,8 @@ pub struct Sender {
     rtt: RttEstimator,
     /// When the retransmission timer expires, if anything is outstanding.
     deadline: Option<Time>,
+    /// What was first unacknowledged when the timer last expired.
+    timed_out: Option<u64>,
     /// Without timestamps: the segment that is being timed, and when it was sent.
     timed: Option<(u64, Time)>,
     cwnd_limited: bool,
@@ -105,6 +109,7 @@ impl Sender {
             duplicates: 0,
             rtt,
             deadline: None,
+            timed_out: None,
             timed: None,
             cwnd_limited: true,
             collapses: true,
@@ -189,7 +194,7 @@ impl Sender {
             nxt: self.nxt,
             delivered: self.delivered,
             peer_window: self.peer_window as f64,
-            segment_bytes: self.config.segment_bytes(),
+            segment_bytes: u32::from(self.config.segment_bytes()),
             cwnd_limited: self.cwnd_limited,
             recovering: self.state != State::Open,
         }
@@ -239,108 +244,6 @@ impl Sender {
         }
     }
 
-    fn on_ack_open(&mut self, now: Time, path: &Path, sample: &cc::Ack, acked: u64, duplicate: bool) {
-        self.duplicates = if acked > 0 { 0 } else { self.duplicates + u32::from(duplicate) };
-        if acked > 0 {
-            self.restart_timer(now);
-        }
-        let Detection::DupAcks(threshold) = self.config.detection;
-        if self.board.lost() > 0 || self.duplicates >= threshold && self.is_fresh() {
-            return self.begin_recovery(now);
-        }
-        if sample.marked > 0 && self.una >= self.recover {
-            self.react(now, Signal::Mark);
-        } else if acked > 0 && self.cwnd_limited {
-            self.controller.grow(path, sample, &mut self.window);
-        }
-    }
-
-    /// May duplicates for `una` tell of a new loss? Without SACK they may also stem from retransmissions of what
-    /// had arrived: RFC 6582 section 3.2 step 1 wants something beyond `recover` acknowledged first.
-    fn is_fresh(&self) -> bool {
-        self.sack || self.una > self.recover || self.recover == 0
-    }
-
-    fn begin_recovery(&mut self, now: Time) {
-        self.counters.fast_retransmits += 1;
-        if self.una >= self.recover {
-            self.react(now, Signal::Loss);
-        } else {
-            self.window.ssthresh = self.window.cwnd; // a mark in this window was answered already (RFC 3168)
-        }
-        self.recover = self.nxt;
-        let episode = self.episode();
-        match self.recovery.begin(&episode, &mut self.board, &mut self.window) {
-            Begin::Repair => self.state = State::Recovery,
-            Begin::StartOver => self.start_over(),
-        }
-        // The first retransmission is about to leave: RFC 6298 (5.1) and RFC 6675 section 5 (6).
-        self.restart_timer(now);
-    }
-
-    fn on_ack_recovery(&mut self, now: Time, heard: Heard, duplicate: bool) {
-        if heard.acked == 0 && !duplicate {
-            return;
-        }
-        let episode = self.episode();
-        match self.recovery.on_ack(&episode, heard, &mut self.board, &mut self.window) {
-            Progress::Ends => {
-                self.state = State::Open;
-                self.duplicates = 0;
-                if self.una < self.recover {
-                    self.recover = self.una - 1; // Reno leaves early: the next hole is a loss of its own
-                }
-                let path = self.path(now);
-                self.controller.on_event(&path, Event::Recovered, &mut self.window);
-                self.restart_timer(now);
-            }
-            Progress::Continues if heard.acked > 0 => self.restart_timer(now),
-            Progress::Continues | Progress::ContinuesOnTimer => {}
-        }
-    }
-
-    fn on_ack_loss(&mut self, now: Time, path: &Path, sample: &cc::Ack, acked: u64) {
-        if acked == 0 {
-            return;
-        }
-        self.restart_timer(now);
-        if self.cwnd_limited {
-            self.controller.grow(path, sample, &mut self.window);
-        }
-        if self.una >= self.recover {
-            self.state = State::Open;
-            self.duplicates = 0;
-            let path = self.path(now);
-            self.controller.on_event(&path, Event::Recovered, &mut self.window);
-        }
-    }
-
-    /// Lets the controller cut; `recover` is left to the caller.
-    fn react(&mut self, now: Time, why: Signal) -> bool {
-        let path = self.path(now);
-        let Some(ssthresh) = self.controller.cut(&path, &self.window, why) else {
-            // No reaction: whoever governs the window next leaves it where it is.
-            self.window.ssthresh = self.window.cwnd;
-            return false;
-        };
-        self.counters.window_cuts += 1;
-        self.window.ssthresh = ssthresh.max(LEAST_SSTHRESH);
-        if why == Signal::Mark {
-            self.window.cwnd = self.window.ssthresh;
-            self.recover = self.nxt;
-            self.announce_cut = true;
-        }
-        true
-    }
-
-    /// Nothing is in flight any more: everything unacknowledged is sent again as the window allows.
-    fn start_over(&mut self) {
-        self.state = State::Loss;
-        self.window.cwnd = LOSS_WINDOW;
-        self.board.lose_all(self.nxt);
-        self.timed = None;
-    }
-
     /// When [`Sender::on_timeout`] wants to be called.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
@@ -351,27 +254,6 @@ impl Sender {
     pub fn poll_pacing(&self, now: Time) -> Option<Time> {
         (self.window.pacing.is_some() && self.paced_until > now && self.has_something())
             .then_some(self.paced_until)
-    }
-
-    /// The retransmission timer, if it has expired: RFC 6298 section 5.
-    pub fn on_timeout(&mut self, now: Time) {
-        if self.deadline.is_none_or(|deadline| deadline > now) {
-            return;
-        }
-        self.counters.timeouts += 1;
-        // RFC 5681 section 3.1: the threshold stays when a retransmission times out again.
-        if self.rtt.backoff() == 0 {
-            self.collapses = self.react(now, Signal::Timeout);
-        }
-        self.rtt.back_off();
-        self.recover = self.nxt;
-        self.duplicates = 0;
-        let cwnd = self.window.cwnd;
-        self.start_over();
-        if !self.collapses {
-            self.window.cwnd = cwnd;
-        }
-        self.deadline = Some(now + self.rtt.rto());
     }
 
     /// The next packet to send, if the window, the data and the receiver allow one. Call until it is `None`.
@@ -461,7 +343,7 @@ impl Sender {
             self.paced_until =
                 self.paced_until.max(now) + rate.time_for(u64::from(self.config.segment_bytes()));
         }
-        Data { seq, sent_at: now, bytes: self.config.segment_bytes(), flags }
+        Data { seq, sent_at: now, bytes: self.config.segment_bytes(), flags, tag: 0 }
     }
 
     #[inline]
@@ -471,14 +353,6 @@ impl Sender {
 
     fn has_something(&self) -> bool {
         self.state != State::Open || self.has_new_data()
-    }
-
-    fn episode(&self) -> Episode {
-        Episode { una: self.una, nxt: self.nxt, recover: self.recover, new_data: self.has_new_data() }
-    }
-
-    fn restart_timer(&mut self, now: Time) {
-        self.deadline = Some(now + self.rtt.rto()); // RFC 6298 (5.3)
     }
 
     fn mark_sacked(&mut self, ack: &Ack) -> u64 {
@@ -511,11 +385,7 @@ impl Sender {
             let (_, sent_at) = self.timed.take_if(|(seq, _)| *seq < ack.ack).unzip();
             sent_at
         };
-        let Some(sent_at) = sent_at else {
-            self.rtt.forget_back_off();
-            return None;
-        };
-        let rtt = now.since(sent_at);
+        let rtt = now.since(sent_at?);
         self.rtt.sample(rtt);
         self.counters.rtt_samples += 1;
         self.counters.rtt_sum = self.counters.rtt_sum + rtt;
