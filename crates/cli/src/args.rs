@@ -17,6 +17,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Compare controllers on one bottleneck, each alone and all together.
     Compare(Compare),
+    /// Run published experiments again: published, measured, verdict per claim.
+    Reproduce(Reproduce),
     /// List what there is, with each one's source.
     List(List),
     /// Show a scheme's equations, parameters, defaults and source.
@@ -68,6 +70,28 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "DIR", default_value = "ackclock-out")]
     pub(crate) out: PathBuf,
     /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Reproduce {
+    /// An experiment's id, what ids begin with, a publication's key, or all.
+    #[arg(value_name = "ID|PREFIX|all", default_value = "all")]
+    pub(crate) what: String,
+    /// Write reproduction.md and reproduction.json into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Threads to run on; all cores if not given.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Exit with status 1 if a claim does not hold.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Take the experiments from this directory instead of those built in.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) experiments: Option<PathBuf>,
+    /// Print one JSON document instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
 }

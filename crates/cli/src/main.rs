@@ -4,6 +4,7 @@ mod args;
 mod compare;
 mod list;
 mod output;
+mod reproduce;
 mod run;
 mod show;
 mod table;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         args::Command::Run(command) => run::run(&command),
         args::Command::Compare(command) => compare::run(&command),
+        args::Command::Reproduce(command) => reproduce::run(&command),
         args::Command::List(command) => list::run(&command),
         args::Command::Show(command) => show::run(&command),
     };

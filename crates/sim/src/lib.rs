@@ -3,6 +3,8 @@
 pub mod engine;
 pub mod expect;
 pub mod plan;
+pub mod reproduce;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod store;

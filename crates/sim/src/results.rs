@@ -3,11 +3,11 @@
 use crate::engine::{FlowTally, LinkTally, Measured, Series, StreamTally};
 use crate::scenario::{Built, GroupInfo, LinkInfo, Value};
 use ackclock_cc::analysis::jain;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
 /// One run's results.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PointResult {
     /// Axis and value of the sweep.
     pub parameters: Map<String, serde_json::Value>,
@@ -41,16 +41,16 @@ pub struct PointResult {
 }
 
 /// A flow's results within the measuring window.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FlowResult {
     /// Number of the flow, from 0.
     pub id: usize,
     /// Its group's label.
     pub label: String,
     /// Its controller's word.
-    pub control: &'static str,
+    pub control: String,
     /// Its recovery's word.
-    pub recovery: &'static str,
+    pub recovery: String,
     /// Payload delivered in order, bit/s.
     pub goodput_bps: f64,
     /// Bytes on the wire that reached the receiver, bit/s.
@@ -76,12 +76,12 @@ pub struct FlowResult {
     /// Mean time of a finished transfer, s; null if none finished.
     pub completion_s: Option<f64>,
     /// Time of each finished transfer, s.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completions_s: Vec<f64>,
 }
 
 /// A group's results.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GroupResult {
     /// Its label.
     pub label: String,
@@ -94,7 +94,7 @@ pub struct GroupResult {
 }
 
 /// A quantity over several flows.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Spread {
     /// Sum.
     pub total: f64,
@@ -109,7 +109,7 @@ pub struct Spread {
 }
 
 /// A link's results within the measuring window.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinkResult {
     /// Its name.
     pub name: String,
@@ -134,7 +134,7 @@ pub struct LinkResult {
 }
 
 /// An unresponsive stream's results.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrafficResult {
     /// Its label.
     pub label: String,
@@ -147,7 +147,7 @@ pub struct TrafficResult {
 }
 
 /// An expectation and its verdict.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Expectation {
     /// The expression.
     pub that: String,
@@ -245,8 +245,8 @@ fn flow_result(id: usize, group: &GroupInfo, tally: &FlowTally, window_s: f64) -
     FlowResult {
         id,
         label: group.label.clone(),
-        control: group.control,
-        recovery: group.recovery,
+        control: group.control.to_owned(),
+        recovery: group.recovery.to_owned(),
         goodput_bps: tally.delivered as f64 * f64::from(group.payload) * 8.0 / window_s,
         throughput_bps: tally.arrived as f64 * f64::from(group.segment) * 8.0 / window_s,
         sent: counters.sent,

@@ -89,7 +89,7 @@ impl Receiver {
         }
         self.echo_congestion |= data.flags.has(Flags::CE);
         if data.seq <= self.last_acked {
-            self.recent = data.sent_at; // RFC 7323 section 4.3 (2)
+            self.recent = self.recent.max(data.sent_at); // RFC 7323 section 4.3 (2)
         }
         match self.reassembly.receive(data.seq) {
             Arrival::InOrder => {
@@ -103,7 +103,13 @@ impl Receiver {
             }
             // A segment that fills all or part of a gap is acknowledged at once: RFC 5681 section 4.2.
             Arrival::Filled(_) => {
-                self.runs = self.runs.map(|run| if run.1 > self.delivered() { run } else { (0, 0) })
+                self.runs = self.runs.map(|run| if run.1 > self.delivered() { run } else { (0, 0) });
+                // RFC 2018 section 4: what is held is reported with every acknowledgement.
+                if self.runs == [(0, 0); 3]
+                    && let Some((start, end)) = self.reassembly.highest_run()
+                {
+                    self.report(start, end);
+                }
             }
             Arrival::Held { start, end } => self.report(start, end),
             Arrival::Duplicate => {

@@ -7,13 +7,15 @@
 mod lanes;
 mod observe;
 mod route;
+mod series;
 mod tally;
 mod timers;
 mod traffic;
 mod tree;
 
 pub use observe::{Carrying, Nobody, Observer};
-pub use tally::{FlowTally, LinkTally, Measured, Sample, Series, StreamTally};
+pub use series::{Sample, Series};
+pub use tally::{FlowTally, LinkTally, Measured, StreamTally};
 
 use crate::plan::{FlowPlan, Plan, StreamPlan};
 use ackclock_net::{Carried, Link, Stream as Draws};

@@ -2,10 +2,10 @@
 
 mod build;
 mod document;
-mod error;
+pub(crate) mod error;
 mod flows;
 mod queue;
-mod reader;
+pub(crate) mod reader;
 mod sweep;
 mod tcp;
 mod topology;

@@ -30,12 +30,20 @@ pub struct Sack {
 /// State of RFC 9937, in segments.
 #[derive(Default)]
 struct Prr {
-    /// RecoverFS: what was in flight when the episode began.
+    /// RecoverFS: what was in flight when the acknowledgement that began the episode arrived.
     flight: f64,
     delivered: f64,
     out: f64,
     /// Segments that the last acknowledgement allows.
     allowance: f64,
+}
+
+impl Prr {
+    /// On any transmission or retransmission.
+    fn sent(&mut self) {
+        self.allowance -= 1.0;
+        self.out += 1.0;
+    }
 }
 
 impl Sack {
@@ -85,15 +93,19 @@ impl Sack {
 }
 
 impl Recovery for Sack {
-    fn begin(&mut self, episode: &Episode, board: &mut Scoreboard, w: &mut Window) -> Begin {
-        let flight = (episode.nxt - episode.una - board.sacked()) as f64;
-        self.prr = Prr { flight, ..Prr::default() };
+    fn begin(&mut self, episode: &Episode, heard: Heard, board: &mut Scoreboard, w: &mut Window) -> Begin {
         w.cwnd = w.ssthresh;
         board.begin_episode();
         board.lose_first();
         self.first = Some(episode.una);
         // Section 5 (4.3): no rescue before the first retransmission is acknowledged.
         self.rescued = episode.una + 1;
+        // RFC 9937 section 6.1: what is delivered by this very acknowledgement is delivered during the episode; and it
+        // lets out one segment whatever the proportion.
+        let flight = episode.nxt - episode.una - board.sacked() + heard.delivered;
+        self.prr = Prr { flight: flight as f64, ..Prr::default() };
+        self.reduce_proportionally(heard, board.pipe(episode.nxt) as f64, w.ssthresh);
+        self.prr.allowance = self.prr.allowance.max(1.0);
         Begin::Repair
     }
 
@@ -120,7 +132,7 @@ impl Recovery for Sack {
             && seq == episode.una
         {
             board.resend(seq);
-            self.prr.out += 1.0;
+            self.prr.sent();
             return Some(Pick::Again(seq));
         }
         let room = if self.config.proportional_rate {
@@ -132,8 +144,7 @@ impl Recovery for Sack {
             return None;
         }
         let pick = self.next_segment(episode, board)?;
-        self.prr.allowance -= 1.0;
-        self.prr.out += 1.0;
+        self.prr.sent();
         Some(pick)
     }
 }

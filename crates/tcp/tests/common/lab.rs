@@ -1,12 +1,29 @@
 //! A sender on the bench: acknowledgements are made by hand, time passes by hand.
 
 use ackclock_cc::{Ack as Acked, Controller, Event, Path, Settings, Signal, Window, scheme};
-use ackclock_tcp::{Ack, Config, Data, Flags, SackBlock, Sender};
+use ackclock_tcp::recovery::{NewRenoConfig, SackConfig};
+use ackclock_tcp::{Ack, Config, Data, Flags, RecoveryKind, SackBlock, Sender};
 use ackclock_units::{Duration, Rate, Time};
 use std::sync::{Arc, Mutex};
 
 /// The round-trip time that timestamps echo, unless a test says otherwise.
 pub const RTT: Duration = Duration::from_millis(100);
+
+/// A window of `window` segments that does not move by itself, with this recovery.
+pub fn config(recovery: RecoveryKind, window: u32) -> Config {
+    Config { recovery, initial_window: f64::from(window), ..Config::default() }
+}
+
+/// SACK, with or without proportional rate reduction.
+pub fn sack(proportional_rate: bool) -> RecoveryKind {
+    RecoveryKind::Sack(SackConfig { proportional_rate })
+}
+
+/// Every kind of recovery.
+pub fn recoveries() -> [RecoveryKind; 5] {
+    let newreno = RecoveryKind::NewReno(NewRenoConfig::default());
+    [RecoveryKind::Tahoe, RecoveryKind::Reno, newreno, sack(false), sack(true)]
+}
 
 /// A sender and its clock.
 pub struct Lab {

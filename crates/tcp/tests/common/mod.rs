@@ -2,3 +2,4 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 pub mod lab;
+pub mod path;
