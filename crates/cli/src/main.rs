@@ -2,6 +2,7 @@
 
 mod args;
 mod compare;
+mod input;
 mod list;
 mod output;
 mod reproduce;
