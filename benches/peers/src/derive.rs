@@ -67,8 +67,9 @@ fn check_topology(plan: &Plan) -> Result<()> {
     if !plan.streams.is_empty() {
         return Err(miette!(help = "leave out [[traffic]]", "only TCP flows are compared"));
     }
-    let symmetric =
-        |a: usize, b: usize| plan.links[a].rate() == plan.links[b].rate() && plan.links[a].delay() == plan.links[b].delay();
+    let symmetric = |a: usize, b: usize| {
+        plan.links[a].rate() == plan.links[b].rate() && plan.links[a].delay() == plan.links[b].delay()
+    };
     for flow in &plan.flows {
         let ([up, BOTTLENECK, down], [back_up, REVERSE, back_down]) = (&*flow.forward, &*flow.reverse) else {
             return Err(miette!(

@@ -71,7 +71,11 @@ impl Prepared {
     /// What the script is told, without the list of losses.
     pub fn arguments(&self) -> impl Iterator<Item = &str> {
         let path = self.losses.path().display().to_string();
-        self.arguments.iter().chain(&self.extra).map(String::as_str).filter(move |word| !word.ends_with(&path))
+        self.arguments
+            .iter()
+            .chain(&self.extra)
+            .map(String::as_str)
+            .filter(move |word| !word.ends_with(&path))
     }
 
     /// Runs ns-2; `None` if that takes longer than `limit_s`.
@@ -82,7 +86,8 @@ impl Prepared {
             command.args(["stock=1", "monitor=0"]);
         }
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let child = child.into_diagnostic().wrap_err("ns cannot be started; is the package ns2 installed?")?;
+        let child =
+            child.into_diagnostic().wrap_err("ns cannot be started; is the package ns2 installed?")?;
         let Some(printed) = finish(child, Duration::from_secs_f64(limit_s))? else { return Ok(None) };
         let answer: Answer = serde_json::from_str(&printed)
             .into_diagnostic()

@@ -24,8 +24,11 @@ impl Row<'_> {
     fn title(&self) -> String {
         let parameters = &self.points[0].parameters;
         let words: Vec<_> = parameters.iter().map(|(axis, value)| format!("{axis} {value}")).collect();
-        let title =
-            if words.is_empty() { self.case.title.clone() } else { format!("{}, {}", self.case.title, words.join(", ")) };
+        let title = if words.is_empty() {
+            self.case.title.clone()
+        } else {
+            format!("{}, {}", self.case.title, words.join(", "))
+        };
         if self.points.len() > 1 { format!("{title} ({} seeds)", self.points.len()) } else { title }
     }
 
@@ -51,7 +54,8 @@ impl Row<'_> {
     }
 
     fn drop_ratio(&self) -> Option<f64> {
-        let (own, peer) = (self.mean(|p| Some(p.own.drops as f64))?, self.mean(|p| tuned(p, |o| o.drops as f64))?);
+        let (own, peer) =
+            (self.mean(|p| Some(p.own.drops as f64))?, self.mean(|p| tuned(p, |o| o.drops as f64))?);
         (peer > 0.0).then_some(own / peer)
     }
 }
@@ -71,7 +75,14 @@ pub fn markdown(report: &Report) -> String {
     let _ = writeln!(
         text,
         "Measured on {} with `{}`: ackclock {}, ns-2 {}, {}, {}, {} logical processors of type {}.\n",
-        report.date, report.command, machine.ackclock, machine.ns2, machine.rustc, machine.kernel, machine.cpus, machine.cpu
+        report.date,
+        report.command,
+        machine.ackclock,
+        machine.ns2,
+        machine.rustc,
+        machine.kernel,
+        machine.cpus,
+        machine.cpu
     );
     text.push_str(&speed(report));
     text.push_str(&agreement(report));
@@ -128,13 +139,14 @@ fn agreement(report: &Report) -> String {
     );
     for row in of_kind(report, Kind::Speed).chain(of_kind(report, Kind::Agreement)) {
         let figure = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.0}"));
-        let megabits = |value: Option<f64>| value.map_or("–".to_owned(), |bps| format!("{:.2}", bps * 1e-6));
+        let megabits =
+            |value: Option<f64>| value.map_or("–".to_owned(), |bps| format!("{:.2}", bps * 1e-6));
         let difference = row.goodput_difference().map_or("–".to_owned(), |(difference, error)| {
             let error = error.map_or(String::new(), |error| format!(" ± {:.2}", 100.0 * error));
             emphasise(format!("{:+.2}{error} %", 100.0 * difference), difference.abs() > GOODPUT_TOLERANCE)
         });
         let ratio = row.drop_ratio().map_or("–".to_owned(), |ratio| {
-            emphasise(format!("{ratio:.2}"), ratio > DROP_TOLERANCE || ratio < 1.0 / DROP_TOLERANCE)
+            emphasise(format!("{ratio:.2}"), !(1.0 / DROP_TOLERANCE..=DROP_TOLERANCE).contains(&ratio))
         });
         let _ = writeln!(
             text,

@@ -62,7 +62,8 @@ impl Observer for Log {
     fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
         if flow == 0 {
             let (cwnd, pipe) = (sender.window().cwnd, sender.in_flight());
-            self.entries.push(Entry { at: now, event: Event::Heard(sender.una(), cwnd, pipe, sender.state()) });
+            self.entries
+                .push(Entry { at: now, event: Event::Heard(sender.una(), cwnd, pipe, sender.state()) });
         }
     }
 }
