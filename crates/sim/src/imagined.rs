@@ -33,7 +33,8 @@ pub(crate) fn imagined(point: &Point, built: &Built, variant: u64) -> PointResul
     let streams = streams.collect();
     let window = scenario.measure.1 - scenario.measure.0;
     let links = built.links.iter().map(|_| {
-        let mut tally = LinkTally { busy: window.mul_f64(number(1000) as f64 / 1001.0), ..LinkTally::default() };
+        let mut tally =
+            LinkTally { busy: window.mul_f64(number(1000) as f64 / 1001.0), ..LinkTally::default() };
         tally.counters.arrivals = number(1_000_000);
         tally.counters.overflows = number(1000);
         tally.counters.marks = number(1000);
@@ -41,7 +42,8 @@ pub(crate) fn imagined(point: &Point, built: &Built, variant: u64) -> PointResul
         tally
     });
     let links = links.collect();
-    let series = scenario.probe.map(|interval| looks(built, scenario.duration, interval, number(1000) as f32));
+    let series =
+        scenario.probe.map(|interval| looks(built, scenario.duration, interval, number(1000) as f32));
     let measured = Measured { flows, streams, links, delivered_segments: number(1_000_000), series };
     let span = (
         scenario.duration.as_secs_f64(),

@@ -4,6 +4,7 @@ use super::call::{Answer, Arguments, add, number, wrong};
 use super::select::{View, axis, select, written};
 use super::trace::Trace;
 use crate::results::{FlowResult, PointResult, Spread};
+use crate::scenario::error::suggest;
 use ackclock_cc::analysis;
 use minijinja::{Environment, Error, Value};
 
@@ -86,7 +87,7 @@ fn group_flows<'a>(point: &'a PointResult, label: &str) -> Result<Vec<&'a FlowRe
     let flows: Vec<_> = point.flows.iter().filter(|flow| flow.label == label).collect();
     if flows.is_empty() {
         let known: Vec<_> = point.groups.iter().map(|group| group.label.as_str()).collect();
-        return Err(wrong(format!("there are no flows called \"{label}\"; there are {}", known.join(", "))));
+        return Err(wrong(format!("there are no flows called \"{label}\"; {}", suggest(label, &known))));
     }
     Ok(flows)
 }
@@ -171,7 +172,7 @@ fn add_link_functions(w: &mut Words<'_>) {
                 let value: fn(&crate::results::LinkResult) -> f64 = $field;
                 point.links.iter().find(|link| link.name == name).map(value).ok_or_else(|| {
                     let known: Vec<_> = point.links.iter().map(|link| link.name.as_str()).collect();
-                    wrong(format!("there is no link called \"{name}\"; there are {}", known.join(", ")))
+                    wrong(format!("there is no link called \"{name}\"; {}", suggest(&name, &known)))
                 })
             });
         )*};
@@ -190,9 +191,10 @@ fn add_link_functions(w: &mut Words<'_>) {
     w.add("traffic_throughput", |point, args| {
         let label = args.text(0, "a stream's label")?;
         let stream = point.traffic.iter().find(|stream| stream.label == label);
-        stream
-            .map(|stream| stream.throughput_bps)
-            .ok_or_else(|| wrong(format!("there is no traffic called \"{label}\"")))
+        stream.map(|stream| stream.throughput_bps).ok_or_else(|| {
+            let known: Vec<_> = point.traffic.iter().map(|stream| stream.label.as_str()).collect();
+            wrong(format!("there is no traffic called \"{label}\"; {}", suggest(&label, &known)))
+        })
     });
 }
 
@@ -206,7 +208,7 @@ fn looks(
     let series = point
         .series
         .as_ref()
-        .ok_or_else(|| wrong("this needs probes: add probe = \"1 s\" to the scenario"))?;
+        .ok_or_else(|| wrong("this needs probes; add probe = \"1 s\" to the scenario"))?;
     let sum = |look: usize| flows.iter().map(|flow| value(&series.flows[flow.id][look])).sum();
     Ok(series.at.iter().enumerate().map(|(look, at)| (at.as_secs_f64(), sum(look))).collect())
 }
@@ -220,7 +222,9 @@ fn within(point: &PointResult, looks: Vec<(f64, f64)>, args: &Arguments) -> Resu
     let inside: Vec<_> =
         looks.into_iter().filter(|&(at, _)| at > from && at <= to).map(|(_, value)| value).collect();
     if inside.is_empty() {
-        return Err(wrong(format!("no probe looked between {from} s and {to} s")));
+        return Err(wrong(format!(
+            "no probe looked between {from} s and {to} s; take a longer time or a shorter interval of the probes"
+        )));
     }
     Ok(inside)
 }

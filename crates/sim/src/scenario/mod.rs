@@ -3,6 +3,7 @@
 mod build;
 mod document;
 pub(crate) mod error;
+mod excerpt;
 mod flows;
 mod queue;
 pub(crate) mod reader;
