@@ -3,6 +3,7 @@
 mod args;
 mod compare;
 mod docs;
+mod input;
 mod list;
 mod output;
 mod reproduce;

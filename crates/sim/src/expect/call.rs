@@ -28,6 +28,9 @@ impl Arguments {
 
     pub(crate) fn text(&self, at: usize, what: &str) -> Result<String, Error> {
         let value = self.given.get(at).ok_or_else(|| wrong(format!("{what} is missing")))?;
+        if value.is_undefined() {
+            return Err(wrong(format!("{what} must be a text; put it in quotes: goodput('reno')")));
+        }
         value.as_str().map(str::to_owned).ok_or_else(|| wrong(format!("{what} must be a text, not {value}")))
     }
 

@@ -4,6 +4,7 @@ use super::call::{Answer, Arguments, add, number, wrong};
 use super::select::{View, axis, select, written};
 use super::trace::Trace;
 use crate::results::{FlowResult, PointResult, Spread};
+use crate::scenario::error::suggest;
 use ackclock_cc::analysis;
 use minijinja::{Environment, Error, Value};
 
@@ -86,7 +87,7 @@ pub(super) fn group_flows<'a>(point: &'a PointResult, label: &str) -> Result<Vec
     let flows: Vec<_> = point.flows.iter().filter(|flow| flow.label == label).collect();
     if flows.is_empty() {
         let known: Vec<_> = point.groups.iter().map(|group| group.label.as_str()).collect();
-        return Err(wrong(format!("there are no flows called \"{label}\"; there are {}", known.join(", "))));
+        return Err(wrong(format!("there are no flows called \"{label}\"; {}", suggest(label, &known))));
     }
     Ok(flows)
 }
@@ -171,7 +172,7 @@ fn add_link_functions(w: &mut Words<'_>) {
                 let value: fn(&crate::results::LinkResult) -> f64 = $field;
                 point.links.iter().find(|link| link.name == name).map(value).ok_or_else(|| {
                     let known: Vec<_> = point.links.iter().map(|link| link.name.as_str()).collect();
-                    wrong(format!("there is no link called \"{name}\"; there are {}", known.join(", ")))
+                    wrong(format!("there is no link called \"{name}\"; {}", suggest(&name, &known)))
                 })
             });
         )*};
@@ -190,8 +191,9 @@ fn add_link_functions(w: &mut Words<'_>) {
     w.add("traffic_throughput", |point, args| {
         let label = args.text(0, "a stream's label")?;
         let stream = point.traffic.iter().find(|stream| stream.label == label);
-        stream
-            .map(|stream| stream.throughput_bps)
-            .ok_or_else(|| wrong(format!("there is no traffic called \"{label}\"")))
+        stream.map(|stream| stream.throughput_bps).ok_or_else(|| {
+            let known: Vec<_> = point.traffic.iter().map(|stream| stream.label.as_str()).collect();
+            wrong(format!("there is no traffic called \"{label}\"; {}", suggest(&label, &known)))
+        })
     });
 }
