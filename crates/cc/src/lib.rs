@@ -33,24 +33,33 @@
 //! assert_eq!(gentle.cut(&Path::default(), &w, Signal::Loss), Some(8.4));
 //! ```
 
+pub mod analysis;
 mod bic;
 #[cfg(test)]
 mod bottleneck;
+mod compound;
 mod cubic;
 mod fast;
+mod highspeed;
 mod htcp;
+mod layered;
 mod none;
 mod reno;
+mod scalable;
 mod scheme;
 mod vegas;
 mod westwood;
 
 pub use bic::Bic;
+pub use compound::Compound;
 pub use cubic::Cubic;
 pub use fast::Fast;
+pub use highspeed::HighSpeed;
 pub use htcp::Htcp;
+pub use layered::Layered;
 pub use none::Uncontrolled;
 pub use reno::Reno;
+pub use scalable::Scalable;
 pub use scheme::{Domain, Given, Parameter, Scheme, Settings, SettingsError, Value, scheme, schemes};
 pub use vegas::Vegas;
 pub use westwood::Westwood;
@@ -214,3 +223,8 @@ pub fn slow_start(acked: f64, w: &mut Window) -> f64 {
     w.cwnd += used;
     acked - used
 }
+
+/// The page "Add a controller" of the book, so that its example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/add-a-controller.md")]
+struct AddAController;

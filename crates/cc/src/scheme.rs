@@ -244,12 +244,16 @@ impl Settings {
 pub fn schemes() -> &'static [&'static Scheme] {
     &[
         &crate::reno::SCHEME,
+        &crate::highspeed::SCHEME,
+        &crate::scalable::SCHEME,
         &crate::bic::SCHEME,
         &crate::cubic::SCHEME,
         &crate::htcp::SCHEME,
         &crate::vegas::SCHEME,
         &crate::fast::SCHEME,
         &crate::westwood::SCHEME,
+        &crate::compound::SCHEME,
+        &crate::layered::SCHEME,
         &crate::none::SCHEME,
     ]
 }

@@ -1,4 +1,11 @@
 //! Virtual time: the event loop, workloads, probes, scenario files and results.
 
 pub mod engine;
+pub mod expect;
+mod imagined;
 pub mod plan;
+pub mod reproduce;
+pub mod results;
+pub mod run;
+pub mod scenario;
+pub mod store;

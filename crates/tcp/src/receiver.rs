@@ -149,7 +149,7 @@ impl Receiver {
                 *block = SackBlock { offset: (start - ack) as u32, length: (end - start) as u32 };
             }
         }
-        Ack { ack, echo: self.recent, window: self.window, bytes: self.header, flags, blocks }
+        Ack { ack, echo: self.recent, window: self.window, bytes: self.header, flags, tag: 0, blocks }
     }
 
     /// Puts the run `start..end` first; what it has swallowed goes.
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     fn receive(receiver: &mut Receiver, seq: u64) -> Option<Ack> {
-        let data = Data { seq, sent_at: Time::from_nanos(seq + 1), bytes: 1000, flags: Flags::default() };
+        let data = Data { seq, sent_at: Time::from_nanos(seq + 1), bytes: 1000, ..Data::default() };
         receiver.on_data(Time::from_nanos(seq), &data)
     }
 

@@ -158,7 +158,7 @@ fn a_timeout_that_is_not_answered_changes_nothing() {
 
 /// A segment of data that was sent at `sent_ns`.
 fn data(seq: u64, sent_ns: u64) -> Data {
-    Data { seq, sent_at: Time::from_nanos(sent_ns), bytes: 1500, flags: Flags::default() }
+    Data { seq, sent_at: Time::from_nanos(sent_ns), bytes: 1500, ..Data::default() }
 }
 
 /// RFC 7323 section 4.3 (2): TS.Recent never goes back. A copy of an old segment that arrived late used to set it back,

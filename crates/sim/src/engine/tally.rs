@@ -1,6 +1,6 @@
 //! Counting: what happened within the measuring window, and what the probes saw.
 
-use super::Source;
+use super::{Sample, Series, Source};
 use ackclock_net::{Counters as LinkCounters, Link};
 use ackclock_tcp::{Counters, Receiver, Sender};
 use ackclock_units::{Duration, Time};
@@ -57,36 +57,6 @@ pub struct LinkTally {
     pub counters: LinkCounters,
     /// Time that the transmitter worked.
     pub busy: Duration,
-}
-
-/// What the probes saw, at a fixed interval from time zero on.
-#[derive(Clone, Debug, Default)]
-pub struct Series {
-    /// Time of each look.
-    pub at: Vec<Time>,
-    /// Per flow, one sample per look.
-    pub flows: Vec<Vec<Sample>>,
-    /// Per link, packets waiting and bits per second carried since the last look.
-    pub links: Vec<Vec<(u32, f32)>>,
-    /// Per stream, bits per second delivered since the last look.
-    pub streams: Vec<Vec<f32>>,
-    /// Names of each flow's own variables (a layered flow's layer, for example), and their values, look by look.
-    pub inner: Vec<(Vec<&'static str>, Vec<f32>)>,
-}
-
-/// A look at a flow.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Sample {
-    /// Congestion window, segments.
-    pub cwnd: f32,
-    /// Slow-start threshold, segments; infinite before the first cut.
-    pub ssthresh: f32,
-    /// Smoothed round-trip time, seconds.
-    pub srtt_s: f32,
-    /// Segments in flight.
-    pub in_flight: f32,
-    /// Segments delivered in order since the last look.
-    pub delivered: f32,
 }
 
 /// A flow's totals since the start, finished connections included.
@@ -302,7 +272,7 @@ impl Tally {
             let first = names.is_empty();
             sender.controller().inspect(&mut |name, value| {
                 if first {
-                    names.push(name);
+                    names.push(name.to_owned());
                 }
                 values.push(value as f32);
             });

@@ -240,7 +240,7 @@ impl Sender {
             nxt: self.nxt,
             delivered: self.delivered,
             peer_window: self.peer_window as f64,
-            segment_bytes: self.config.segment_bytes(),
+            segment_bytes: u32::from(self.config.segment_bytes()),
             cwnd_limited: self.cwnd_limited,
             recovering: self.state != State::Open,
         }
@@ -414,7 +414,7 @@ impl Sender {
             self.paced_until =
                 self.paced_until.max(now) + rate.time_for(u64::from(self.config.segment_bytes()));
         }
-        Data { seq, sent_at: now, bytes: self.config.segment_bytes(), flags }
+        Data { seq, sent_at: now, bytes: self.config.segment_bytes(), flags, tag: 0 }
     }
 
     #[inline]

@@ -1,0 +1,153 @@
+//! Every command and flag, defined once; help, completions and the manual page come from here.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Run, compare and reproduce congestion-control schemes.
+#[derive(Parser)]
+#[command(name = "ackclock", version, about, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Simulate a scenario file; a sweep runs all its points in parallel.
+    Run(Run),
+    /// Compare controllers on one bottleneck, each alone and all together.
+    Compare(Compare),
+    /// Run published experiments again: published, measured, verdict per claim.
+    Reproduce(Reproduce),
+    /// List what there is, with each one's source.
+    List(List),
+    /// Show a scheme's equations, parameters, defaults and source.
+    Show(Show),
+    /// Print a completion script for a shell.
+    Completions(Completions),
+    /// Write the manual pages into a directory.
+    Man(Man),
+    /// Write the generated pages of the documentation.
+    #[command(hide = true)]
+    Docs(Docs),
+}
+
+#[derive(Args)]
+pub(crate) struct Run {
+    /// The scenario file (TOML).
+    pub(crate) file: PathBuf,
+    /// Set a value of the scenario before it is run; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Write the report, CSV series and results into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Compare {
+    /// Controllers to compare, for example: reno highspeed compound layered.
+    #[arg(required = true, value_name = "CONTROL")]
+    pub(crate) controls: Vec<String>,
+    /// Rate of the bottleneck.
+    #[arg(long, default_value = "1 Gbit/s")]
+    pub(crate) rate: String,
+    /// Propagation round-trip time.
+    #[arg(long, default_value = "120 ms")]
+    pub(crate) rtt: String,
+    /// Room in the bottleneck's queue: packets, bytes, or multiples of the bandwidth-delay product.
+    #[arg(long, default_value = "1 bdp")]
+    pub(crate) buffer: String,
+    /// Independent random loss at the bottleneck, a probability.
+    #[arg(long, default_value_t = 0.0)]
+    pub(crate) loss: f64,
+    /// Simulated time.
+    #[arg(long, default_value = "60 s")]
+    pub(crate) duration: String,
+    /// Flows of each controller.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) flows: u32,
+    /// Seed of all random streams.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Where the report goes.
+    #[arg(long, value_name = "DIR", default_value = "ackclock-out")]
+    pub(crate) out: PathBuf,
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Reproduce {
+    /// An experiment's id, what ids begin with, a publication's key, or all.
+    #[arg(value_name = "ID|PREFIX|all", default_value = "all")]
+    pub(crate) what: String,
+    /// Write reproduction.md and reproduction.json into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Threads to run on; all cores if not given.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Keep finished points here and do not run them again; a directory of this build's own if not given.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// Exit with status 1 if a claim does not hold.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Take the experiments from this directory instead of those built in.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) experiments: Option<PathBuf>,
+    /// Print one JSON document instead of tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct List {
+    /// What to list; everything if not given.
+    #[arg(value_enum)]
+    pub(crate) what: Option<Listed>,
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listed {
+    Controls,
+    Recoveries,
+    Queues,
+    Experiments,
+}
+
+#[derive(Args)]
+pub(crate) struct Show {
+    /// A controller, recovery, queue or experiment.
+    pub(crate) name: String,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
+pub(crate) struct Man {
+    /// Where the pages go.
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct Docs {
+    /// The book's source directory.
+    pub(crate) dir: PathBuf,
+}

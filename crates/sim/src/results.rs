@@ -1,0 +1,292 @@
+//! Results as they leave the program: the JSON contract, with units in the names and base units everywhere.
+
+use crate::engine::{FlowTally, LinkTally, Measured, Series, StreamTally};
+use crate::scenario::{Built, GroupInfo, LinkInfo, Value};
+use ackclock_cc::analysis::jain;
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
+
+/// One run's results.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PointResult {
+    /// Axis and value of the sweep.
+    pub parameters: Map<String, serde_json::Value>,
+    /// Seed of the random streams.
+    pub seed: u64,
+    /// Simulated time, s.
+    pub duration_s: f64,
+    /// Beginning and end of the measuring window, s.
+    pub measure_s: [f64; 2],
+    /// One entry per flow.
+    pub flows: Vec<FlowResult>,
+    /// One entry per `[[flows]]`.
+    pub groups: Vec<GroupResult>,
+    /// One entry per link of the topology.
+    pub links: Vec<LinkResult>,
+    /// One entry per `[[traffic]]`.
+    pub traffic: Vec<TrafficResult>,
+    /// Jain's index of all flows' goodput; null without goodput.
+    pub jain: Option<f64>,
+    /// What was expected, and whether it holds.
+    pub expectations: Vec<Expectation>,
+    /// Time that the run took, s.
+    pub wall_s: f64,
+    /// Segments delivered in order over the whole run.
+    pub delivered_segments: u64,
+    /// Delivered segments per second of wall time.
+    pub segments_per_wall_s: f64,
+    /// What the probes saw.
+    #[serde(skip)]
+    pub series: Option<Series>,
+}
+
+/// A flow's results within the measuring window.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FlowResult {
+    /// Number of the flow, from 0.
+    pub id: usize,
+    /// Its group's label.
+    pub label: String,
+    /// Its controller's word.
+    pub control: String,
+    /// Its recovery's word.
+    pub recovery: String,
+    /// Payload delivered in order, bit/s.
+    pub goodput_bps: f64,
+    /// Bytes on the wire that reached the receiver, bit/s.
+    pub throughput_bps: f64,
+    /// Segments sent, retransmissions included.
+    pub sent: u64,
+    /// Segments delivered in order.
+    pub delivered: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Loss episodes that acknowledgements told of.
+    pub fast_retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Reductions of the window.
+    pub window_cuts: u64,
+    /// Smallest round-trip time of the whole run, s.
+    pub rtt_min_s: Option<f64>,
+    /// Mean of all round-trip time samples, s.
+    pub rtt_mean_s: Option<f64>,
+    /// Time average of the congestion window, segments.
+    pub cwnd_mean: f64,
+    /// Mean time of a finished transfer, s; null if none finished.
+    pub completion_s: Option<f64>,
+    /// Time of each finished transfer, s.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub completions_s: Vec<f64>,
+}
+
+/// A group's results.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GroupResult {
+    /// Its label.
+    pub label: String,
+    /// Number of flows.
+    pub count: usize,
+    /// Goodput of its flows, bit/s.
+    pub goodput_bps: Spread,
+    /// Jain's index within the group; null without goodput.
+    pub jain: Option<f64>,
+}
+
+/// A quantity over several flows.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Spread {
+    /// Sum.
+    pub total: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Least.
+    pub min: f64,
+    /// Most.
+    pub max: f64,
+    /// Sample standard deviation (n - 1); 0 for one flow.
+    pub std: f64,
+}
+
+/// A link's results within the measuring window.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LinkResult {
+    /// Its name.
+    pub name: String,
+    /// Its rate, bit/s.
+    pub rate_bps: f64,
+    /// Share of the time that the transmitter worked.
+    pub utilisation: f64,
+    /// Packets offered.
+    pub arrivals: u64,
+    /// Packets dropped, for whatever reason.
+    pub drops: u64,
+    /// Of these, packets lost at random.
+    pub random_losses: u64,
+    /// Drops per packet offered.
+    pub drop_rate: f64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Time average of the packets waiting.
+    pub queue_mean: f64,
+    /// Most packets waiting at once.
+    pub queue_max: u32,
+}
+
+/// An unresponsive stream's results.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TrafficResult {
+    /// Its label.
+    pub label: String,
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams that arrived.
+    pub delivered: u64,
+    /// Bytes on the wire that arrived, bit/s.
+    pub throughput_bps: f64,
+}
+
+/// An expectation and its verdict.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Expectation {
+    /// The expression.
+    pub that: String,
+    /// Does it hold?
+    pub holds: bool,
+    /// Why it has no value, if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Spread {
+    /// Of these values.
+    pub fn of(values: &[f64]) -> Spread {
+        let n = values.len() as f64;
+        if values.is_empty() {
+            return Spread::default();
+        }
+        let total: f64 = values.iter().sum();
+        let mean = total / n;
+        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        Spread {
+            total,
+            mean,
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            std: if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 },
+        }
+    }
+}
+
+impl PointResult {
+    /// Puts names and units to what the engine measured. Expectations are added by who evaluates them.
+    pub fn new(
+        parameters: &[(String, Value)],
+        built: &Built,
+        seed: u64,
+        span: (f64, [f64; 2]),
+        measured: Measured,
+        wall_s: f64,
+    ) -> PointResult {
+        let (duration_s, measure_s) = span;
+        let window_s = measure_s[1] - measure_s[0];
+        let members = built.groups.iter().flat_map(|group| std::iter::repeat_n(group, group.count));
+        let flows: Vec<FlowResult> = measured
+            .flows
+            .iter()
+            .zip(members)
+            .enumerate()
+            .map(|(id, (tally, group))| flow_result(id, group, tally, window_s))
+            .collect();
+        let mut rest = &flows[..];
+        let groups = built.groups.iter().map(|group| {
+            let (own, others) = rest.split_at(group.count);
+            rest = others;
+            let goodputs: Vec<f64> = own.iter().map(|flow| flow.goodput_bps).collect();
+            GroupResult {
+                label: group.label.clone(),
+                count: group.count,
+                goodput_bps: Spread::of(&goodputs),
+                jain: jain(&goodputs),
+            }
+        });
+        let groups = groups.collect();
+        let all: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
+        PointResult {
+            parameters: parameters.iter().map(|(axis, value)| (axis.clone(), value.to_json())).collect(),
+            seed,
+            duration_s,
+            measure_s,
+            groups,
+            links: built
+                .links
+                .iter()
+                .zip(&measured.links)
+                .map(|(info, tally)| link_result(info, tally, window_s))
+                .collect(),
+            traffic: built
+                .streams
+                .iter()
+                .zip(&measured.streams)
+                .map(|(label, tally)| traffic_result(label, tally, window_s))
+                .collect(),
+            jain: jain(&all),
+            flows,
+            expectations: Vec::new(),
+            wall_s,
+            delivered_segments: measured.delivered_segments,
+            segments_per_wall_s: measured.delivered_segments as f64 / wall_s.max(1e-9),
+            series: measured.series,
+        }
+    }
+}
+
+fn flow_result(id: usize, group: &GroupInfo, tally: &FlowTally, window_s: f64) -> FlowResult {
+    let counters = &tally.counters;
+    let completions_s: Vec<f64> = tally.completions.iter().map(|took| took.as_secs_f64()).collect();
+    let samples = counters.rtt_samples;
+    FlowResult {
+        id,
+        label: group.label.clone(),
+        control: group.control.to_owned(),
+        recovery: group.recovery.to_owned(),
+        goodput_bps: tally.delivered as f64 * f64::from(group.payload) * 8.0 / window_s,
+        throughput_bps: tally.arrived as f64 * f64::from(group.segment) * 8.0 / window_s,
+        sent: counters.sent,
+        delivered: tally.delivered,
+        retransmits: counters.retransmits,
+        fast_retransmits: counters.fast_retransmits,
+        timeouts: counters.timeouts,
+        window_cuts: counters.window_cuts,
+        rtt_min_s: tally.rtt_min.map(|rtt| rtt.as_secs_f64()),
+        rtt_mean_s: (samples > 0).then(|| counters.rtt_sum.as_secs_f64() / samples as f64),
+        cwnd_mean: tally.cwnd_mean,
+        completion_s: (!completions_s.is_empty()).then(|| Spread::of(&completions_s).mean),
+        completions_s,
+    }
+}
+
+fn link_result(info: &LinkInfo, tally: &LinkTally, window_s: f64) -> LinkResult {
+    let counters = &tally.counters;
+    LinkResult {
+        name: info.name.clone(),
+        rate_bps: info.rate.bps_f64(),
+        utilisation: tally.busy.as_secs_f64() / window_s,
+        arrivals: counters.arrivals,
+        drops: counters.drops(),
+        random_losses: counters.errors,
+        drop_rate: counters.drops() as f64 / counters.arrivals.max(1) as f64,
+        marks: counters.marks,
+        queue_mean: counters.waited_ns as f64 * 1e-9 / window_s,
+        queue_max: counters.longest,
+    }
+}
+
+fn traffic_result(label: &str, tally: &StreamTally, window_s: f64) -> TrafficResult {
+    TrafficResult {
+        label: label.to_owned(),
+        sent: tally.sent,
+        delivered: tally.delivered,
+        throughput_bps: tally.delivered_bytes as f64 * 8.0 / window_s,
+    }
+}

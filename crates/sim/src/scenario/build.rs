@@ -1,0 +1,319 @@
+//! From a scenario to a plan: access links, routes, queue sizes, start times.
+
+use super::Scenario;
+use super::document::path_parts;
+use super::flows::{Ends, FlowGroup, Start, TrafficSpec};
+use super::queue::Scale;
+use super::reader::{At, Result};
+use super::topology::{Access, LinkSpec, NO_LIMIT};
+use crate::plan::{FlowPlan, Plan, StreamPlan};
+use ackclock_net::{Link, Loss, Queue, Stream};
+use ackclock_units::{Duration, Rate, Time};
+use std::collections::HashMap;
+
+/// A plan, and what its numbers are called.
+pub struct Built {
+    /// What the engine runs.
+    pub plan: Plan,
+    /// The links that results report; they come first in the plan.
+    pub links: Vec<LinkInfo>,
+    /// The groups of flows, in order; together they are the plan's flows.
+    pub groups: Vec<GroupInfo>,
+    /// Labels of the unresponsive streams.
+    pub streams: Vec<String>,
+    /// Most memory that packets in flight can take, as far as queues are bounded, bytes.
+    pub memory: f64,
+}
+
+/// A reported link.
+pub struct LinkInfo {
+    /// Its name.
+    pub name: String,
+    /// Its rate.
+    pub rate: Rate,
+}
+
+/// A group of flows.
+pub struct GroupInfo {
+    /// Its label.
+    pub label: String,
+    /// Number of flows.
+    pub count: usize,
+    /// The controller's word.
+    pub control: &'static str,
+    /// The recovery's word.
+    pub recovery: &'static str,
+    /// Bytes of payload in a segment.
+    pub payload: u32,
+    /// Bytes of a segment on the wire.
+    pub segment: u32,
+}
+
+/// Bytes that a packet in flight takes, in its lane and in the endpoints' books.
+const PER_PACKET: f64 = 64.0;
+/// Bytes that a flow takes: two endpoints, four access links, four lanes.
+const PER_FLOW: f64 = 6_000.0;
+
+/// Links on the routes of all flows together, for the sake of memory.
+const MOST_HOPS: usize = 20_000_000;
+
+/// Where a pair of ends lies and how far apart it is.
+#[derive(Clone)]
+struct Route {
+    forward: Vec<usize>,
+    reverse: Vec<usize>,
+    /// Propagation delay there and back, without access links.
+    rtt: Duration,
+}
+
+impl Scenario {
+    /// Lays out the network and the flows.
+    pub fn build(&self) -> Result<Built> {
+        let mut routes = HashMap::new();
+        let mut reach = vec![Duration::ZERO; self.topology.links.len()];
+        let mut ways = Vec::new();
+        let mut hops = 0;
+        for group in &self.groups {
+            let route = self.route(&mut routes, &group.ends, &group.path)?;
+            let access = self.access(group, &route)?;
+            let rtt = route.rtt + access.map_or(Duration::ZERO, |access| access.delay.saturating_mul(4));
+            self.takes_time(group, &route, access, rtt)?;
+            hops += group.count * (4 + route.forward.len() + route.reverse.len());
+            if hops > MOST_HOPS {
+                return Err(self
+                    .error(&group.path, format!("with these flows all routes together have {hops} links"))
+                    .help(format!("at most {MOST_HOPS}: fewer flows, or shorter routes")));
+            }
+            for &link in route.forward.iter().chain(&route.reverse) {
+                reach[link] = reach[link].max(rtt);
+            }
+            ways.push((route, access));
+        }
+        let mut memory = 0.0;
+        let mut links: Vec<Link> = Vec::new();
+        for (spec, rtt) in self.topology.links.iter().zip(reach) {
+            let scale = self.scale(spec, rtt);
+            if let Some((min, max, path)) = spec.queue.thresholds(&scale)
+                && min >= max
+            {
+                return Err(self
+                    .error(path, format!("RED's thresholds are {min:.1} and {max:.1} packets here"))
+                    .help("min must be below max"));
+            }
+            let held = spec.queue.most(&scale).unwrap_or(0.0) + scale.bdp / f64::from(scale.segment);
+            memory += held * PER_PACKET;
+            links.push(self.link(spec, &scale));
+        }
+        let mut flows = Vec::new();
+        for (group, (route, access)) in self.groups.iter().zip(&ways) {
+            let mut starts = Stream::new(self.seed, &format!("starts of {}", group.label));
+            for member in 0..group.count {
+                let plan = self.flow(group, member, &mut starts, route, *access, &mut links)?;
+                memory += PER_FLOW;
+                flows.push(plan);
+            }
+        }
+        let mut streams = Vec::new();
+        for spec in &self.traffic {
+            let route = self.route(&mut routes, &spec.ends, &spec.path)?;
+            self.starts_in_time(&spec.path, spec.start)?;
+            streams.push(stream(spec, &route, self.topology.access, &mut links));
+        }
+        let time = |span: Duration| Time::ZERO + span;
+        let plan = Plan {
+            seed: self.seed,
+            duration: time(self.duration),
+            measure: (time(self.measure.0), time(self.measure.1)),
+            probe: self.probe,
+            links,
+            flows,
+            streams,
+        };
+        let links =
+            self.topology.links.iter().map(|link| LinkInfo { name: link.name.clone(), rate: link.rate });
+        let groups = self.groups.iter().map(|group| GroupInfo {
+            label: group.label.clone(),
+            count: group.count,
+            control: group.control.scheme().name,
+            recovery: group.config.recovery.name(),
+            payload: u32::from(group.config.payload),
+            segment: u32::from(group.config.segment_bytes()),
+        });
+        let streams = self.traffic.iter().map(|spec| spec.label.clone()).collect();
+        Ok(Built { plan, links: links.collect(), groups: groups.collect(), streams, memory })
+    }
+
+    /// An error at the entry of this dotted path.
+    fn error(&self, path: &str, message: String) -> super::ScenarioError {
+        let node = self.document.closest(&path_parts(path).unwrap_or_default());
+        At::new(node, path, &self.document.source).error(message)
+    }
+
+    fn route(&self, known: &mut HashMap<(usize, usize), Route>, ends: &Ends, path: &str) -> Result<Route> {
+        let graph = &self.topology.graph;
+        let node = |name: &Option<String>, default: Option<usize>, key: &str| match name {
+            Some(name) => graph.find(name).ok_or_else(|| {
+                let names: Vec<_> = graph.names().iter().map(String::as_str).collect();
+                self.error(&format!("{path}.{key}"), format!("there is no node called \"{name}\""))
+                    .help(super::error::suggest(name, &names))
+            }),
+            None => default.ok_or_else(|| {
+                self.error(path, format!("the key \"{key}\" is missing"))
+                    .help("in a graph every flow says from = ... and to = ...")
+            }),
+        };
+        let defaults = self.topology.ends;
+        let from = node(&ends.from, defaults.map(|(from, _)| from), "from")?;
+        let to = node(&ends.to, defaults.map(|(_, to)| to), "to")?;
+        let (from, to) = if ends.reverse { (to, from) } else { (from, to) };
+        if from == to {
+            return Err(self
+                .error(path, format!("the flow begins and ends at \"{}\"", graph.names()[from]))
+                .help("give from and to two different nodes"));
+        }
+        if let Some(route) = known.get(&(from, to)) {
+            return Ok(route.clone());
+        }
+        let way = |from, to| {
+            graph.route(from, to).map_err(|missing| {
+                self.error(path, missing.to_string())
+                    .help("add links, or both = true to those that there are")
+            })
+        };
+        let (forward, reverse) = (way(from, to)?, way(to, from)?);
+        let delay = |links: &[usize]| {
+            links.iter().fold(Duration::ZERO, |sum, &link| sum + self.topology.links[link].delay)
+        };
+        let route = Route { rtt: delay(&forward) + delay(&reverse), forward, reverse };
+        known.insert((from, to), route.clone());
+        Ok(route)
+    }
+
+    /// The access links of a group: the topology's, with the delay that gives the group the round-trip time it asks for.
+    fn access(&self, group: &FlowGroup, route: &Route) -> Result<Option<Access>> {
+        let Some(rtt) = group.rtt else { return Ok(self.topology.access) };
+        if rtt < route.rtt {
+            let path = format!("{}.rtt", group.path);
+            return Err(self
+                .error(
+                    &path,
+                    format!("a round-trip time of {rtt} cannot be had: the links alone take {}", route.rtt),
+                )
+                .help("shorten their delays, or lengthen rtt"));
+        }
+        let rate = self.topology.access.map_or(NO_LIMIT, |access| access.rate);
+        // Four access links share what is left: there and back, at either end.
+        let delay = Duration::from_nanos((rtt - route.rtt).as_nanos() / 4);
+        Ok(Some(Access { rate, delay }))
+    }
+
+    /// A round trip must move the clock, or the run would stand still.
+    fn takes_time(
+        &self,
+        group: &FlowGroup,
+        route: &Route,
+        access: Option<Access>,
+        rtt: Duration,
+    ) -> Result<()> {
+        let rates = |route: &[usize]| -> Vec<Rate> {
+            let links = route.iter().map(|&link| self.topology.links[link].rate);
+            links.chain(access.map(|access| access.rate)).collect()
+        };
+        let time = |route: &[usize], bytes: u16| {
+            rates(route).iter().fold(Duration::ZERO, |sum, rate| sum + rate.time_for(u64::from(bytes)))
+        };
+        let (segment, ack) = (group.config.segment_bytes(), group.config.header);
+        let round = rtt + time(&route.forward, segment) + time(&route.reverse, ack);
+        if round.is_zero() {
+            return Err(self
+                .error(&group.path, "its round trip takes less than a nanosecond".to_owned())
+                .help("give a link on its route a delay, or lower a rate"));
+        }
+        Ok(())
+    }
+
+    fn scale(&self, spec: &LinkSpec, rtt: Duration) -> Scale {
+        let rtt = rtt.max(spec.delay.saturating_mul(2));
+        Scale {
+            rate: spec.rate,
+            bdp: spec.rate.bytes_in(rtt),
+            segment: u32::from(self.config.segment_bytes()),
+        }
+    }
+
+    fn link(&self, spec: &LinkSpec, scale: &Scale) -> Link {
+        let stream = |what: &str| Stream::new(self.seed, &format!("{what} of {}", spec.name));
+        let link = Link::new(spec.rate, spec.delay, spec.queue.build(scale, stream("queue")));
+        if spec.loss > 0.0 { link.with_loss(Loss::new(spec.loss, stream("loss"))) } else { link }
+    }
+
+    fn starts_in_time(&self, path: &str, start: Duration) -> Result<()> {
+        if start < self.duration {
+            return Ok(());
+        }
+        let message = format!("it would start at {start}, but the run lasts {}", self.duration);
+        Err(self.error(&format!("{path}.start"), message).help("start it earlier, or lengthen the duration"))
+    }
+
+    fn flow(
+        &self,
+        group: &FlowGroup,
+        member: usize,
+        starts: &mut Stream,
+        route: &Route,
+        access: Option<Access>,
+        links: &mut Vec<Link>,
+    ) -> Result<FlowPlan> {
+        let start = match group.start {
+            Start::At(at) => at,
+            Start::Uniform(from, to) => {
+                Duration::from_secs_f64(starts.between(from.as_secs_f64(), to.as_secs_f64()))
+            }
+            Start::Every(interval) => interval.saturating_mul(member as u64),
+        };
+        self.starts_in_time(&group.path, start)?;
+        if let Some(stop) = group.stop.filter(|&stop| stop <= start) {
+            let path = format!("{}.stop", group.path);
+            return Err(self
+                .error(&path, format!("it would stop at {stop}, and one of its flows starts at {start}"))
+                .help("let it stop later or start earlier"));
+        }
+        Ok(FlowPlan {
+            forward: with_access(&route.forward, access, links),
+            reverse: with_access(&route.reverse, access, links),
+            config: group.config.clone(),
+            control: group.control.clone(),
+            start: Time::ZERO + start,
+            stop: group.stop.map(|stop| Time::ZERO + stop),
+            transfer: group.size,
+            repeat: group.repeat,
+            pause: group.pause,
+        })
+    }
+}
+
+fn stream(spec: &TrafficSpec, route: &Route, access: Option<Access>, links: &mut Vec<Link>) -> StreamPlan {
+    StreamPlan {
+        route: with_access(&route.forward, access, links),
+        rate: spec.rate,
+        bytes: spec.packet,
+        on: spec.on,
+        off: spec.off,
+        start: Time::ZERO + spec.start,
+        stop: spec.stop.map(|stop| Time::ZERO + stop),
+    }
+}
+
+/// A route with an access link of its own at either end.
+fn with_access(route: &[usize], access: Option<Access>, links: &mut Vec<Link>) -> Vec<usize> {
+    let Some(access) = access else { return route.to_vec() };
+    let mut add = || {
+        links.push(Link::new(access.rate, access.delay, Queue::Unlimited));
+        links.len() - 1
+    };
+    let first = add();
+    let mut path = vec![first];
+    path.extend_from_slice(route);
+    path.push(add());
+    path
+}

@@ -1,0 +1,207 @@
+//! `[topology]`: dumbbell, parking lot or any graph, all of them links between named nodes.
+
+use super::error::suggest;
+use super::queue::{QueueSpec, read_queue};
+use super::reader::{At, Result, Table};
+use ackclock_net::{Edge, Graph};
+use ackclock_units::{Duration, Rate};
+use std::collections::HashSet;
+
+/// Faster than anything: what an access link without a rate has.
+pub(crate) const NO_LIMIT: Rate = Rate::from_bps(100_000_000_000_000);
+
+/// A link between two nodes of the core.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkSpec {
+    pub(crate) name: String,
+    pub(crate) rate: Rate,
+    pub(crate) delay: Duration,
+    pub(crate) queue: QueueSpec,
+    pub(crate) loss: f64,
+}
+
+/// What connects a flow's hosts to the core: each host has such a link either way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) rate: Rate,
+    pub(crate) delay: Duration,
+}
+
+/// The network without the flows' own access links.
+#[derive(Clone, Debug)]
+pub(crate) struct Topology {
+    pub(crate) graph: Graph,
+    /// In the order of the graph's edges.
+    pub(crate) links: Vec<LinkSpec>,
+    pub(crate) access: Option<Access>,
+    /// Where flows begin and end unless they say otherwise.
+    pub(crate) ends: Option<(usize, usize)>,
+}
+
+const KINDS: &[&str] = &["dumbbell", "parking_lot", "graph"];
+/// A link of a graph, for messages.
+const LINK: &str = "{ from = \"a\", to = \"b\", rate = \"1 Gbit/s\", delay = \"5 ms\" }";
+/// Routers of the longest parking lot.
+const MOST_HOPS: u64 = 1000;
+
+pub(crate) fn read_topology(at: &At<'_>) -> Result<Topology> {
+    let table = at.table()?;
+    if let Some((kind, at)) = table.entries().find(|(kind, _)| !KINDS.contains(kind)) {
+        return Err(at.error(format!("there is no topology called \"{kind}\"")).help(suggest(kind, KINDS)));
+    }
+    let mut kinds = table.entries();
+    let (kind, inner) = match (kinds.next(), kinds.next()) {
+        (Some(one), None) => one,
+        (Some(_), Some((second, inner))) => {
+            let help = format!("remove \"{second}\" or the one before it");
+            return Err(inner.error("the scenario has a second topology here").help(help));
+        }
+        (None, _) => {
+            return Err(at
+                .error("the topology is empty")
+                .help(format!("it must be one of {}", KINDS.join(", "))));
+        }
+    };
+    match kind {
+        "dumbbell" => dumbbell(&inner.table()?),
+        "parking_lot" => parking_lot(&inner.table()?),
+        _ => graph(&inner.table()?),
+    }
+}
+
+impl Topology {
+    fn new(access: Option<Access>) -> Topology {
+        Topology { graph: Graph::default(), links: Vec::new(), access, ends: None }
+    }
+
+    fn connect(&mut self, from: &str, to: &str, link: LinkSpec) {
+        let (from, to) = (self.graph.node(from), self.graph.node(to));
+        self.graph.connect(Edge { from, to, delay: link.delay });
+        self.links.push(link);
+    }
+}
+
+fn dumbbell(table: &Table<'_>) -> Result<Topology> {
+    let mut topology = Topology::new(read_access(table)?);
+    let bottleneck = table
+        .need("bottleneck", "{ rate = \"1 Gbit/s\", delay = \"40 ms\", queue = { droptail = \"1 bdp\" } }")?;
+    let forward = read_link(&bottleneck, "bottleneck", None)?;
+    let backward = match table.get("reverse") {
+        Some(at) => read_link(&at, "reverse", Some(&forward))?,
+        None => reverse_of(&forward),
+    };
+    table.finish()?;
+    topology.connect("left", "right", forward);
+    topology.connect("right", "left", backward);
+    topology.ends = Some((0, 1));
+    Ok(topology)
+}
+
+/// The other direction of a link: the same, without its random loss.
+fn reverse_of(link: &LinkSpec) -> LinkSpec {
+    let name =
+        if link.name == "bottleneck" { "reverse".to_owned() } else { format!("{} reverse", link.name) };
+    LinkSpec { name, loss: 0.0, ..link.clone() }
+}
+
+fn parking_lot(table: &Table<'_>) -> Result<Topology> {
+    let mut topology = Topology::new(read_access(table)?);
+    let hops = table.need("hops", "3")?.count(1, MOST_HOPS)?;
+    let link = table
+        .need("link", "{ rate = \"100 Mbit/s\", delay = \"5 ms\", queue = { droptail = \"1 bdp\" } }")?;
+    let pattern = read_link(&link, "hop", None)?;
+    table.finish()?;
+    for hop in 1..=hops {
+        let forward = LinkSpec { name: format!("hop {hop}"), ..pattern.clone() };
+        let backward = reverse_of(&forward);
+        let (from, to) = (format!("r{hop}"), format!("r{}", hop + 1));
+        topology.connect(&from, &to, forward);
+        topology.connect(&to, &from, backward);
+    }
+    topology.ends = topology.graph.find("r1").zip(topology.graph.find(&format!("r{}", hops + 1)));
+    Ok(topology)
+}
+
+fn graph(table: &Table<'_>) -> Result<Topology> {
+    let mut topology = Topology::new(read_access(table)?);
+    let links = table.need("links", &format!("[{LINK}]"))?;
+    let mut names = HashSet::new();
+    for at in links.list()? {
+        let inner = at.table_like(LINK)?;
+        let from = inner.need("from", "\"a\"")?.text()?;
+        let to = inner.need("to", "\"b\"")?.text()?;
+        if from == to {
+            return Err(at
+                .error(format!("a link leads from \"{from}\" to itself"))
+                .help("give it two different nodes"));
+        }
+        let name = inner.get("name").map(|at| at.text()).transpose()?;
+        let both = inner.get("both").map(|at| at.flag()).transpose()?.unwrap_or(true);
+        let mut link = read_link_keys(&inner, None)?;
+        inner.finish()?;
+        link.name = name.map_or_else(|| format!("{from}-{to}"), str::to_owned);
+        let mut backward = reverse_of(&link);
+        if name.is_none() {
+            backward.name = format!("{to}-{from}");
+        }
+        let twice = if !names.insert(link.name.clone()) {
+            Some(&link.name)
+        } else if both && !names.insert(backward.name.clone()) {
+            Some(&backward.name)
+        } else {
+            None
+        };
+        if let Some(twice) = twice {
+            return Err(at.error(format!("there are two links called \"{twice}\"")).help(
+                "give one of them a name of its own; a link leads both ways unless it says both = false",
+            ));
+        }
+        topology.connect(from, to, link);
+        if both {
+            topology.connect(to, from, backward);
+        }
+    }
+    table.finish()?;
+    if topology.links.is_empty() {
+        return Err(links.error("a graph needs at least one link").help(format!("for example {LINK}")));
+    }
+    Ok(topology)
+}
+
+fn read_access(table: &Table<'_>) -> Result<Option<Access>> {
+    let Some(at) = table.get("access") else { return Ok(None) };
+    let inner = at.table_like("{ rate = \"1 Gbit/s\", delay = \"5 ms\" }")?;
+    let access = Access {
+        rate: inner.quantity("rate")?.unwrap_or(NO_LIMIT),
+        delay: inner.quantity("delay")?.unwrap_or(Duration::ZERO),
+    };
+    inner.finish()?;
+    Ok(Some(access))
+}
+
+fn read_link(at: &At<'_>, name: &str, like: Option<&LinkSpec>) -> Result<LinkSpec> {
+    let table = at.table_like("{ rate = \"1 Gbit/s\", delay = \"40 ms\" }")?;
+    let link = read_link_keys(&table, like)?;
+    table.finish()?;
+    Ok(LinkSpec { name: name.to_owned(), ..link })
+}
+
+/// The keys of a link; `like` supplies what is not given.
+fn read_link_keys(table: &Table<'_>, like: Option<&LinkSpec>) -> Result<LinkSpec> {
+    let rate = match (table.quantity("rate")?, like) {
+        (Some(rate), _) => rate,
+        (None, Some(like)) => like.rate,
+        (None, None) => table.need("rate", "\"1 Gbit/s\"")?.quantity()?,
+    };
+    let delay = match (table.quantity("delay")?, like) {
+        (Some(delay), _) => delay,
+        (None, Some(like)) => like.delay,
+        (None, None) => table.need("delay", "\"40 ms\"")?.quantity()?,
+    };
+    let queue = match table.get("queue") {
+        Some(at) => read_queue(&at)?,
+        None => like.map_or(QueueSpec::Unlimited, |like| like.queue.clone()),
+    };
+    let loss = table.get("loss").map(|at| at.number(0.0, 1.0)).transpose()?.unwrap_or(0.0);
+    Ok(LinkSpec { name: String::new(), rate, delay, queue, loss })
+}
