@@ -61,7 +61,7 @@ impl Sender {
                 self.start_over(collapses);
             }
         }
-        // The first retransmission is about to leave: RFC 6298 (5.1) and RFC 6675 section 5 (6).
+        // The first retransmission is about to leave: RFC 6298 (5.1); RFC 6675 section 6 allows it for each.
         self.restart_timer(now);
     }
 
