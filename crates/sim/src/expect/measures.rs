@@ -5,6 +5,7 @@ use super::select::{View, axis, select, written};
 use super::trace::Trace;
 use crate::results::{FlowResult, PointResult, Spread};
 use ackclock_cc::analysis;
+use ackclock_units::Time;
 use minijinja::{Environment, Error, Value};
 
 pub(super) fn add_all(env: &mut Environment<'static>, view: &View, trace: &Trace) {
@@ -12,6 +13,7 @@ pub(super) fn add_all(env: &mut Environment<'static>, view: &View, trace: &Trace
     add_flow_functions(&mut words);
     add_link_functions(&mut words);
     add_series_functions(&mut words);
+    super::series::add_all(&mut words);
     let view = view.clone();
     add(env, "axis", move |arguments| {
         let mut arguments = arguments.clone();
@@ -21,29 +23,20 @@ pub(super) fn add_all(env: &mut Environment<'static>, view: &View, trace: &Trace
 }
 
 /// Where functions are added.
-struct Words<'a> {
-    env: &'a mut Environment<'static>,
-    view: &'a View,
-    trace: &'a Trace,
+pub(super) struct Words<'a> {
+    pub(super) env: &'a mut Environment<'static>,
+    pub(super) view: &'a View,
+    pub(super) trace: &'a Trace,
 }
 
 impl Words<'_> {
     /// Adds a function of (point, arguments), taken over the points that the keywords select.
-    fn add(&mut self, name: &'static str, f: fn(&PointResult, &Arguments) -> Answer) {
+    pub(super) fn add(&mut self, name: &'static str, f: fn(&PointResult, &Arguments) -> Answer) {
         let (view, trace) = (self.view.clone(), self.trace.clone());
         add(self.env, name, move |arguments| {
             let mut rest = arguments.clone();
-            let scenario = rest.take("in").map(|name| name.to_string());
-            let (over, seed) = (rest.take("seeds"), rest.take("seed"));
-            let wanted: Vec<_> =
-                rest.named.iter().map(|(name, value)| (name.clone(), written(value))).collect();
-            let mut points = select(view.set(scenario.as_deref())?, &wanted)?;
-            if let Some(seed) = seed {
-                points.retain(|point| number(&seed) == Some(point.seed as f64));
-            }
-            if points.is_empty() {
-                return Err(wrong("there is no such seed"));
-            }
+            let over = rest.take("seeds");
+            let points = meant(&view, &mut rest)?;
             let values = points.iter().map(|point| f(point, &rest)).collect::<Result<Vec<_>, _>>()?;
             let value = over_seeds(&values, over.as_ref())?;
             let std = (values.len() > 1 && over.is_none()).then(|| Spread::of(&values).std);
@@ -51,6 +44,21 @@ impl Words<'_> {
             Ok(value)
         });
     }
+}
+
+/// The points that the keywords of a call select; they differ in nothing but the seed.
+pub(super) fn meant<'a>(view: &'a View, call: &mut Arguments) -> Result<Vec<&'a PointResult>, Error> {
+    let scenario = call.take("in").map(|name| name.to_string());
+    let seed = call.take("seed");
+    let wanted: Vec<_> = call.named.iter().map(|(name, value)| (name.clone(), written(value))).collect();
+    let mut points = select(view.set(scenario.as_deref())?, &wanted)?;
+    if let Some(seed) = seed {
+        points.retain(|point| number(&seed) == Some(point.seed as f64));
+    }
+    if points.is_empty() {
+        return Err(wrong("there is no such seed"));
+    }
+    Ok(points)
 }
 
 /// What `seeds='...'` asks for.
@@ -82,7 +90,7 @@ pub(super) fn median(values: &[f64]) -> f64 {
     }
 }
 
-fn group_flows<'a>(point: &'a PointResult, label: &str) -> Result<Vec<&'a FlowResult>, Error> {
+pub(super) fn group_flows<'a>(point: &'a PointResult, label: &str) -> Result<Vec<&'a FlowResult>, Error> {
     let flows: Vec<_> = point.flows.iter().filter(|flow| flow.label == label).collect();
     if flows.is_empty() {
         let known: Vec<_> = point.groups.iter().map(|group| group.label.as_str()).collect();
@@ -197,7 +205,7 @@ fn add_link_functions(w: &mut Words<'_>) {
 }
 
 /// Seconds and one value per look, for the flows of a group taken together.
-fn looks(
+pub(super) fn looks(
     point: &PointResult,
     label: &str,
     value: fn(&crate::engine::Sample) -> f64,
@@ -208,13 +216,24 @@ fn looks(
         .as_ref()
         .ok_or_else(|| wrong("this needs probes: add probe = \"1 s\" to the scenario"))?;
     let sum = |look: usize| flows.iter().map(|flow| value(&series.flows[flow.id][look])).sum();
-    Ok(series.at.iter().enumerate().map(|(look, at)| (at.as_secs_f64(), sum(look))).collect())
+    // Divided, not multiplied: a look at 30 s is then at 30 exactly, so that bounds mean what they say.
+    let seconds = |at: &Time| at.as_nanos() as f64 / 1e9;
+    Ok(series.at.iter().enumerate().map(|(look, at)| (seconds(at), sum(look))).collect())
+}
+
+/// Seconds without the last bit that a multiplication may have left.
+fn whole_nanoseconds(seconds: f64) -> f64 {
+    (seconds * 1e9).round() / 1e9
 }
 
 /// Values of the looks within (from, to], or within the measuring window.
-fn within(point: &PointResult, looks: Vec<(f64, f64)>, args: &Arguments) -> Result<Vec<f64>, Error> {
+pub(super) fn within(
+    point: &PointResult,
+    looks: Vec<(f64, f64)>,
+    args: &Arguments,
+) -> Result<Vec<f64>, Error> {
     let (from, to) = match args.given.len() {
-        0 | 1 => (point.measure_s[0], point.measure_s[1]),
+        0 | 1 => (whole_nanoseconds(point.measure_s[0]), whole_nanoseconds(point.measure_s[1])),
         _ => (args.number(1, "a time in seconds")?, args.number(2, "a time in seconds")?),
     };
     let inside: Vec<_> =
@@ -223,6 +242,13 @@ fn within(point: &PointResult, looks: Vec<(f64, f64)>, args: &Arguments) -> Resu
         return Err(wrong(format!("no probe looked between {from} s and {to} s")));
     }
     Ok(inside)
+}
+
+/// Bits of payload per segment. A flow's goodput tells it, so that the probes need not.
+pub(super) fn payload_bits(point: &PointResult, flows: &[&FlowResult]) -> f64 {
+    let delivered: u64 = flows.iter().map(|flow| flow.delivered).sum();
+    let goodput: f64 = flows.iter().map(|flow| flow.goodput_bps).sum();
+    goodput * (point.measure_s[1] - point.measure_s[0]) / delivered.max(1) as f64
 }
 
 fn add_series_functions(w: &mut Words<'_>) {
@@ -237,10 +263,7 @@ fn add_series_functions(w: &mut Words<'_>) {
     w.add("goodput_between", |point, args| {
         let label = args.text(0, "a group's label")?;
         let flows = group_flows(point, &label)?;
-        // A flow's goodput per segment tells the payload, so that the probes need not.
-        let delivered: u64 = flows.iter().map(|flow| flow.delivered).sum();
-        let goodput: f64 = flows.iter().map(|flow| flow.goodput_bps).sum();
-        let bits = goodput * (point.measure_s[1] - point.measure_s[0]) / delivered.max(1) as f64;
+        let bits = payload_bits(point, &flows);
         let looks = looks(point, &label, |sample| f64::from(sample.delivered))?;
         let span = args.number(2, "a time in seconds")? - args.number(1, "a time in seconds")?;
         Ok(within(point, looks, args)?.into_iter().sum::<f64>() * bits / span)

@@ -18,6 +18,7 @@ mod call;
 mod measures;
 mod published;
 mod select;
+mod series;
 mod trace;
 
 pub use select::View;

@@ -8,6 +8,7 @@ use crate::engine::{FlowTally, LinkTally, Measured, Sample, Series, StreamTally}
 use crate::expect::View;
 use crate::results::PointResult;
 use crate::scenario::{Built, Point, ScenarioError};
+use ackclock_cc::Controller;
 use ackclock_units::{Duration, Time};
 
 /// Checks an experiment.
@@ -62,6 +63,14 @@ fn looks(built: &Built, duration: Duration, interval: Duration) -> Series {
         flows: vec![vec![sample; count]; built.plan.flows.len()],
         links: vec![vec![(1, 1.0); count]; built.links.len()],
         streams: vec![vec![1.0; count]; built.streams.len()],
-        inner: vec![(Vec::new(), Vec::new()); built.plan.flows.len()],
+        inner: built.plan.flows.iter().map(|flow| variables(flow.control.build().as_ref(), count)).collect(),
     }
+}
+
+/// A controller's own variables at each look.
+fn variables(control: &dyn Controller, count: usize) -> (Vec<String>, Vec<f32>) {
+    let mut names = Vec::new();
+    control.inspect(&mut |name, _| names.push(name.to_owned()));
+    let values = vec![1.0; names.len() * count];
+    (names, values)
 }
