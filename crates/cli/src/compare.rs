@@ -1,12 +1,13 @@
 //! `ackclock compare`: a scenario written on the spot.
 
+use crate::output::Request;
 use crate::{Failure, args, run};
 use ackclock_sim::scenario::Sweep;
 
 pub(crate) fn run(command: &args::Compare) -> Result<(), Failure> {
-    let sweep = Sweep::read("the comparison", &scenario(command), &[])?;
-    let results = run::simulate(&sweep, true)?;
-    run::conclude(&sweep, &results, Some(&command.out), command.json)
+    let text = scenario(command);
+    let sweep = Sweep::read("the comparison", &text, &[])?;
+    run::perform(&sweep, &Request::new(&text, &[]), Some(&command.out), command.json)
 }
 
 /// One point per controller, and one in which all of them share the bottleneck.

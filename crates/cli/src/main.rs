@@ -2,6 +2,7 @@
 
 mod args;
 mod compare;
+mod figures;
 mod list;
 mod output;
 mod run;

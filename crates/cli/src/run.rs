@@ -1,6 +1,7 @@
 //! `ackclock run`.
 
-use crate::{Failure, args, output, table};
+use crate::output::{self, OutputDirectory, Request};
+use crate::{Failure, args, table};
 use ackclock_sim::results::PointResult;
 use ackclock_sim::run::{RunError, check, run_all};
 use ackclock_sim::scenario::Sweep;
@@ -16,12 +17,24 @@ pub(crate) fn run(command: &args::Run) -> Result<(), Failure> {
         .into_diagnostic()
         .wrap_err_with(|| format!("{name} cannot be read"))?;
     let sweep = Sweep::read(&name, &text, &command.settings)?;
-    let results = simulate(&sweep, command.out.is_some())?;
-    conclude(&sweep, &results, command.out.as_deref(), command.json)
+    let request = Request::new(&text, &command.settings);
+    perform(&sweep, &request, command.out.as_deref(), command.json)
+}
+
+/// Runs a sweep, prints and writes what was measured, and gives the verdict.
+pub(crate) fn perform(
+    sweep: &Sweep,
+    request: &Request,
+    out: Option<&Path>,
+    json: bool,
+) -> Result<(), Failure> {
+    out.map(output::check).transpose()?;
+    let results = simulate(sweep, out.is_some())?;
+    conclude(sweep, request, &results, out, json)
 }
 
 /// Runs every point, with a progress bar for what takes over two seconds.
-pub(crate) fn simulate(sweep: &Sweep, probes: bool) -> Result<Vec<PointResult>, Failure> {
+fn simulate(sweep: &Sweep, probes: bool) -> Result<Vec<PointResult>, Failure> {
     check(&sweep.points)?;
     let bar = ProgressBar::with_draw_target(Some(sweep.points.len() as u64), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} points, {elapsed} (about {eta} left)");
@@ -40,14 +53,17 @@ pub(crate) fn simulate(sweep: &Sweep, probes: bool) -> Result<Vec<PointResult>, 
 }
 
 /// Prints, writes, and gives the verdict.
-pub(crate) fn conclude(
+fn conclude(
     sweep: &Sweep,
+    request: &Request,
     results: &[PointResult],
     out: Option<&Path>,
     json: bool,
 ) -> Result<(), Failure> {
     if let Some(out) = out {
-        output::write(out, sweep, results)?;
+        let directory = OutputDirectory::begin(out)?;
+        output::write(&directory, request, sweep, results)?;
+        directory.finish()?;
     }
     if json {
         println!("{}", output::document(sweep, results));

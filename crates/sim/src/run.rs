@@ -55,10 +55,8 @@ pub fn run_observed<O: Observer>(
     }
     let (measured, observer) = engine.run();
     let wall_s = begun.elapsed().as_secs_f64();
-    let span = (
-        scenario.duration.as_secs_f64(),
-        [scenario.measure.0.as_secs_f64(), scenario.measure.1.as_secs_f64()],
-    );
+    let seconds = |span: Duration| span.as_nanos() as f64 / 1e9;
+    let span = (seconds(scenario.duration), [seconds(scenario.measure.0), seconds(scenario.measure.1)]);
     let mut result = PointResult::new(&point.parameters, &built, scenario.seed, span, measured, wall_s);
     result.expectations = judge(scenario, &result)?;
     Ok((result, observer))
