@@ -33,12 +33,14 @@ set defaults {
     fixed_ack           1
     loss                0
     loss_at             before
+    loss_list           ""
     seed                1
     drop                ""
     cbr                 0
     duration_s          20
     measure_from_s      0
     start_spread_s      0
+    starts              ""
     iw                  2
     ssthresh            0
     maxwindow           1000000
@@ -57,6 +59,7 @@ set defaults {
     scheduler           Splay
     express             1
     monitor             1
+    stock               0
     trace               ""
 }
 array set P $defaults
@@ -74,12 +77,23 @@ foreach word $argv {
     set P($key) $value
 }
 
+# stock=1 is ns-2 as it comes: what a script gets that sets nothing for speed.
+if {$P(stock)} {
+    set P(scheduler) Calendar
+    set P(express) 0
+    set P(fixed_ack) 0
+}
+
 if {$P(ecn)} { set P(setbit) 1 }
 set wire [expr {$P(payload) + $P(header)}]
 set flows [expr {int($P(flows))}]
 set rtt_list [split $P(rtts) ,]
 if {[llength $rtt_list] != 0 && [llength $rtt_list] != $flows} {
     fail "rtts must name one RTT per flow"
+}
+set start_list [split $P(starts) ,]
+if {[llength $start_list] != 0 && [llength $start_list] != $flows} {
+    fail "starts must name one start time per flow"
 }
 set drop_list [split $P(drop) ,]
 set end [expr {double($P(duration_s))}]
@@ -100,16 +114,20 @@ if {$longest / $P(tick_s) > 32767} {
 # Only the headers that are read are allocated.  Flags is needed even without
 # ECN: TcpAgent::newack reads no_ts_ from it, and without the header that read
 # would hit an unrelated field.
-remove-all-packet-headers
-add-packet-header IP TCP Flags
-if {$P(cbr) > 0} { add-packet-header RTP }
+if {!$P(stock)} {
+    remove-all-packet-headers
+    add-packet-header IP TCP Flags
+    if {$P(cbr) > 0} { add-packet-header RTP }
+}
 
 # All schedulers give the same packet sequence.  Splay is the fastest here;
 # Heap searches linearly on cancel (each ACK restarts a timer) and List on
 # insert.
 set ns [new Simulator]
-$ns use-scheduler $P(scheduler)
-$ns rtproto Manual
+if {!$P(stock)} {
+    $ns use-scheduler $P(scheduler)
+    $ns rtproto Manual
+}
 
 # The default generator serves RED and the boot-time tick offset; the loss
 # model gets a generator of its own so that its sequence depends on the seed
@@ -138,8 +156,11 @@ proc one_way {from to bps delay kind limit} {
     return $link
 }
 
-# Manual routing: the all-pairs computation would be part of $ns run.
+# Manual routing: the all-pairs computation would be part of $ns run.  It is
+# what comes as it is, so stock=1 leaves it in.
 proc route {node args} {
+    global P
+    if {$P(stock)} { return }
     eval [$node get-module Manual] add-route-to-adj-node $args
 }
 
@@ -197,6 +218,14 @@ proc attach_path {left right rtt} {
     route $r2 $right
     return [list $in $out $aback $sback]
 }
+
+# The clocks start with the first event: routing tables are set-up, too.
+proc start_clocks {} {
+    global wall0 cpu0
+    set wall0 [clock microseconds]
+    set cpu0 [cpu_s]
+}
+$ns at 0 start_clocks
 
 # --------------------------------------------------------------------- flows
 
@@ -260,7 +289,11 @@ for {set i 0} {$i < $flows} {incr i} {
     shortcut $aback [$bback head]
     shortcut $sback $t
 
-    set start($i) [expr {$i * double($P(start_spread_s)) / $flows}]
+    if {[llength $start_list]} {
+        set start($i) [lindex $start_list $i]
+    } else {
+        set start($i) [expr {$i * double($P(start_spread_s)) / $flows}]
+    }
     # ssthresh_ is reset to maxwindow by $ns run, so it is set at the start.
     set script "$t send -1"
     if {$P(ssthresh) > 0} {
@@ -329,13 +362,20 @@ proc lossy {model} {
 }
 
 set loss_mon ""
-if {$P(loss) > 0} {
-    set em [new ErrorModel]
+if {$P(loss) > 0 || $P(loss_list) ne ""} {
+    if {$P(loss_list) ne ""} {
+        set file [open $P(loss_list)]
+        set em [new ErrorModel/List]
+        $em droplist [read $file]
+        close $file
+    } else {
+        set em [new ErrorModel]
+        $em set rate_ $P(loss)
+        set var [new RandomVariable/Uniform]
+        $var use-rng $loss_rng
+        $em ranvar $var
+    }
     $em unit pkt
-    $em set rate_ $P(loss)
-    set var [new RandomVariable/Uniform]
-    $var use-rng $loss_rng
-    $em ranvar $var
     set loss_mon [lossy $em]
     switch $P(loss_at) {
         before  { $bneck add-to-head $em }
@@ -382,7 +422,7 @@ if {$P(trace) ne ""} {
         $t target [$edrop target]
         $edrop target $t
     }
-    if {$P(loss) > 0} {
+    if {$P(loss) > 0 || $P(loss_list) ne ""} {
         set t [tap "on_event drop"]
         set d [$em drop-target]
         $t target $d
@@ -467,6 +507,14 @@ proc json_value {v} {
     return "\"[string map {\\ \\\\ \" \\\"} $v]\""
 }
 
+# Processor time of this process so far, in seconds.
+proc cpu_s {} {
+    if {[catch {open /proc/self/schedstat} f]} { return 0 }
+    set text [read $f]
+    close $f
+    return [expr {[lindex $text 0] / 1e9}]
+}
+
 proc peak_rss_kb {} {
     if {[catch {open /proc/self/status} f]} { return 0 }
     set text [read $f]
@@ -477,8 +525,9 @@ proc peak_rss_kb {} {
 
 proc finish {} {
     global ns P flows wire end from tcp base base_queue counters defaults
-    global wall0 setup_start log_file
+    global wall0 cpu0 setup_start log_file
     set wall [expr {([clock microseconds] - $wall0) / 1e6}]
+    set cpu [expr {[cpu_s] - $cpu0}]
     # Every scheduled event takes the next id, so this one's id is the count.
     set events [$ns at $end {}]
 
@@ -545,6 +594,7 @@ proc finish {} {
     set per_s [expr {$wall > 0 ? $total / $wall : 0}]
     lappend out "\"setup_s\":[format %.6f [expr {($wall0 - $setup_start) / 1e6}]]"
     lappend out "\"wall_s\":[format %.6f $wall]"
+    lappend out "\"cpu_s\":[format %.6f $cpu]"
     lappend out "\"delivered_segments_per_wall_s\":[format %.0f $per_s]"
     lappend out "\"events\":$events"
     lappend out "\"peak_rss_kb\":[peak_rss_kb]"
@@ -555,5 +605,6 @@ proc finish {} {
 
 if {$from > 0} { $ns at $from snapshot } else { snapshot }
 $ns at $end finish
-set wall0 [clock microseconds]
+set wall0 0
+set cpu0 0
 $ns run

@@ -17,10 +17,19 @@ pub(crate) enum Command {
     Run(Run),
     /// Compare controllers on one bottleneck, each alone and all together.
     Compare(Compare),
+    /// Run published experiments again: published, measured, verdict per claim.
+    Reproduce(Reproduce),
     /// List what there is, with each one's source.
     List(List),
     /// Show a scheme's equations, parameters, defaults and source.
     Show(Show),
+    /// Print a completion script for a shell.
+    Completions(Completions),
+    /// Write the manual pages into a directory.
+    Man(Man),
+    /// Write the generated pages of the documentation.
+    #[command(hide = true)]
+    Docs(Docs),
 }
 
 #[derive(Args)]
@@ -30,9 +39,12 @@ pub(crate) struct Run {
     /// Set a value of the scenario before it is run; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Write the report, CSV series and results into this directory.
+    /// Write the report, CSV series and results into this directory; an interrupted run can go on there.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Threads to run on; all cores if not given.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) threads: Option<usize>,
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
@@ -67,7 +79,35 @@ pub(crate) struct Compare {
     /// Where the report goes.
     #[arg(long, value_name = "DIR", default_value = "ackclock-out")]
     pub(crate) out: PathBuf,
+    /// Threads to run on; all cores if not given.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) threads: Option<usize>,
     /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Reproduce {
+    /// An experiment's id, what ids begin with, a publication's key, or all.
+    #[arg(value_name = "ID|PREFIX|all", default_value = "all")]
+    pub(crate) what: String,
+    /// Write reproduction.md and reproduction.json into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Threads to run on; all cores if not given.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Keep finished points here and do not run them again; a directory of this build's own if not given.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// Exit with status 1 if a claim does not hold.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Take the experiments from this directory instead of those built in.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) experiments: Option<PathBuf>,
+    /// Print one JSON document instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -97,4 +137,30 @@ pub(crate) struct Show {
     /// Print one JSON document instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
+pub(crate) struct Man {
+    /// Where the pages go.
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct Docs {
+    /// The book's source directory.
+    pub(crate) dir: PathBuf,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("a whole number from 1 on is wanted".to_owned()),
+        Ok(number) => Ok(number),
+    }
 }

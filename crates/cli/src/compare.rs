@@ -1,13 +1,21 @@
 //! `ackclock compare`: a scenario written on the spot.
 
 use crate::output::Request;
-use crate::{Failure, args, run};
+use crate::run::Job;
+use crate::{Failure, args};
 use ackclock_sim::scenario::Sweep;
 
 pub(crate) fn run(command: &args::Compare) -> Result<(), Failure> {
     let text = scenario(command);
     let sweep = Sweep::read("the comparison", &text, &[])?;
-    run::perform(&sweep, &Request::new(&text, &[]), Some(&command.out), command.json)
+    let job = Job {
+        sweep: &sweep,
+        request: Request::new(&text, &[]),
+        out: Some(&command.out),
+        threads: command.threads,
+        json: command.json,
+    };
+    job.perform()
 }
 
 /// One point per controller, and one in which all of them share the bottleneck.

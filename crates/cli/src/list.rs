@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::args::{List, Listed};
 use crate::table::plain_table;
 use ackclock_cc::schemes;
+use ackclock_sim::reproduce::{Library, check};
 use ackclock_sim::scenario::RECOVERIES;
 use serde_json::{Value, json};
 
@@ -23,11 +24,18 @@ pub(crate) const QUEUES: &[(&str, &str, &str)] = &[
 ];
 
 /// (kind, name, what, source) of everything.
-fn entries() -> Vec<(Listed, &'static str, String, &'static str)> {
-    let controls = schemes().iter().map(|s| (Listed::Controls, s.name, s.summary.to_owned(), s.source));
-    let recoveries = RECOVERIES.iter().map(|&(name, what)| (Listed::Recoveries, name, what.to_owned(), ""));
-    let queues = QUEUES.iter().map(|&(name, what, source)| (Listed::Queues, name, what.to_owned(), source));
-    controls.chain(recoveries).chain(queues).collect()
+fn entries(library: &Library) -> Vec<(Listed, String, String, String)> {
+    let entry = |kind, name: &str, what: &str, source: &str| {
+        (kind, name.to_owned(), what.to_owned(), source.to_owned())
+    };
+    let controls = schemes().iter().map(|s| entry(Listed::Controls, s.name, s.summary, s.source));
+    let recoveries = RECOVERIES.iter().map(|&(name, what)| entry(Listed::Recoveries, name, what, ""));
+    let queues = QUEUES.iter().map(|&(name, what, source)| entry(Listed::Queues, name, what, source));
+    let experiments = library
+        .experiments()
+        .iter()
+        .map(|e| entry(Listed::Experiments, &e.id, &e.title, &format!("{}, {}", e.work, e.section)));
+    controls.chain(recoveries).chain(queues).chain(experiments).collect()
 }
 
 fn word(kind: Listed) -> &'static str {
@@ -40,8 +48,16 @@ fn word(kind: Listed) -> &'static str {
 }
 
 pub(crate) fn run(command: &List) -> Result<(), Failure> {
-    let chosen: Vec<_> =
-        entries().into_iter().filter(|entry| command.what.is_none_or(|what| what == entry.0)).collect();
+    let library = Library::built_in()?;
+    if command.what == Some(Listed::Experiments) {
+        for experiment in library.experiments() {
+            check(&library, experiment)?;
+        }
+    }
+    let chosen: Vec<_> = entries(&library)
+        .into_iter()
+        .filter(|entry| command.what.is_none_or(|what| what == entry.0))
+        .collect();
     if command.json {
         let list: Vec<Value> = chosen
             .iter()
@@ -51,7 +67,7 @@ pub(crate) fn run(command: &List) -> Result<(), Failure> {
         return Ok(());
     }
     let rows = chosen.iter().map(|(kind, name, what, source)| {
-        vec![word(*kind).to_owned(), (*name).to_owned(), what.clone(), (*source).to_owned()]
+        vec![word(*kind).to_owned(), name.clone(), what.clone(), source.clone()]
     });
     println!("{}", plain_table(&["kind", "name", "what it does", "source"], rows));
     Ok(())

@@ -2,9 +2,15 @@
 
 mod args;
 mod compare;
+mod docs;
 mod figures;
+mod input;
+mod interrupt;
 mod list;
+mod memory;
 mod output;
+mod progress;
+mod reproduce;
 mod run;
 mod show;
 mod table;
@@ -16,6 +22,8 @@ use std::process::ExitCode;
 pub(crate) enum Failure {
     /// It ran, and an expectation failed: exit status 1.
     Expectation,
+    /// Ctrl-C; what to say about it. Exit status 130.
+    Interrupted(String),
     /// Bad usage or input, or something that could not be done: exit status 2.
     Report(miette::Report),
 }
@@ -31,12 +39,20 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         args::Command::Run(command) => run::run(&command),
         args::Command::Compare(command) => compare::run(&command),
+        args::Command::Reproduce(command) => reproduce::run(&command),
         args::Command::List(command) => list::run(&command),
         args::Command::Show(command) => show::run(&command),
+        args::Command::Completions(command) => docs::completions(&command),
+        args::Command::Man(command) => docs::man(&command),
+        args::Command::Docs(command) => docs::docs(&command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Expectation) => ExitCode::from(1),
+        Err(Failure::Interrupted(message)) => {
+            eprintln!("{message}");
+            ExitCode::from(interrupt::EXIT_STATUS)
+        }
         Err(Failure::Report(report)) => {
             eprintln!("{report:?}");
             ExitCode::from(2)

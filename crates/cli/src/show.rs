@@ -2,13 +2,19 @@
 
 use crate::Failure;
 use crate::args::Show;
+use crate::reproduce;
 use crate::table::plain_table;
 use ackclock_cc::{Domain, Scheme, scheme, schemes};
+use ackclock_sim::reproduce::Library;
 use miette::miette;
 use serde_json::json;
 
 pub(crate) fn run(command: &Show) -> Result<(), Failure> {
     let Some(scheme) = scheme(&command.name) else {
+        if let Some(experiment) = Library::built_in()?.find(&command.name) {
+            print!("{}", reproduce::describe(experiment));
+            return Ok(());
+        }
         let known: Vec<_> = schemes().iter().map(|scheme| scheme.name).collect();
         let help = format!("ackclock list says what there is; the controllers are {}", known.join(", "));
         return Err(Failure::Report(miette!(help = help, "there is nothing called \"{}\"", command.name)));

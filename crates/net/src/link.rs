@@ -60,6 +60,8 @@ pub struct Link {
     delay: Duration,
     queue: Queue,
     loss: Option<Loss>,
+    /// No packet can be dropped here: room for everything, and no random loss.
+    sure: bool,
     /// When the transmitter has finished everything admitted so far.
     free_at: Time,
     /// Fractions of a nanosecond by which `free_at` is early, in units of 1/rate ns; less than `rate`.
@@ -78,6 +80,7 @@ impl Link {
         Link {
             rate,
             delay,
+            sure: queue.is_unlimited(),
             queue,
             loss: None,
             free_at: Time::ZERO,
@@ -89,9 +92,9 @@ impl Link {
         }
     }
 
-    /// The same link, losing packets at random before they reach its queue.
+    /// The same link, losing packets before they reach its queue.
     pub fn with_loss(self, loss: Loss) -> Link {
-        Link { loss: Some(loss), ..self }
+        Link { loss: Some(loss), sure: false, ..self }
     }
 
     /// The transmitter's rate.
@@ -107,6 +110,11 @@ impl Link {
     /// Its queue discipline.
     pub fn queue(&self) -> &Queue {
         &self.queue
+    }
+
+    /// What it loses besides what does not fit its queue.
+    pub fn loss(&self) -> Option<&Loss> {
+        self.loss.as_ref()
     }
 
     /// What has happened so far.
@@ -139,68 +147,83 @@ impl Link {
     #[inline]
     pub fn offer<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
         self.counters.arrivals += 1;
-        if let Some(loss) = &mut self.loss
-            && loss.strikes()
-        {
-            self.counters.errors += 1;
-            return Fate::Dropped(Cause::Error);
-        }
         let bytes = packet.bytes();
         if bytes != self.transmission.0 {
             self.transmission = transmission(bytes, self.rate);
         }
-        if !self.queue.is_unlimited() {
-            self.expire(now);
-            let backlog = Backlog {
-                packets: self.waiting.len() as u32,
-                bytes: self.waiting_bytes,
-                idle_since: (self.free_at <= now).then_some(self.free_at),
-                transmission: Duration::from_nanos(self.transmission.1),
-            };
-            match self.queue.judge(now, bytes, packet.markable(), &backlog) {
-                Verdict::Enqueue => {}
-                Verdict::Mark => {
-                    self.counters.marks += 1;
-                    packet.mark();
-                }
-                Verdict::Overflow => {
-                    self.counters.overflows += 1;
-                    return Fate::Dropped(Cause::Overflow);
-                }
-                Verdict::Early => {
-                    self.counters.early += 1;
-                    return Fate::Dropped(Cause::Early);
-                }
-            }
+        if !self.sure
+            && let Some(cause) = self.refuse(now, packet)
+        {
+            return Fate::Dropped(cause);
         }
-        Fate::Arrives(self.transmit(now, bytes) + self.delay)
+        Fate::Arrives(self.transmit(now) + self.delay)
     }
 
-    /// Admits a packet and says when its last bit leaves.
+    /// Why a packet is not let in, if it is not; otherwise it is queued.
     #[inline]
-    fn transmit(&mut self, now: Time, bytes: u32) -> Time {
-        let start = if self.free_at > now {
-            if !self.queue.is_unlimited() {
-                self.waiting.push_back((self.free_at, bytes));
-                self.waiting_bytes += u64::from(bytes);
-                self.counters.longest = self.counters.longest.max(self.waiting.len() as u32);
-            }
-            self.counters.waited_ns += self.free_at.since(now).as_nanos();
-            self.free_at
-        } else {
-            self.fraction = 0;
-            now
-        };
-        let (_, mut whole, remainder) = self.transmission;
-        // Carrying the fraction keeps a busy link at exactly its rate, whatever the packet's size.
-        self.fraction += remainder;
-        if self.fraction >= self.rate.bps() {
-            self.fraction -= self.rate.bps();
-            whole += 1;
+    fn refuse<P: Carried>(&mut self, now: Time, packet: &mut P) -> Option<Cause> {
+        if let Some(loss) = &mut self.loss
+            && loss.strikes()
+        {
+            self.counters.errors += 1;
+            return Some(Cause::Error);
         }
+        if self.queue.is_unlimited() {
+            return None;
+        }
+        let bytes = packet.bytes();
+        self.expire(now);
+        let backlog = Backlog {
+            packets: self.waiting.len() as u32,
+            bytes: self.waiting_bytes,
+            idle_since: (self.free_at <= now).then_some(self.free_at),
+            transmission: Duration::from_nanos(self.transmission.1),
+        };
+        match self.queue.judge(now, bytes, packet.markable(), &backlog) {
+            Verdict::Enqueue => {}
+            Verdict::Mark => {
+                self.counters.marks += 1;
+                packet.mark();
+            }
+            Verdict::Overflow => {
+                self.counters.overflows += 1;
+                return Some(Cause::Overflow);
+            }
+            Verdict::Early => {
+                self.counters.early += 1;
+                return Some(Cause::Early);
+            }
+        }
+        if self.free_at > now {
+            self.waiting.push_back((self.free_at, bytes));
+            self.waiting_bytes += u64::from(bytes);
+            self.counters.longest = self.counters.longest.max(self.waiting.len() as u32);
+        }
+        None
+    }
+
+    /// Transmits a packet of the size last seen as soon as the transmitter is free, and says when its last bit leaves.
+    #[inline]
+    fn transmit(&mut self, now: Time) -> Time {
+        let (_, mut whole, remainder) = self.transmission;
+        if remainder > 0 {
+            whole += self.carry(now, remainder);
+        }
+        let start = self.free_at.max(now);
+        self.counters.waited_ns += start.since(now).as_nanos();
         self.counters.service_ns += whole;
         self.free_at = start + Duration::from_nanos(whole);
         self.free_at
+    }
+
+    /// Carries fractions of a nanosecond over to the next packet of a busy period, so that a busy link keeps
+    /// exactly its rate, whatever the packets' size.
+    fn carry(&mut self, now: Time, remainder: u64) -> u64 {
+        let left = if self.free_at > now { self.fraction } else { 0 };
+        let sum = left + remainder;
+        let whole = u64::from(sum >= self.rate.bps());
+        self.fraction = sum - whole * self.rate.bps();
+        whole
     }
 
     /// Forgets packets whose transmission has begun.

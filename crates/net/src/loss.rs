@@ -1,20 +1,46 @@
-//! Independent random loss: every packet is lost with the same probability, whatever happened before.
+//! Loss that owes nothing to the queue: every packet with the same probability, whatever happened before, or
+//! chosen packets.
 
 use crate::Stream;
 
-/// Bernoulli loss.
+/// Which packets are lost.
 #[derive(Clone, Debug)]
 pub struct Loss {
-    probability: f64,
-    stream: Stream,
-    /// Packets that still pass before the next loss: a geometric variate, drawn once per loss and not per packet.
+    pattern: Pattern,
+    /// Packets that still pass before the next loss: found once per loss and not per packet.
     until_next: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Pattern {
+    /// Independent trials.
+    Bernoulli(f64, Stream),
+    /// Gaps between chosen packets.
+    Chosen(std::vec::IntoIter<u64>),
 }
 
 impl Loss {
     /// Loss of each packet with `probability` in [0, 1], drawn from `stream`.
     pub fn new(probability: f64, stream: Stream) -> Loss {
-        let mut loss = Loss { probability, stream, until_next: 0 };
+        Loss::with(Pattern::Bernoulli(probability, stream))
+    }
+
+    /// Loss of the packets at these positions, the first packet that is offered being at 0.
+    pub fn of_packets(positions: impl IntoIterator<Item = u64>) -> Loss {
+        let mut positions: Vec<u64> = positions.into_iter().collect();
+        positions.sort_unstable();
+        positions.dedup();
+        let mut passed = 0;
+        for position in &mut positions {
+            let gap = *position - passed;
+            passed = *position + 1;
+            *position = gap;
+        }
+        Loss::with(Pattern::Chosen(positions.into_iter()))
+    }
+
+    fn with(pattern: Pattern) -> Loss {
+        let mut loss = Loss { pattern, until_next: 0 };
         loss.until_next = loss.gap();
         loss
     }
@@ -30,14 +56,17 @@ impl Loss {
         true
     }
 
-    /// Packets that survive before a loss: P(gap >= n) = (1 - p)^n, by inversion.
     fn gap(&mut self) -> u64 {
-        if self.probability <= 0.0 {
-            return u64::MAX;
+        match &mut self.pattern {
+            Pattern::Bernoulli(probability, _) if *probability <= 0.0 => u64::MAX,
+            Pattern::Bernoulli(probability, stream) => {
+                // Packets that survive before a loss: P(gap >= n) = (1 - p)^n, by inversion. p = 1 makes the
+                // logarithm minus infinity and the quotient 0: every packet is lost.
+                let survives = libm::log1p(-*probability);
+                (libm::log(1.0 - stream.uniform()) / survives) as u64
+            }
+            Pattern::Chosen(gaps) => gaps.next().unwrap_or(u64::MAX),
         }
-        let survives = libm::log1p(-self.probability);
-        // p = 1 makes the logarithm minus infinity and the quotient 0: every packet is lost.
-        (libm::log(1.0 - self.stream.uniform()) / survives) as u64
     }
 }
 
@@ -58,5 +87,12 @@ mod tests {
         assert!((share - 0.01).abs() < 0.0005, "{share}");
         let share = f64::from(lost(0.5, 1_000_000)) / 1e6;
         assert!((share - 0.5).abs() < 0.003, "{share}");
+    }
+
+    #[test]
+    fn loses_the_packets_that_were_chosen() {
+        let mut loss = Loss::of_packets([7, 0, 3, 4, 7]);
+        let lost: Vec<u32> = (0..20).filter(|_| loss.strikes()).collect();
+        assert_eq!(lost, [0, 3, 4, 7]);
     }
 }

@@ -2,8 +2,11 @@
 
 pub mod engine;
 pub mod expect;
+mod imagined;
 pub mod plan;
+pub mod reproduce;
 pub mod results;
 pub mod run;
+pub mod runner;
 pub mod scenario;
 pub mod store;

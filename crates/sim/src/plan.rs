@@ -55,7 +55,7 @@ pub struct StreamPlan {
     /// Rate on the wire while it is on.
     pub rate: Rate,
     /// Bytes of a packet on the wire.
-    pub bytes: u32,
+    pub bytes: u16,
     /// Length of an on period; `None` is always on.
     pub on: Option<Duration>,
     /// Length of an off period.

@@ -1,17 +1,22 @@
 //! Running the points of a sweep, on all cores.
 
 use crate::engine::{Engine, Nobody, Observer};
-use crate::expect::{View, holds};
+use crate::expect::{Language, Names, View};
+use crate::imagined::imagined;
 use crate::results::{Expectation, PointResult};
-use crate::scenario::{Built, Point, Scenario, ScenarioError};
+use crate::scenario::{Expect, Point, Scenario, ScenarioError};
 use ackclock_units::Duration;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Looks of the probes in a run that does not say how often it wants them.
-const DEFAULT_LOOKS: u64 = 500;
+/// Slices of virtual time between which a run may be stopped.
+const SLICES: u64 = 1000;
+
+/// Looks of the probes in a run that does not say how often it wants them: fewer at very many flows.
+fn default_looks(flows: usize) -> u64 {
+    (500_000 / flows.max(1) as u64).clamp(50, 500)
+}
 
 /// Why a point has no result.
 #[derive(Debug, thiserror::Error)]
@@ -37,18 +42,30 @@ pub fn run_observed<O: Observer>(
     stop: &AtomicBool,
     observer: O,
 ) -> Result<(PointResult, O), RunError> {
+    run_followed(point, probes, observer, |_| !stop.load(Ordering::Relaxed))
+}
+
+/// Runs one point under the eyes of an observer. `go_on` hears every now and then which share of the simulated
+/// time has passed, and says whether to go on.
+pub fn run_followed<O: Observer>(
+    point: &Point,
+    probes: bool,
+    observer: O,
+    go_on: impl Fn(f64) -> bool,
+) -> Result<(PointResult, O), RunError> {
     let scenario = &point.scenario;
     let mut built = scenario.build()?;
     if probes && built.plan.probe.is_none() {
-        built.plan.probe = Some(Duration::from_nanos((scenario.duration.as_nanos() / DEFAULT_LOOKS).max(1)));
+        let looks = default_looks(built.plan.flows.len());
+        built.plan.probe = Some(Duration::from_nanos((scenario.duration.as_nanos() / looks).max(1)));
     }
     let begun = Instant::now();
     let mut engine = Engine::new(built.plan.clone(), observer);
     // A slice of virtual time is short enough for an interruption to be heard.
-    let slice = Duration::from_nanos((scenario.duration.as_nanos() / 200).max(1));
+    let slice = Duration::from_nanos((scenario.duration.as_nanos() / SLICES).max(1));
     let mut until = engine.now() + slice;
     while engine.run_until(until) {
-        if stop.load(Ordering::Relaxed) {
+        if !go_on(until.as_nanos() as f64 / scenario.duration.as_nanos() as f64) {
             return Err(RunError::Interrupted);
         }
         until += slice;
@@ -58,48 +75,44 @@ pub fn run_observed<O: Observer>(
     let seconds = |span: Duration| span.as_nanos() as f64 / 1e9;
     let span = (seconds(scenario.duration), [seconds(scenario.measure.0), seconds(scenario.measure.1)]);
     let mut result = PointResult::new(&point.parameters, &built, scenario.seed, span, measured, wall_s);
-    result.expectations = judge(scenario, &result)?;
+    result.expectations = judge(scenario, &result);
     Ok((result, observer))
 }
 
-fn judge(scenario: &Scenario, result: &PointResult) -> Result<Vec<Expectation>, ScenarioError> {
+/// An expectation that has no value after all does not hold; the results are worth keeping all the same.
+fn judge(scenario: &Scenario, result: &PointResult) -> Vec<Expectation> {
     if scenario.expects.is_empty() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let view = View::new(vec![result.clone()]);
-    let mut verdicts = Vec::new();
-    for expect in &scenario.expects {
-        let holds = holds(&expect.that, &view, &BTreeMap::new())
-            .map_err(|error| scenario.expect_error(expect, error.to_string()))?;
-        verdicts.push(Expectation { that: expect.that.clone(), holds });
-    }
-    Ok(verdicts)
-}
-
-/// Lays out every point, so that mistakes show before anything runs; returns the most memory one point needs, bytes.
-pub fn check(points: &[Point]) -> Result<f64, ScenarioError> {
-    let mut most = 0.0_f64;
-    for point in points {
-        let Built { memory, .. } = point.scenario.build()?;
-        most = most.max(memory);
-    }
-    Ok(most)
-}
-
-/// Runs points in parallel; `done` hears of each as it finishes. The order of the results is that of the points.
-pub fn run_all(
-    points: &[Point],
-    probes: bool,
-    stop: &AtomicBool,
-    done: impl Fn(usize, &PointResult) + Sync,
-) -> Result<Vec<PointResult>, RunError> {
-    let run = |(number, point): (usize, &Point)| {
-        if stop.load(Ordering::Relaxed) {
-            return Err(RunError::Interrupted);
-        }
-        let result = run_point(point, probes, stop)?;
-        done(number, &result);
-        Ok(result)
+    let language = Language::new(&View::new(vec![result.clone()]));
+    let verdict = |expect: &Expect| match language.judge(&expect.that, &Names::new()) {
+        Ok((holds, _)) => Expectation { that: expect.that.clone(), holds, reason: None },
+        Err(error) => Expectation { that: expect.that.clone(), holds: false, reason: Some(error.reason) },
     };
-    points.par_iter().enumerate().map(run).collect()
+    scenario.expects.iter().map(verdict).collect()
+}
+
+/// Made-up results over which each expectation is evaluated beforehand.
+const VARIANTS: u64 = 4;
+
+/// Lays out every point and evaluates its expectations over made-up results, so that mistakes show before
+/// anything runs; returns the most memory one point needs, bytes.
+pub fn check(points: &[Point]) -> Result<f64, ScenarioError> {
+    let checked: Vec<_> = points.par_iter().map(check_point).collect();
+    checked.into_iter().try_fold(0.0_f64, |most, memory| Ok(most.max(memory?)))
+}
+
+fn check_point(point: &Point) -> Result<f64, ScenarioError> {
+    let built = point.scenario.build()?;
+    let variants = if point.scenario.expects.is_empty() { 0 } else { VARIANTS };
+    for variant in 0..variants {
+        let language = Language::new(&View::new(vec![imagined(point, &built, variant)]));
+        for expect in &point.scenario.expects {
+            language
+                .check_calls(&expect.that)
+                .and_then(|()| language.judge(&expect.that, &Names::new()).map(drop))
+                .map_err(|error| point.scenario.expect_error(expect, error.reason).help(error.remedy))?;
+        }
+    }
+    Ok(built.memory)
 }

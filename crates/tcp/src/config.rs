@@ -62,8 +62,8 @@ impl RecoveryKind {
 /// An endpoint's settings; both ends of a connection share one.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Bytes of application data in a full segment.
-    pub payload: u32,
+    /// Bytes of application data in a full segment; with the header at most 65,535 (RFC 791).
+    pub payload: u16,
     /// Bytes of headers in front of it; an acknowledgement is one header.
     pub header: u16,
     /// Segments that the receiver has room for.
@@ -121,7 +121,7 @@ impl Default for Config {
 
 impl Config {
     /// Bytes of a full segment on the wire.
-    pub fn segment_bytes(&self) -> u32 {
-        self.payload + u32::from(self.header)
+    pub fn segment_bytes(&self) -> u16 {
+        self.payload.saturating_add(self.header)
     }
 }

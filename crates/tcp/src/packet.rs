@@ -54,9 +54,11 @@ pub struct Data {
     /// When it was sent (RFC 7323: TSval).
     pub sent_at: Time,
     /// Bytes on the wire, headers included.
-    pub bytes: u32,
+    pub bytes: u16,
     /// Its flags.
     pub flags: Flags,
+    /// For the host: a simulator notes here which way the packet takes.
+    pub tag: u32,
 }
 
 /// A run of received segments above the cumulative acknowledgement, relative to it.
@@ -81,6 +83,8 @@ pub struct Ack {
     pub bytes: u16,
     /// Its flags.
     pub flags: Flags,
+    /// For the host, as in [`Data`].
+    pub tag: u32,
     /// Up to three runs, the most recently changed first (RFC 2018).
     pub blocks: [SackBlock; 3],
 }
@@ -93,6 +97,6 @@ mod tests {
     #[test]
     fn packets_are_small() {
         assert_eq!(size_of::<Data>(), 24);
-        assert_eq!(size_of::<Ack>(), 48);
+        assert_eq!(size_of::<Ack>(), 56);
     }
 }

@@ -13,6 +13,9 @@ pub struct Reassembly {
     limit: u64,
     /// Segments held above `next`.
     held: u64,
+    /// Entries looked at so far.
+    #[cfg(test)]
+    pub(crate) steps: std::cell::Cell<u64>,
 }
 
 /// Inside a run only non-zero matters.
@@ -81,6 +84,11 @@ impl Reassembly {
         (self.tag(seq + 1) == 0).then(|| (seq + 1 - length, seq + 1))
     }
 
+    /// The highest run held above a hole, if there is one.
+    pub fn highest_run(&self) -> Option<(u64, u64)> {
+        if self.held == 0 { None } else { self.run_at_end(self.limit - 1) }
+    }
+
     fn hold(&mut self, seq: u64) -> Arrival {
         self.reach(seq + 1);
         if self.tag(seq) != 0 {
@@ -100,10 +108,14 @@ impl Reassembly {
 
     #[inline]
     fn tag(&self, seq: u64) -> u32 {
+        #[cfg(test)]
+        self.steps.set(self.steps.get() + 1);
         if seq >= self.limit || seq < self.next { 0 } else { self.tags[seq as usize & (self.tags.len() - 1)] }
     }
 
     fn set(&mut self, seq: u64, tag: u32) {
+        #[cfg(test)]
+        self.steps.set(self.steps.get() + 1);
         let mask = self.tags.len() - 1;
         self.tags[seq as usize & mask] = tag;
     }
@@ -145,6 +157,10 @@ mod tests {
                 let arrival = reassembly.receive(seq);
                 let next = (0..).find(|seq| !received.contains(seq)).unwrap_or(0);
                 prop_assert_eq!(reassembly.next(), next);
+                let top = received.range(next..).next_back().copied();
+                prop_assert_eq!(reassembly.highest_run().map(|(_, end)| end - 1), top);
+                let bottom = top.map(|top| (next..top).rev().find(|seq| !received.contains(seq)).unwrap_or(next));
+                prop_assert_eq!(reassembly.highest_run().map(|(start, _)| start - 1), bottom);
                 prop_assert_eq!(reassembly.held(), received.range(next..).count() as u64);
                 match arrival {
                     Arrival::Duplicate => prop_assert!(!fresh),

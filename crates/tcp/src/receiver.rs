@@ -14,7 +14,7 @@ pub struct Receiver {
     sack: bool,
     delayed_ack: Option<Duration>,
     epoch: u8,
-    reassembly: Reassembly,
+    pub(crate) reassembly: Reassembly,
     /// RFC 7323 section 4.3: the send time to echo.
     recent: Time,
     last_acked: u64,
@@ -89,7 +89,7 @@ impl Receiver {
         }
         self.echo_congestion |= data.flags.has(Flags::CE);
         if data.seq <= self.last_acked {
-            self.recent = data.sent_at; // RFC 7323 section 4.3 (2)
+            self.recent = self.recent.max(data.sent_at); // RFC 7323 section 4.3 (2)
         }
         match self.reassembly.receive(data.seq) {
             Arrival::InOrder => {
@@ -103,7 +103,13 @@ impl Receiver {
             }
             // A segment that fills all or part of a gap is acknowledged at once: RFC 5681 section 4.2.
             Arrival::Filled(_) => {
-                self.runs = self.runs.map(|run| if run.1 > self.delivered() { run } else { (0, 0) })
+                self.runs = self.runs.map(|run| if run.1 > self.delivered() { run } else { (0, 0) });
+                // RFC 2018 section 4: what is held is reported with every acknowledgement.
+                if self.runs == [(0, 0); 3]
+                    && let Some((start, end)) = self.reassembly.highest_run()
+                {
+                    self.report(start, end);
+                }
             }
             Arrival::Held { start, end } => self.report(start, end),
             Arrival::Duplicate => {
@@ -143,7 +149,7 @@ impl Receiver {
                 *block = SackBlock { offset: (start - ack) as u32, length: (end - start) as u32 };
             }
         }
-        Ack { ack, echo: self.recent, window: self.window, bytes: self.header, flags, blocks }
+        Ack { ack, echo: self.recent, window: self.window, bytes: self.header, flags, tag: 0, blocks }
     }
 
     /// Puts the run `start..end` first; what it has swallowed goes.
@@ -172,7 +178,7 @@ mod tests {
     use super::*;
 
     fn receive(receiver: &mut Receiver, seq: u64) -> Option<Ack> {
-        let data = Data { seq, sent_at: Time::from_nanos(seq + 1), bytes: 1000, flags: Flags::default() };
+        let data = Data { seq, sent_at: Time::from_nanos(seq + 1), bytes: 1000, ..Data::default() };
         receiver.on_data(Time::from_nanos(seq), &data)
     }
 

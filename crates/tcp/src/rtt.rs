@@ -5,22 +5,18 @@ use ackclock_units::Duration;
 /// The estimator of RFC 6298.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
-    srtt_ns: f64,
-    rttvar_ns: f64,
+    /// Smoothed round-trip time, eighths of a nanosecond, so that the filter's shift loses nothing.
+    srtt_8: i64,
+    /// Its mean deviation, quarters of a nanosecond.
+    rttvar_4: i64,
     rtt_min: Duration,
     base_rto: Duration,
     backoff: u32,
     rto_min: Duration,
     rto_max: Duration,
-    granularity_ns: f64,
+    granularity: Duration,
 }
 
-/// RFC 6298 (2.3): alpha.
-const ALPHA: f64 = 1.0 / 8.0;
-/// RFC 6298 (2.3): beta.
-const BETA: f64 = 1.0 / 4.0;
-/// RFC 6298 (2.2): K.
-const K: f64 = 4.0;
 /// Doublings beyond which the upper bound holds in any case.
 const MOST_DOUBLINGS: u32 = 16;
 
@@ -28,31 +24,33 @@ impl RttEstimator {
     /// An estimator without samples.
     pub fn new(initial: Duration, min: Duration, max: Duration, granularity: Duration) -> RttEstimator {
         RttEstimator {
-            srtt_ns: 0.0,
-            rttvar_ns: 0.0,
+            srtt_8: 0,
+            rttvar_4: 0,
             rtt_min: Duration::MAX,
             base_rto: initial,
             backoff: 0,
             rto_min: min,
             rto_max: max,
-            granularity_ns: granularity.as_nanos() as f64,
+            granularity,
         }
     }
 
     /// Takes a raw sample.
     #[inline]
     pub fn sample(&mut self, rtt: Duration) {
-        let r = rtt.as_nanos() as f64;
+        let r = rtt.as_nanos() as i64;
         if self.rtt_min == Duration::MAX {
-            self.srtt_ns = r; // RFC 6298 (2.2)
-            self.rttvar_ns = r / 2.0;
+            self.srtt_8 = r << 3; // RFC 6298 (2.2)
+            self.rttvar_4 = r << 1;
         } else {
-            self.rttvar_ns += BETA * ((self.srtt_ns - r).abs() - self.rttvar_ns); // (2.3)
-            self.srtt_ns += ALPHA * (r - self.srtt_ns);
+            let error = r - (self.srtt_8 >> 3);
+            self.rttvar_4 += error.abs() - (self.rttvar_4 >> 2); // (2.3), beta = 1/4
+            self.srtt_8 += error; // alpha = 1/8
         }
         self.rtt_min = self.rtt_min.min(rtt);
-        let rto_ns = self.srtt_ns + self.granularity_ns.max(K * self.rttvar_ns);
-        self.base_rto = Duration::from_nanos(rto_ns as u64).max(self.rto_min).min(self.rto_max); // (2.4), (2.5)
+        // K = 4 deviations: the quarters add up to just that.
+        let margin = self.granularity.max(Duration::from_nanos(self.rttvar_4 as u64));
+        self.base_rto = (self.srtt() + margin).max(self.rto_min).min(self.rto_max); // (2.2), (2.4), (2.5)
         self.backoff = 0; // Karn: a valid sample ends the back-off
     }
 
@@ -61,12 +59,7 @@ impl RttEstimator {
         self.backoff = (self.backoff + 1).min(MOST_DOUBLINGS);
     }
 
-    /// New data was acknowledged without a valid sample; the back-off has done its work.
-    pub fn forget_back_off(&mut self) {
-        self.backoff = 0;
-    }
-
-    /// Timeouts since the last valid sample or new acknowledgement.
+    /// Timeouts since the last valid sample; a new acknowledgement without one does not end the back-off (Karn).
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
@@ -74,17 +67,18 @@ impl RttEstimator {
     /// The timeout, back-off included.
     #[inline]
     pub fn rto(&self) -> Duration {
-        if self.backoff == 0 {
-            self.base_rto
-        } else {
-            self.base_rto.saturating_mul(1 << self.backoff).min(self.rto_max)
-        }
+        if self.backoff == 0 { self.base_rto } else { self.doubled(self.backoff) }
+    }
+
+    /// The timeout of a fresh segment, doubled this many times.
+    pub fn doubled(&self, times: u32) -> Duration {
+        self.base_rto.saturating_mul(1 << times.min(MOST_DOUBLINGS)).min(self.rto_max)
     }
 
     /// Smoothed round-trip time; zero before the first sample.
     #[inline]
     pub fn srtt(&self) -> Duration {
-        Duration::from_nanos(self.srtt_ns as u64)
+        Duration::from_nanos((self.srtt_8 >> 3) as u64)
     }
 
     /// Smallest raw sample; [`Duration::MAX`] before the first.

@@ -27,6 +27,9 @@ pub struct Scoreboard {
     lost: u64,
     /// Segments below `resent_edge` that are not SACKed.
     resent: u64,
+    /// Entries looked at so far.
+    #[cfg(test)]
+    pub(crate) steps: std::cell::Cell<u64>,
 }
 
 impl Scoreboard {
@@ -179,8 +182,8 @@ impl Scoreboard {
     /// `seq`, the lowest unSACKed segment from the edge on, has been retransmitted.
     pub fn resend(&mut self, seq: u64) {
         debug_assert!(
-            seq >= self.resent_edge && !self.is_sacked(seq),
-            "retransmissions take the lowest hole"
+            seq == self.next_unsacked(self.resent_edge),
+            "retransmissions take the lowest hole, or the edge says nothing"
         );
         self.resent_edge = seq + 1;
         self.resent += 1;
@@ -209,6 +212,8 @@ impl Scoreboard {
 
     #[inline]
     fn at(&self, seq: u64) -> usize {
+        #[cfg(test)]
+        self.steps.set(self.steps.get() + 1);
         seq as usize & (self.skips.len() - 1)
     }
 

@@ -23,6 +23,11 @@ impl QuantityError {
         QuantityError { text: text.to_owned(), wanted, remedy: remedy.into() }
     }
 
+    /// What is wrong, without what would be right.
+    pub fn problem(&self) -> String {
+        format!("\"{}\" is not {}", self.text, self.wanted)
+    }
+
     /// What would be right.
     pub fn remedy(&self) -> &str {
         &self.remedy
@@ -31,7 +36,7 @@ impl QuantityError {
 
 impl fmt::Display for QuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\" is not {}: {}", self.text, self.wanted, self.remedy)
+        write!(f, "{}: {}", self.problem(), self.remedy)
     }
 }
 
@@ -56,13 +61,31 @@ pub(crate) fn read(
         return Err(QuantityError::new(text, wanted, "it must be finite and not negative"));
     }
     if unit.is_empty() {
-        return Err(QuantityError::new(text, wanted, format!("the unit is missing; one of {}", known())));
+        return Err(QuantityError::new(text, wanted, format!("add its unit, one of {}", known())));
     }
     let scale = scales.iter().find(|&&(name, _)| name == unit);
     match scale {
         Some(&(_, worth)) => Ok(value * worth),
-        None => Err(QuantityError::new(text, wanted, format!("unknown unit \"{unit}\"; one of {}", known()))),
+        None => {
+            let remedy = match meant(unit, scales) {
+                Some(meant) => format!("there is no unit \"{unit}\" here; did you mean {meant}?"),
+                None => format!("there is no unit \"{unit}\" here; the units are {}", known()),
+            };
+            Err(QuantityError::new(text, wanted, remedy))
+        }
     }
+}
+
+/// The known unit that differs from `unit` in case only; a lone b is ambiguous, so both readings are named.
+fn meant(unit: &str, scales: &[Scale]) -> Option<String> {
+    let find =
+        |wanted: &str| scales.iter().map(|&(name, _)| name).find(|name| name.eq_ignore_ascii_case(wanted));
+    if let Some(prefix) = unit.strip_suffix("b/s").or_else(|| unit.strip_suffix("b"))
+        && let (Some(bits), Some(bytes)) = (find(&format!("{prefix}bit/s")), find(&format!("{prefix}B/s")))
+    {
+        return Some(format!("\"{bits}\" (bits) or \"{bytes}\" (bytes)"));
+    }
+    find(unit).map(|name| format!("\"{name}\""))
 }
 
 /// Where the number ends; an exponent (`1e3`) belongs to the number.

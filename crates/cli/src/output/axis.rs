@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Height of letters.
 pub(super) const TEXT: u32 = 12;
 /// Mean width of a letter, in parts of its height.
-const LETTER: f64 = 0.56;
+const LETTER: f64 = 0.53;
 
 pub(super) fn text_width(text: &str) -> u32 {
     (text.chars().count() as f64 * LETTER * f64::from(TEXT)) as u32

@@ -121,7 +121,7 @@ impl Chart {
         let mut places = Vec::new();
         if self.curves.len() > 1 {
             for (number, curve) in self.curves.iter().enumerate() {
-                let entry = 24 + text_width(&curve.label) + 16;
+                let entry = 24 + text_width(&curve.label) + 12;
                 if x + entry > width && x > LEFT {
                     (x, row) = (LEFT, row + 1);
                 }
@@ -259,7 +259,7 @@ impl Chart {
             let below = curve.band.iter().map(|&(at, low, _)| (self.x.place(at), low));
             let above = curve.band.iter().rev().map(|&(at, _, high)| (self.x.place(at), high));
             shapes.push(
-                Polygon::new(below.chain(above).collect::<Vec<_>>(), colour.mix(0.18).filled()).into_dyn(),
+                Polygon::new(below.chain(above).collect::<Vec<_>>(), colour.mix(0.14).filled()).into_dyn(),
             );
         }
         let thickness = if curve.style == Style::Aside { SCALE } else { thickness };

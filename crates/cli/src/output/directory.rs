@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 /// What is in a finished output directory; `results.json` is its mark.
 const MARK: &str = "results.json";
 const ENTRIES: [&str; 6] = [MARK, "report.html", "scenario.toml", "series", "pictures", "capture"];
-/// What is in an unfinished one besides.
+/// What is in an unfinished one besides. A finished one may have the first, too: `ackclock reproduce` keeps its
+/// points there, and they stay when the directory is replaced.
 const POINTS: &str = "points";
 const LOCK: &str = "lock";
 
@@ -66,16 +67,16 @@ pub(crate) fn check(path: &Path) -> Result<PathBuf, Failure> {
         return Err(refuse(path, "it is a file"));
     }
     let found = names(&target)?;
-    if !found.is_empty() && !found.iter().any(|name| name == MARK) {
+    if !found.iter().all(|name| name == POINTS) && !found.iter().any(|name| name == MARK) {
         return Err(refuse(path, "it is not an ackclock output directory (it holds no results.json)"));
     }
-    if let Some(other) = found.iter().find(|name| !ENTRIES.contains(&name.as_str())) {
+    let known = |name: &String| ENTRIES.contains(&name.as_str()) || name == POINTS;
+    if let Some(other) = found.iter().find(|name| !known(name)) {
         return Err(refuse(path, &format!("it holds \"{other}\", which ackclock did not write")));
     }
     let partial = partial_of(&target);
     let unfinished = names(&partial)?;
-    let ours = |name: &String| ENTRIES.contains(&name.as_str()) || name == POINTS || name == LOCK;
-    if !unfinished.iter().all(ours) {
+    if !unfinished.iter().all(|name| known(name) || name == LOCK) {
         return Err(refuse(&partial, "it holds files that ackclock did not write"));
     }
     Ok(target)
@@ -107,7 +108,9 @@ impl OutputDirectory {
         for stale in ENTRIES {
             remove(&partial.join(stale))?;
         }
-        let points = partial.join(POINTS);
+        // Another build may give other results.
+        let build = crate::reproduce::build().unwrap_or_else(|_| env!("CARGO_PKG_VERSION").to_owned());
+        let points = partial.join(POINTS).join(build);
         let store = PointStore::open(&points).map_err(|error| cannot("made", &points, &error))?;
         Ok(OutputDirectory { target, partial, store, lock })
     }
@@ -146,15 +149,16 @@ impl OutputDirectory {
         if !self.target.exists() {
             return rename(&self.partial, &self.target);
         }
+        let points = self.target.join(POINTS);
+        if points.exists() {
+            rename(&points, &self.partial.join(POINTS))?;
+        }
         let mut aside = self.partial.clone().into_os_string();
         aside.push(".replaced");
         let aside = PathBuf::from(aside);
         remove(&aside)?;
         rename(&self.target, &aside)?;
-        if let Err(error) = rename(&self.partial, &self.target) {
-            rename(&aside, &self.target)?;
-            return Err(error);
-        }
+        rename(&self.partial, &self.target)?;
         remove(&aside)
     }
 
@@ -174,4 +178,70 @@ fn remove(path: &Path) -> Result<(), Failure> {
         Err(error) => Err(error),
     };
     removed.map_err(|error| cannot("removed", path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finished(path: &Path, content: &str) {
+        let Ok(directory) = OutputDirectory::begin(path) else { panic!("it can be made") };
+        assert!(directory.write("pictures/a/b.svg", b"<svg/>").is_ok());
+        assert!(directory.write(MARK, content.as_bytes()).is_ok());
+        assert!(directory.finish().is_ok());
+    }
+
+    fn refusal(path: &Path) -> String {
+        match check(path) {
+            Err(Failure::Report(report)) => report.to_string(),
+            _ => panic!("{} is not refused", path.display()),
+        }
+    }
+
+    #[test]
+    fn a_directory_appears_whole_and_replaces_an_older_one() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let out = home.path().join("out");
+        let Ok(directory) = OutputDirectory::begin(&out) else { panic!("it can be made") };
+        assert!(directory.write(MARK, b"half").is_ok());
+        assert!(!out.exists(), "not before it is finished");
+        drop(directory);
+        finished(&out, "first");
+        fs::create_dir(out.join(POINTS)).expect("a directory");
+        fs::write(out.join(POINTS).join("kept"), "").expect("a file");
+        finished(&out, "second");
+        assert_eq!(fs::read_to_string(out.join(MARK)).expect("a file"), "second");
+        assert!(out.join("pictures/a/b.svg").exists() && out.join("points/kept").exists());
+        assert_eq!(names(home.path()).ok(), Some(vec!["out".to_owned()]), "nothing is left over");
+        assert_eq!(names(&out).map(|names| names.len()).ok(), Some(3));
+    }
+
+    #[test]
+    fn what_is_not_ours_is_not_touched() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let out = home.path().join("out");
+        fs::create_dir(&out).expect("a directory");
+        assert!(check(&out).is_ok(), "an empty directory may be filled");
+        fs::write(out.join("thesis.tex"), "").expect("a file");
+        assert!(refusal(&out).contains("no results.json"));
+        fs::write(out.join(MARK), "").expect("a file");
+        assert!(refusal(&out).contains("thesis.tex"));
+        assert!(refusal(&out.join("thesis.tex")).contains("it is a file"));
+        let partial = home.path().join("new.partial");
+        fs::create_dir(&partial).expect("a directory");
+        fs::write(partial.join("notes"), "").expect("a file");
+        assert!(refusal(&home.path().join("new")).contains("new.partial"));
+        assert!(out.join("thesis.tex").exists() && partial.join("notes").exists());
+    }
+
+    #[test]
+    fn two_runs_do_not_write_to_the_same_directory() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let out = home.path().join("out");
+        let Ok(first) = OutputDirectory::begin(&out) else { panic!("it can be made") };
+        assert!(OutputDirectory::begin(&out).is_err());
+        assert!(first.discard().is_ok());
+        assert_eq!(names(home.path()).map(|names| names.len()).ok(), Some(0));
+        assert!(OutputDirectory::begin(&out).is_ok());
+    }
 }

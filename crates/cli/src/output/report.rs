@@ -59,8 +59,8 @@ struct Verdict<'a> {
     that: &'a str,
     held: usize,
     of: usize,
-    /// Names of the points at which it fails.
-    fails_at: Vec<&'a str>,
+    /// Names of the points at which it fails, and why it has no value there, if it has none.
+    fails_at: Vec<(&'a str, Option<&'a str>)>,
 }
 
 /// Writes the page.
@@ -104,7 +104,7 @@ pub(super) fn page(
 fn verdicts<'a>(points: &'a [Shown<'_>]) -> Vec<Verdict<'a>> {
     let mut verdicts: Vec<Verdict<'a>> = Vec::new();
     for shown in points {
-        for Expectation { that, holds } in &shown.result.expectations {
+        for Expectation { that, holds, reason } in &shown.result.expectations {
             let place = verdicts.iter().position(|known| known.that == that).unwrap_or_else(|| {
                 verdicts.push(Verdict { that, held: 0, of: 0, fails_at: Vec::new() });
                 verdicts.len() - 1
@@ -113,7 +113,7 @@ fn verdicts<'a>(points: &'a [Shown<'_>]) -> Vec<Verdict<'a>> {
             verdict.of += 1;
             verdict.held += usize::from(*holds);
             if !holds {
-                verdict.fails_at.push(&shown.name);
+                verdict.fails_at.push((&shown.name, reason.as_deref()));
             }
         }
     }
@@ -205,7 +205,20 @@ fn summary(sweep: &Sweep, results: &[PointResult], scenario: &serde_json::Value)
         "Simulating {} delivered segments took {wall:.1} s of one core.",
         super::axis::grouped(segments as f64)
     ));
-    sentences.join(" ")
+    tight(&sentences.join(" "))
+}
+
+/// Keeps numbers and what they count on one line.
+fn tight(text: &str) -> String {
+    let mut tight = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let binds = letter == ' '
+            && tight.ends_with(|before: char| before.is_ascii_digit())
+            && letters.peek().is_some_and(|next| next.is_ascii_alphabetic());
+        tight.push(if binds { '\u{a0}' } else { letter });
+    }
+    tight
 }
 
 /// The different values of something over all points, in their order.

@@ -38,6 +38,11 @@ impl DropTail {
         DropTail { limit }
     }
 
+    /// Its room.
+    pub fn limit(&self) -> Limit {
+        self.limit
+    }
+
     #[inline]
     pub(crate) fn judge(&self, bytes: u32, backlog: &Backlog) -> Verdict {
         if self.limit.admits(bytes, backlog) { Verdict::Enqueue } else { Verdict::Overflow }

@@ -20,6 +20,8 @@ pub(crate) struct Lanes<T> {
 
 #[derive(Clone, Copy)]
 struct Lane {
+    /// When the last packet that was appended is due.
+    last: Time,
     head: u32,
     tail: u32,
     /// Next to leave, in the head block.
@@ -30,31 +32,44 @@ struct Lane {
 
 impl<T: Copy + Default> Lanes<T> {
     pub(crate) fn new(count: usize) -> Lanes<T> {
-        let empty = Lane { head: NONE, tail: NONE, first: 0, end: 0 };
+        let empty = Lane { last: Time::ZERO, head: NONE, tail: NONE, first: 0, end: 0 };
         Lanes { lanes: vec![empty; count], blocks: Vec::new(), following: Vec::new(), free: NONE }
+    }
+
+    /// May a packet that is due at `due` be appended to this lane without breaking its order?
+    #[inline]
+    pub(crate) fn takes(&self, lane: usize, due: Time) -> bool {
+        self.lanes[lane].last <= due
     }
 
     /// Appends a packet that is due at `due`; true if the lane was empty.
     #[inline]
     pub(crate) fn push(&mut self, lane: usize, due: Time, packet: T) -> bool {
-        let at = self.lanes[lane];
-        if at.head == NONE {
-            let block = self.allocate();
-            self.blocks[block as usize][0] = (due, packet);
-            self.lanes[lane] = Lane { head: block, tail: block, first: 0, end: 1 };
-            return true;
-        }
-        if at.end as usize == BLOCK {
-            let block = self.allocate();
-            self.following[at.tail as usize] = block;
-            self.blocks[block as usize][0] = (due, packet);
-            self.lanes[lane].tail = block;
-            self.lanes[lane].end = 1;
-        } else {
+        let at = &mut self.lanes[lane];
+        at.last = due;
+        if at.head != NONE && (at.end as usize) < BLOCK {
             self.blocks[at.tail as usize][at.end as usize] = (due, packet);
-            self.lanes[lane].end = at.end + 1;
+            at.end += 1;
+            return false;
         }
-        false
+        self.push_block(lane, due, packet)
+    }
+
+    /// Appends a packet in a block of its own, the first of many.
+    fn push_block(&mut self, lane: usize, due: Time, packet: T) -> bool {
+        let block = self.allocate();
+        self.blocks[block as usize][0] = (due, packet);
+        let at = &mut self.lanes[lane];
+        let was_empty = at.head == NONE;
+        if was_empty {
+            at.head = block;
+            at.first = 0;
+        } else {
+            self.following[at.tail as usize] = block;
+        }
+        at.tail = block;
+        at.end = 1;
+        was_empty
     }
 
     /// Takes the head of a lane, which must not be empty, and tells when the next one is due.

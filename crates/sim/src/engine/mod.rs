@@ -1,8 +1,8 @@
 //! The engine: virtual time jumps from one packet's arrival to the next.
 //!
 //! Packets in flight wait in [lanes](lanes); only the head of each lane takes part in the search for what
-//! comes next, in a [winner tree](tree). Timers share one more leaf of that tree through a heap, because they
-//! are rare: a retransmission timer that is put off keeps its old entry and is re-armed when it fires early.
+//! comes next, in [winner trees](tree). Timers wait in a heap, because they are rare: a retransmission timer
+//! that is put off keeps its old entry and is re-armed when it fires early.
 
 mod lanes;
 mod observe;
@@ -10,6 +10,7 @@ mod route;
 mod series;
 mod tally;
 mod timers;
+mod traffic;
 mod tree;
 
 pub use observe::{Carrying, Nobody, Observer};
@@ -20,21 +21,16 @@ use crate::plan::{FlowPlan, Plan, StreamPlan};
 use ackclock_net::{Carried, Link, Stream as Draws};
 use ackclock_tcp::{Ack, Data, Flags, Receiver, Sender};
 use ackclock_units::{Duration, Time};
-use lanes::Lanes;
-use route::Stage;
 use tally::Tally;
 use timers::{Timer, Timers};
-use tree::WinnerTree;
-
-/// The timers' leaf in the tree: before all lanes, so that a timer goes first among simultaneous events.
-const TIMERS: usize = 0;
+use traffic::{Entrance, Tagged, Traffic};
 
 #[derive(Clone, Copy, Default)]
 struct Segment(Data);
 
 impl Carried for Segment {
     fn bytes(&self) -> u32 {
-        self.0.bytes
+        u32::from(self.0.bytes)
     }
     fn markable(&self) -> bool {
         self.0.flags.has(Flags::ECT)
@@ -53,17 +49,22 @@ impl Carried for Acknowledgement {
     }
 }
 
-/// Where a lane leads: to the next stage of its path, or to the endpoint.
-struct Exit {
-    owner: u32,
-    /// `None` at the path's end.
-    stage: Option<Stage>,
+impl Tagged for Segment {
+    fn tag(&self) -> usize {
+        self.0.tag as usize
+    }
+    fn set_tag(&mut self, tag: usize) {
+        self.0.tag = tag as u32;
+    }
 }
 
-/// A path's first stage and the lane behind it.
-struct Entrance {
-    stage: Stage,
-    lane: usize,
+impl Tagged for Acknowledgement {
+    fn tag(&self) -> usize {
+        self.0.tag as usize
+    }
+    fn set_tag(&mut self, tag: usize) {
+        self.0.tag = tag as u32;
+    }
 }
 
 struct Flow {
@@ -103,28 +104,11 @@ pub struct Engine<O: Observer = Nobody> {
     links: Vec<Link>,
     flows: Vec<Flow>,
     sources: Vec<Source>,
-    data: Lanes<Segment>,
-    data_exits: Vec<Exit>,
-    acks: Lanes<Acknowledgement>,
-    ack_exits: Vec<Exit>,
-    tree: WinnerTree,
+    data: Traffic<Segment>,
+    acks: Traffic<Acknowledgement>,
     timers: Timers,
     tally: Tally,
     observer: O,
-}
-
-/// Builds lanes for the paths of one kind of packet.
-fn lay(paths: &[&[usize]], gates: &[bool], exits: &mut Vec<Exit>) -> Vec<Entrance> {
-    let mut entrances = Vec::with_capacity(paths.len());
-    for (owner, path) in paths.iter().enumerate() {
-        let mut stages = route::stages(path, gates).into_iter();
-        let lane = exits.len();
-        let first = stages.next().unwrap_or(Stage { gate: None, along: Box::default() });
-        entrances.push(Entrance { stage: first, lane });
-        exits.extend(stages.map(|stage| Exit { owner: owner as u32, stage: Some(stage) }));
-        exits.push(Exit { owner: owner as u32, stage: None });
-    }
-    entrances
 }
 
 impl<O: Observer> Engine<O> {
@@ -135,9 +119,9 @@ impl<O: Observer> Engine<O> {
         let reverse: Vec<&[usize]> = plan.flows.iter().map(|flow| &*flow.reverse).collect();
         let data_paths = [forward, streams].concat();
         let gates = route::gates(&plan.links, &[&data_paths[..], &reverse[..]].concat());
-        let (mut data_exits, mut ack_exits) = (Vec::new(), Vec::new());
-        let mut data_entrances = lay(&data_paths, &gates, &mut data_exits).into_iter();
-        let ack_entrances = lay(&reverse, &gates, &mut ack_exits);
+        let (data, data_entrances) = Traffic::new(&data_paths, &gates, &plan.links);
+        let (acks, ack_entrances) = Traffic::new(&reverse, &gates, &plan.links);
+        let mut data_entrances = data_entrances.into_iter();
         let mut timers = Timers::default();
 
         let flows: Vec<Flow> = plan
@@ -191,8 +175,6 @@ impl<O: Observer> Engine<O> {
         if plan.probe.is_some() {
             timers.add(Time::ZERO, Timer::Probe);
         }
-        let mut tree = WinnerTree::new(1 + data_exits.len() + ack_exits.len());
-        tree.set(TIMERS, timers.earliest());
         Engine {
             now: Time::ZERO,
             duration: plan.duration,
@@ -201,11 +183,8 @@ impl<O: Observer> Engine<O> {
             links: plan.links,
             flows,
             sources,
-            data: Lanes::new(data_exits.len()),
-            data_exits,
-            acks: Lanes::new(ack_exits.len()),
-            ack_exits,
-            tree,
+            data,
+            acks,
             timers,
             observer,
         }
@@ -220,7 +199,7 @@ impl<O: Observer> Engine<O> {
 
     /// Runs up to `until`, then hands back; false when the run is over. For progress displays and interruption.
     pub fn run_until(&mut self, until: Time) -> bool {
-        while self.tree.earliest().0 <= until {
+        while self.earliest() <= until {
             if !self.advance() {
                 return false;
             }
@@ -233,31 +212,37 @@ impl<O: Observer> Engine<O> {
         self.now
     }
 
-    /// The next event; false when there is none before the end.
+    /// When the next event is due.
+    #[inline]
+    fn earliest(&self) -> Time {
+        self.timers.earliest().min(self.data.earliest()).min(self.acks.earliest())
+    }
+
+    /// The next event; false when there is none before the end. Among simultaneous events timers go first, then
+    /// segments, then acknowledgements.
     #[inline]
     fn advance(&mut self) -> bool {
-        let (now, leaf) = self.tree.earliest();
+        let (timer, segment, ack) = (self.timers.earliest(), self.data.earliest(), self.acks.earliest());
+        let now = timer.min(segment).min(ack);
         if now > self.duration || now == Time::NEVER {
             return false;
         }
         self.now = now;
-        let Some(lane) = leaf.checked_sub(1) else {
+        if timer == now {
             self.on_timer();
-            return true;
-        };
-        match lane.checked_sub(self.data_exits.len()) {
-            None => self.on_segment(lane),
-            Some(lane) => self.on_acknowledgement(lane),
+        } else if segment == now {
+            self.on_segment();
+        } else {
+            self.on_acknowledgement();
         }
         true
     }
 
-    /// The head of a data lane is due.
+    /// A segment has reached a gate or its receiver.
     #[inline]
-    fn on_segment(&mut self, lane: usize) {
-        let (mut packet, next) = self.data.pop(lane);
-        self.tree.set(1 + lane, next);
-        let exit = &self.data_exits[lane];
+    fn on_segment(&mut self) {
+        let mut packet = self.data.pop();
+        let exit = self.data.exit(&packet);
         let owner = exit.owner as usize;
         if let Some(stage) = &exit.stage {
             let is_flow = owner < self.flows.len();
@@ -265,10 +250,8 @@ impl<O: Observer> Engine<O> {
             let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
                 observer.at_link(link as usize, at.delay(), carrying(owner, is_flow, packet), fate);
             });
-            if let Ok(due) = passed
-                && self.data.push(lane + 1, due, packet)
-            {
-                self.tree.set(2 + lane, due);
+            if let Ok(due) = passed {
+                self.data.push(packet.tag() + 1, due, packet);
             }
         } else if owner < self.flows.len() {
             let flow = &mut self.flows[owner];
@@ -278,7 +261,7 @@ impl<O: Observer> Engine<O> {
                 && deadline < flow.delayed_ack_entry
             {
                 flow.delayed_ack_entry = deadline;
-                self.add_timer(deadline, Timer::DelayedAck(owner as u32));
+                self.timers.add(deadline, Timer::DelayedAck(owner as u32));
             }
         } else {
             let source = &mut self.sources[owner - self.flows.len()];
@@ -287,23 +270,19 @@ impl<O: Observer> Engine<O> {
         }
     }
 
-    /// The head of an ACK lane is due.
+    /// An acknowledgement has reached a gate or its sender.
     #[inline]
-    fn on_acknowledgement(&mut self, lane: usize) {
-        let (mut packet, next) = self.acks.pop(lane);
-        let leaf = 1 + self.data_exits.len() + lane;
-        self.tree.set(leaf, next);
-        let exit = &self.ack_exits[lane];
+    fn on_acknowledgement(&mut self) {
+        let mut packet = self.acks.pop();
+        let exit = self.acks.exit(&packet);
         let owner = exit.owner as usize;
         if let Some(stage) = &exit.stage {
             let observer = &mut self.observer;
             let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
                 observer.at_link(link as usize, at.delay(), Carrying::Ack(owner as u32, &packet.0), fate);
             });
-            if let Ok(due) = passed
-                && self.acks.push(lane + 1, due, packet)
-            {
-                self.tree.set(leaf + 1, due);
+            if let Ok(due) = passed {
+                self.acks.push(packet.tag() + 1, due, packet);
             }
             return;
         }
@@ -324,17 +303,15 @@ impl<O: Observer> Engine<O> {
         if !flow.active {
             return; // between two transfers
         }
-        let Entrance { stage, lane } = &flow.out;
+        let Entrance { stage, exit } = &flow.out;
         let observer = &mut self.observer;
         while let Some(data) = flow.sender.poll_transmit(self.now) {
             let mut packet = Segment(data);
             let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
                 observer.at_link(link as usize, at.delay(), carrying(owner, true, packet), fate);
             });
-            if let Ok(due) = passed
-                && self.data.push(*lane, due, packet)
-            {
-                self.tree.set(1 + lane, due);
+            if let Ok(due) = passed {
+                self.data.push(*exit, due, packet);
             }
         }
         observer.at_sender(self.now, owner, &flow.sender);
@@ -344,41 +321,33 @@ impl<O: Observer> Engine<O> {
             && deadline < flow.rto_entry
         {
             flow.rto_entry = deadline;
-            self.add_timer(deadline, Timer::Retransmission(owner as u32));
+            self.timers.add(deadline, Timer::Retransmission(owner as u32));
         }
         let flow = &mut self.flows[owner];
         if let Some(due) = pacing
             && due < flow.pace_entry
         {
             flow.pace_entry = due;
-            self.add_timer(due, Timer::Pacing(owner as u32));
+            self.timers.add(due, Timer::Pacing(owner as u32));
         }
     }
 
     /// Sends an acknowledgement.
     #[inline]
     fn acknowledge(&mut self, owner: usize, ack: Ack) {
-        let Entrance { stage, lane } = &self.flows[owner].back;
+        let Entrance { stage, exit } = &self.flows[owner].back;
         let mut packet = Acknowledgement(ack);
         let observer = &mut self.observer;
         let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
             observer.at_link(link as usize, at.delay(), Carrying::Ack(owner as u32, &packet.0), fate);
         });
-        if let Ok(due) = passed
-            && self.acks.push(*lane, due, packet)
-        {
-            self.tree.set(1 + self.data_exits.len() + lane, due);
+        if let Ok(due) = passed {
+            self.acks.push(*exit, due, packet);
         }
-    }
-
-    fn add_timer(&mut self, due: Time, timer: Timer) {
-        self.timers.add(due, timer);
-        self.tree.set(TIMERS, self.timers.earliest());
     }
 
     fn on_timer(&mut self) {
         let timer = self.timers.pop();
-        self.tree.set(TIMERS, self.timers.earliest());
         match timer {
             Timer::Start(flow) => self.on_start(flow as usize),
             Timer::Stop(flow) => {
@@ -402,7 +371,7 @@ impl<O: Observer> Engine<O> {
                     self.flows.iter().map(seen),
                     &self.sources,
                 );
-                self.add_timer(self.now + interval, Timer::Probe);
+                self.timers.add(self.now + interval, Timer::Probe);
             }
             Timer::MeasureFrom => {
                 self.tally.measure_from(
@@ -448,7 +417,7 @@ impl<O: Observer> Engine<O> {
         // The new connection must not send before its time: it has nothing to send until it is started.
         flow.sender = Sender::new(config, control, flow.epoch, limit, start);
         flow.receiver = Receiver::new(&flow.plan.config, flow.epoch);
-        self.add_timer(start, Timer::Start(number as u32));
+        self.timers.add(start, Timer::Start(number as u32));
     }
 
     fn on_retransmission_timer(&mut self, number: usize) {
@@ -466,7 +435,7 @@ impl<O: Observer> Engine<O> {
             self.acknowledge(number, ack);
         } else if let Some(deadline) = flow.receiver.poll_timeout() {
             flow.delayed_ack_entry = deadline;
-            self.add_timer(deadline, Timer::DelayedAck(number as u32));
+            self.timers.add(deadline, Timer::DelayedAck(number as u32));
         }
     }
 
@@ -481,7 +450,7 @@ impl<O: Observer> Engine<O> {
             source.on_since = source.on_since + on + source.plan.off;
             source.sent_in_period = 0;
             let next = source.on_since;
-            return self.add_timer(next, Timer::Datagram(number as u32));
+            return self.timers.add(next, Timer::Datagram(number as u32));
         }
         let data =
             Data { seq: source.next_seq, sent_at: self.now, bytes: source.plan.bytes, ..Data::default() };
@@ -490,23 +459,21 @@ impl<O: Observer> Engine<O> {
         let sent = source.sent_in_period * u64::from(source.plan.bytes);
         let next = source.on_since + source.plan.rate.time_for(sent);
         let mut packet = Segment(data);
-        let Entrance { stage, lane } = &source.out;
+        let Entrance { stage, exit } = &source.out;
         let observer = &mut self.observer;
         let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
             observer.at_link(link as usize, at.delay(), Carrying::Datagram(number as u32, &packet.0), fate);
         });
-        if let Ok(due) = passed
-            && self.data.push(*lane, due, packet)
-        {
-            self.tree.set(1 + lane, due);
+        if let Ok(due) = passed {
+            self.data.push(*exit, due, packet);
         }
-        self.add_timer(next, Timer::Datagram(number as u32));
+        self.timers.add(next, Timer::Datagram(number as u32));
     }
 
     fn finish(self) -> (Measured, O) {
         let mut in_flight = vec![0_u64; self.flows.len()];
-        self.data.count(|lane, _| {
-            if let Some(count) = in_flight.get_mut(self.data_exits[lane].owner as usize) {
+        self.data.count(|owner| {
+            if let Some(count) = in_flight.get_mut(owner) {
                 *count += 1;
             }
         });

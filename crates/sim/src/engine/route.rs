@@ -76,16 +76,30 @@ impl Stage {
         mut see: impl FnMut(u32, &Link, &P, Fate),
     ) -> Result<Time, Cause> {
         let mut at = now;
-        for &number in self.gate.iter().chain(self.along.iter()) {
-            let link = &mut links[number as usize];
-            let fate = link.offer(at, packet);
-            see(number, link, packet, fate);
-            match fate {
-                Fate::Arrives(next) => at = next,
-                Fate::Dropped(cause) => return Err(cause),
-            }
+        if let Some(gate) = self.gate {
+            at = cross(gate, links, at, packet, &mut see)?;
+        }
+        for &link in &self.along {
+            at = cross(link, links, at, packet, &mut see)?;
         }
         Ok(at)
+    }
+}
+
+#[inline]
+fn cross<P: Carried>(
+    number: u32,
+    links: &mut [Link],
+    at: Time,
+    packet: &mut P,
+    see: &mut impl FnMut(u32, &Link, &P, Fate),
+) -> Result<Time, Cause> {
+    let link = &mut links[number as usize];
+    let fate = link.offer(at, packet);
+    see(number, link, packet, fate);
+    match fate {
+        Fate::Arrives(next) => Ok(next),
+        Fate::Dropped(cause) => Err(cause),
     }
 }
 

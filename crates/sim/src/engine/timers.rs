@@ -19,24 +19,36 @@ pub(crate) enum Timer {
 }
 
 /// Pending timers.
-#[derive(Default)]
-pub(crate) struct Timers(BinaryHeap<Reverse<(Time, Timer)>>);
+pub(crate) struct Timers {
+    heap: BinaryHeap<Reverse<(Time, Timer)>>,
+    /// When the first one is due: asked for at every event.
+    earliest: Time,
+}
+
+impl Default for Timers {
+    fn default() -> Timers {
+        Timers { heap: BinaryHeap::new(), earliest: Time::NEVER }
+    }
+}
 
 impl Timers {
     pub(crate) fn add(&mut self, due: Time, timer: Timer) {
-        self.0.push(Reverse((due, timer)));
+        self.heap.push(Reverse((due, timer)));
+        self.earliest = self.earliest.min(due);
     }
 
+    #[inline]
     pub(crate) fn earliest(&self) -> Time {
-        self.0.peek().map_or(Time::NEVER, |Reverse((due, _))| *due)
+        self.earliest
     }
 
     /// Takes the earliest timer.
     ///
     /// # Panics
-    /// If there is none; the engine only asks when the timers' leaf is due.
+    /// If there is none; the engine only asks when a timer is due.
     pub(crate) fn pop(&mut self) -> Timer {
-        let Reverse((_, timer)) = self.0.pop().expect("a timer is due");
+        let Reverse((_, timer)) = self.heap.pop().expect("a timer is due");
+        self.earliest = self.heap.peek().map_or(Time::NEVER, |Reverse((due, _))| *due);
         timer
     }
 }

@@ -1,6 +1,7 @@
 //! From a scenario to a plan: access links, routes, queue sizes, start times.
 
 use super::Scenario;
+use super::document::path_parts;
 use super::flows::{Ends, FlowGroup, Start, TrafficSpec};
 use super::queue::Scale;
 use super::reader::{At, Result};
@@ -53,6 +54,9 @@ const PER_PACKET: f64 = 64.0;
 /// Bytes that a flow takes: two endpoints, four access links, four lanes.
 const PER_FLOW: f64 = 6_000.0;
 
+/// Links on the routes of all flows together, for the sake of memory.
+const MOST_HOPS: usize = 20_000_000;
+
 /// Where a pair of ends lies and how far apart it is.
 #[derive(Clone)]
 struct Route {
@@ -68,10 +72,18 @@ impl Scenario {
         let mut routes = HashMap::new();
         let mut reach = vec![Duration::ZERO; self.topology.links.len()];
         let mut ways = Vec::new();
+        let mut hops = 0;
         for group in &self.groups {
             let route = self.route(&mut routes, &group.ends, &group.path)?;
             let access = self.access(group, &route)?;
             let rtt = route.rtt + access.map_or(Duration::ZERO, |access| access.delay.saturating_mul(4));
+            self.takes_time(group, &route, access, rtt)?;
+            hops += group.count * (4 + route.forward.len() + route.reverse.len());
+            if hops > MOST_HOPS {
+                return Err(self
+                    .error(&group.path, format!("with these flows all routes together have {hops} links"))
+                    .help(format!("at most {MOST_HOPS}: fewer flows, or shorter routes")));
+            }
             for &link in route.forward.iter().chain(&route.reverse) {
                 reach[link] = reach[link].max(rtt);
             }
@@ -81,6 +93,13 @@ impl Scenario {
         let mut links: Vec<Link> = Vec::new();
         for (spec, rtt) in self.topology.links.iter().zip(reach) {
             let scale = self.scale(spec, rtt);
+            if let Some((min, max, path)) = spec.queue.thresholds(&scale)
+                && min >= max
+            {
+                return Err(self
+                    .error(path, format!("RED's thresholds are {min:.1} and {max:.1} packets here"))
+                    .help("min must be below max"));
+            }
             let held = spec.queue.most(&scale).unwrap_or(0.0) + scale.bdp / f64::from(scale.segment);
             memory += held * PER_PACKET;
             links.push(self.link(spec, &scale));
@@ -97,6 +116,7 @@ impl Scenario {
         let mut streams = Vec::new();
         for spec in &self.traffic {
             let route = self.route(&mut routes, &spec.ends, &spec.path)?;
+            self.starts_in_time(&spec.path, spec.start)?;
             streams.push(stream(spec, &route, self.topology.access, &mut links));
         }
         let time = |span: Duration| Time::ZERO + span;
@@ -116,8 +136,8 @@ impl Scenario {
             count: group.count,
             control: group.control.scheme().name,
             recovery: group.config.recovery.name(),
-            payload: group.config.payload,
-            segment: group.config.segment_bytes(),
+            payload: u32::from(group.config.payload),
+            segment: u32::from(group.config.segment_bytes()),
         });
         let streams = self.traffic.iter().map(|spec| spec.label.clone()).collect();
         Ok(Built { plan, links: links.collect(), groups: groups.collect(), streams, memory })
@@ -125,18 +145,7 @@ impl Scenario {
 
     /// An error at the entry of this dotted path.
     fn error(&self, path: &str, message: String) -> super::ScenarioError {
-        let mut node = &self.document.root;
-        for part in path.split('.') {
-            let inner = match &node.value {
-                super::Value::Table(entries) => {
-                    entries.iter().find(|(key, _)| key == part).map(|(_, node)| node)
-                }
-                super::Value::List(items) => part.parse::<usize>().ok().and_then(|index| items.get(index)),
-                _ => None,
-            };
-            let Some(inner) = inner else { break };
-            node = inner;
-        }
+        let node = self.document.closest(&path_parts(path).unwrap_or_default());
         At::new(node, path, &self.document.source).error(message)
     }
 
@@ -198,15 +207,52 @@ impl Scenario {
         Ok(Some(Access { rate, delay }))
     }
 
+    /// A round trip must move the clock, or the run would stand still.
+    fn takes_time(
+        &self,
+        group: &FlowGroup,
+        route: &Route,
+        access: Option<Access>,
+        rtt: Duration,
+    ) -> Result<()> {
+        let rates = |route: &[usize]| -> Vec<Rate> {
+            let links = route.iter().map(|&link| self.topology.links[link].rate);
+            links.chain(access.map(|access| access.rate)).collect()
+        };
+        let time = |route: &[usize], bytes: u16| {
+            rates(route).iter().fold(Duration::ZERO, |sum, rate| sum + rate.time_for(u64::from(bytes)))
+        };
+        let (segment, ack) = (group.config.segment_bytes(), group.config.header);
+        let round = rtt + time(&route.forward, segment) + time(&route.reverse, ack);
+        if round.is_zero() {
+            return Err(self
+                .error(&group.path, "its round trip takes less than a nanosecond".to_owned())
+                .help("give a link on its route a delay, or lower a rate"));
+        }
+        Ok(())
+    }
+
     fn scale(&self, spec: &LinkSpec, rtt: Duration) -> Scale {
         let rtt = rtt.max(spec.delay.saturating_mul(2));
-        Scale { rate: spec.rate, bdp: spec.rate.bytes_in(rtt), segment: self.config.segment_bytes() }
+        Scale {
+            rate: spec.rate,
+            bdp: spec.rate.bytes_in(rtt),
+            segment: u32::from(self.config.segment_bytes()),
+        }
     }
 
     fn link(&self, spec: &LinkSpec, scale: &Scale) -> Link {
         let stream = |what: &str| Stream::new(self.seed, &format!("{what} of {}", spec.name));
         let link = Link::new(spec.rate, spec.delay, spec.queue.build(scale, stream("queue")));
         if spec.loss > 0.0 { link.with_loss(Loss::new(spec.loss, stream("loss"))) } else { link }
+    }
+
+    fn starts_in_time(&self, path: &str, start: Duration) -> Result<()> {
+        if start < self.duration {
+            return Ok(());
+        }
+        let message = format!("it would start at {start}, but the run lasts {}", self.duration);
+        Err(self.error(&format!("{path}.start"), message).help("start it earlier, or lengthen the duration"))
     }
 
     fn flow(
@@ -225,10 +271,11 @@ impl Scenario {
             }
             Start::Every(interval) => interval.saturating_mul(member as u64),
         };
-        if group.stop.is_some_and(|stop| stop <= start) {
+        self.starts_in_time(&group.path, start)?;
+        if let Some(stop) = group.stop.filter(|&stop| stop <= start) {
             let path = format!("{}.stop", group.path);
             return Err(self
-                .error(&path, format!("a flow of this group starts at {start}, not before it stops"))
+                .error(&path, format!("it would stop at {stop}, and one of its flows starts at {start}"))
                 .help("let it stop later or start earlier"));
         }
         Ok(FlowPlan {

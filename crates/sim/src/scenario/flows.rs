@@ -1,10 +1,12 @@
 //! `[[flows]]` and `[[traffic]]`: who sends what, from where, and when.
 
+use super::error::suggest;
 use super::reader::{At, Result, Table};
 use super::tcp::{read_detection, read_recovery, read_tcp};
-use ackclock_cc::{Given, Settings, scheme, schemes};
+use ackclock_cc::{Given, Settings, SettingsError, scheme, schemes};
 use ackclock_tcp::Config;
 use ackclock_units::{Bytes, Duration, Rate};
+use std::collections::HashSet;
 
 /// A group of flows that differ in nothing but their start.
 #[derive(Clone)]
@@ -45,7 +47,7 @@ pub(crate) enum Start {
 pub(crate) struct TrafficSpec {
     pub(crate) label: String,
     pub(crate) rate: Rate,
-    pub(crate) packet: u32,
+    pub(crate) packet: u16,
     pub(crate) on: Option<Duration>,
     pub(crate) off: Duration,
     pub(crate) start: Duration,
@@ -58,12 +60,20 @@ const MOST_FLOWS: u64 = 1_000_000;
 
 pub(crate) fn read_flows(at: &At<'_>, base: &Config) -> Result<Vec<FlowGroup>> {
     let mut groups: Vec<FlowGroup> = Vec::new();
+    let mut labels = HashSet::new();
+    let mut flows = 0;
     for at in at.list()? {
         let group = read_group(&at, base)?;
-        if groups.iter().any(|other| other.label == group.label) {
+        if !labels.insert(group.label.clone()) {
             return Err(at
                 .error(format!("two groups of flows are called \"{}\"", group.label))
-                .help("give each [[flows]] its own label"));
+                .help("give each [[flows]] a label of its own: label = \"...\""));
+        }
+        flows += group.count as u64;
+        if flows > MOST_FLOWS {
+            return Err(at
+                .error(format!("with these the scenario has {flows} flows"))
+                .help(format!("at most {MOST_FLOWS} flows in all")));
         }
         groups.push(group);
     }
@@ -74,7 +84,7 @@ pub(crate) fn read_flows(at: &At<'_>, base: &Config) -> Result<Vec<FlowGroup>> {
 }
 
 fn read_group(at: &At<'_>, base: &Config) -> Result<FlowGroup> {
-    let table = at.table()?;
+    let table = at.table_like("{ control = \"reno\", count = 2 }")?;
     let control = read_control(&table.need("control", "\"layered\"")?)?;
     let label = match table.get("label") {
         Some(at) => at.text()?.to_owned(),
@@ -90,13 +100,20 @@ fn read_group(at: &At<'_>, base: &Config) -> Result<FlowGroup> {
     }
     let size = table.quantity::<Bytes>("size")?;
     if let (Some(Bytes(0)), Some(at)) = (size, table.get("size")) {
-        return Err(at.error("a transfer needs at least one byte"));
+        return Err(at
+            .error("a transfer of nothing would never be sent")
+            .help("give it a size such as \"1 MB\", or leave size out for unlimited data"));
     }
     let repeat = table.get("repeat").map(|at| at.count(1, 1_000_000)).transpose()?;
     if repeat.is_some() && size.is_none() {
         return Err(at
             .error("unlimited transfers cannot be repeated")
             .help("give the transfer a size, for example size = \"2 GB\""));
+    }
+    if let (None, Some(at)) = (repeat, table.get("pause")) {
+        return Err(at
+            .error("there is no next transfer to pause before")
+            .help("add repeat = 10, or remove pause"));
     }
     let group = FlowGroup {
         label,
@@ -125,23 +142,31 @@ pub(crate) fn read_control(at: &At<'_>) -> Result<Settings> {
     };
     let mut settings = Settings::defaults(scheme);
     if let Some(inner) = inner {
-        for (name, at) in inner.table()?.entries() {
+        let example = match scheme.parameters.first() {
+            Some(parameter) => format!("{{ {word} = {{ {} = {} }} }}", parameter.name, parameter.default),
+            None => format!("\"{word}\", which has no parameters"),
+        };
+        for (name, at) in inner.table_like(&example)?.entries() {
             let given = match &at.node.value {
                 super::Value::Number(number) => Given::Number(*number),
                 super::Value::Flag(flag) => Given::Flag(*flag),
                 super::Value::Text(word) => Given::Word(word),
-                _ => return Err(at.error("a parameter is a number, a word, or true or false")),
-            };
-            settings.set(name, given).map_err(|error| {
-                let known: Vec<_> = scheme.parameters.iter().map(|p| p.name).collect();
-                match super::error::nearest(name, known.iter().copied()) {
-                    Some(near) if near != name => at
-                        .error(format!("{} has no parameter \"{name}\"", scheme.name))
-                        .help(format!("did you mean \"{near}\"? {error}")),
-                    _ => {
-                        at.error(format!("this does not suit {}.{name}", scheme.name)).help(error.to_string())
-                    }
+                _ => {
+                    return Err(at
+                        .error(format!("a parameter cannot be {}", at.node.value.kind()))
+                        .help("write a number, a word in quotes, or true or false"));
                 }
+            };
+            settings.set(name, given).map_err(|error| match error {
+                SettingsError::Unknown { known } if known.is_empty() => at
+                    .error(format!("the control \"{word}\" has no parameters"))
+                    .help(format!("write just \"{word}\"")),
+                SettingsError::Unknown { known } => at
+                    .error(format!("the control \"{word}\" has no parameter of this name"))
+                    .help(suggest(name, &known)),
+                SettingsError::Outside { domain } => at
+                    .error(format!("{} cannot be its value", at.node.value.plain()))
+                    .help(format!("it must be {domain}")),
             })?;
         }
     }
@@ -158,10 +183,10 @@ fn read_ends(table: &Table<'_>) -> Result<Ends> {
 }
 
 fn read_start(at: &At<'_>) -> Result<Start> {
-    if at.text().is_ok() {
+    if !matches!(at.node.value, super::Value::Table(_)) {
         return at.quantity().map(Start::At);
     }
-    match at.choice()? {
+    match at.choice_like("\"10 s\", { uniform = [\"0 s\", \"50 s\"] } or { every = \"300 s\" }")? {
         ("uniform", Some(inner)) => {
             let bounds = inner.list()?;
             let [from, to] = &bounds[..] else {
@@ -183,11 +208,22 @@ fn read_start(at: &At<'_>) -> Result<Start> {
 }
 
 pub(crate) fn read_traffic(at: &At<'_>) -> Result<Vec<TrafficSpec>> {
-    at.list()?.iter().enumerate().map(|(number, at)| read_stream(at, number)).collect()
+    let mut labels = HashSet::new();
+    let mut streams = Vec::new();
+    for (number, at) in at.list()?.iter().enumerate() {
+        let stream = read_stream(at, number)?;
+        if !labels.insert(stream.label.clone()) {
+            return Err(at
+                .error(format!("two streams of traffic are called \"{}\"", stream.label))
+                .help("give each [[traffic]] a label of its own: label = \"...\""));
+        }
+        streams.push(stream);
+    }
+    Ok(streams)
 }
 
 fn read_stream(at: &At<'_>, number: usize) -> Result<TrafficSpec> {
-    let table = at.table()?;
+    let table = at.table_like("{ kind = \"cbr\", rate = \"500 Mbit/s\" }")?;
     let kind = table.need("kind", "\"cbr\"")?;
     if kind.text()? != "cbr" {
         return Err(kind.unknown("kind of traffic", kind.text()?, &["cbr"]));
@@ -197,7 +233,7 @@ fn read_stream(at: &At<'_>, number: usize) -> Result<TrafficSpec> {
     if let Some((bytes, at)) = &packet
         && !(1..=65_535).contains(bytes)
     {
-        return Err(at.error("a packet has 1 to 65535 bytes"));
+        return Err(at.error(format!("a packet of {bytes} B")).help("it must be 1 B to 65535 B"));
     }
     let on = table.quantity("on")?;
     let off = table.quantity("off")?;
@@ -207,19 +243,35 @@ fn read_stream(at: &At<'_>, number: usize) -> Result<TrafficSpec> {
             .help("for example on = \"10 s\" and off = \"10 s\", or neither"));
     }
     if on == Some(Duration::ZERO) {
-        return Err(at.error("an on period needs some length"));
+        return Err(at.error("an on period of no length").help("for example on = \"10 s\", off = \"10 s\""));
+    }
+    let rate_at = table.need("rate", "\"500 Mbit/s\"")?;
+    let (rate, packet): (Rate, u64) = (rate_at.quantity()?, packet.map_or(1000, |(bytes, _)| bytes));
+    if rate.time_for(packet).is_zero() {
+        return Err(rate_at
+            .error(format!("{rate} of {packet} B packets is more than one in a nanosecond"))
+            .help("lower the rate or make the packets larger"));
+    }
+    let start = table.quantity("start")?.unwrap_or(Duration::ZERO);
+    let stop: Option<Duration> = table.quantity("stop")?;
+    if let (Some(stop), Some(at)) = (stop, table.get("stop"))
+        && stop <= start
+    {
+        return Err(at
+            .error(format!("it would stop at {stop}, before it starts at {start}"))
+            .help("let it stop later or start earlier"));
     }
     let spec = TrafficSpec {
         label: match table.get("label") {
             Some(at) => at.text()?.to_owned(),
             None => format!("cbr {}", number + 1),
         },
-        rate: table.need("rate", "\"500 Mbit/s\"")?.quantity()?,
-        packet: packet.map_or(1000, |(bytes, _)| bytes as u32),
+        rate,
+        packet: packet as u16,
         on,
         off: off.unwrap_or(Duration::ZERO),
-        start: table.quantity("start")?.unwrap_or(Duration::ZERO),
-        stop: table.quantity("stop")?,
+        start,
+        stop,
         ends: read_ends(&table)?,
         path: at.path.clone(),
     };

@@ -2,10 +2,11 @@
 
 mod build;
 mod document;
-mod error;
+pub(crate) mod error;
+mod excerpt;
 mod flows;
 mod queue;
-mod reader;
+pub(crate) mod reader;
 mod sweep;
 mod tcp;
 mod topology;
@@ -22,6 +23,9 @@ use flows::{FlowGroup, TrafficSpec};
 use reader::{At, Result};
 use std::sync::Arc;
 use topology::Topology;
+
+/// Seeds pass through floats, which count exactly up to here.
+pub(crate) const MOST_SEED: u64 = (1 << 53) - 1;
 
 /// An expectation of a scenario: an expression that must be true after the run.
 #[derive(Clone, Debug)]
@@ -70,7 +74,7 @@ impl Scenario {
             Some(at) => at.text()?.to_owned(),
             None => "unnamed".to_owned(),
         };
-        let seed = table.get("seed").map(|at| at.count(0, 1 << 53)).transpose()?.unwrap_or(1);
+        let seed = table.get("seed").map(|at| at.count(0, MOST_SEED)).transpose()?.unwrap_or(1);
         let duration_at = table.need("duration", "\"60 s\"")?;
         let duration: Duration = duration_at.quantity()?;
         if duration.is_zero() || duration > LONGEST {
@@ -90,8 +94,14 @@ impl Scenario {
         if let Some(at) = table.get("tcp") {
             config = tcp::read_tcp(&at, &config)?;
         }
-        let topology = topology::read_topology(&table.need("topology", "a [topology.dumbbell] table")?)?;
-        let groups = flows::read_flows(&table.need("flows", "a [[flows]] table")?, &config)?;
+        let topology = topology::read_topology(&table.need_as(
+            "topology",
+            "add a table [topology.dumbbell] with bottleneck = { rate = \"1 Gbit/s\", delay = \"40 ms\" }",
+        )?)?;
+        let groups = flows::read_flows(
+            &table.need_as("flows", "add a table [[flows]] with control = \"reno\" to it")?,
+            &config,
+        )?;
         let traffic =
             table.get("traffic").map(|at| flows::read_traffic(&at)).transpose()?.unwrap_or_default();
         let expects = match table.get("expect") {
@@ -101,6 +111,10 @@ impl Scenario {
         // What a report or an experiment says about the scenario; nothing is done with them here.
         for key in ["description", "source"] {
             table.get(key).map(|at| at.text()).transpose()?;
+        }
+        // These have been taken out already; they are asked for so that misspelt ones find them.
+        for key in ["sweep", "seeds"] {
+            table.get(key);
         }
         table.finish()?;
         drop(table);
@@ -161,21 +175,28 @@ fn read_probe(at: &At<'_>, duration: Duration) -> Result<Duration> {
     Ok(interval)
 }
 
+/// Most bytes of a segment with its headers: what an IP datagram can hold (RFC 791).
+const MOST_BYTES: u64 = 65_535;
+
 fn read_segment(at: &At<'_>, config: &mut Config) -> Result<()> {
     let table = at.table()?;
-    if let Some(at) = table.get("payload") {
+    let bytes = |key: &'static str, place: &mut u16| -> Result<()> {
+        let Some(at) = table.get(key) else { return Ok(()) };
         let Bytes(bytes) = at.quantity()?;
-        if !(1..=1_000_000).contains(&bytes) {
-            return Err(at.error("a segment carries 1 B to 1 MB of payload"));
+        if !(1..=MOST_BYTES).contains(&bytes) {
+            return Err(at
+                .error(format!("{bytes} B do not make a packet"))
+                .help(format!("it must be 1 B to {MOST_BYTES} B")));
         }
-        config.payload = bytes as u32;
-    }
-    if let Some(at) = table.get("header") {
-        let Bytes(bytes) = at.quantity()?;
-        if !(1..=10_000).contains(&bytes) {
-            return Err(at.error("a header has 1 B to 10 kB"));
-        }
-        config.header = bytes as u16;
+        *place = bytes as u16;
+        Ok(())
+    };
+    bytes("payload", &mut config.payload)?;
+    bytes("header", &mut config.header)?;
+    if u64::from(config.payload) + u64::from(config.header) > MOST_BYTES {
+        return Err(at
+            .error("payload and header together do not fit into a packet")
+            .help(format!("at most {MOST_BYTES} B in all")));
     }
     table.finish()
 }

@@ -1,5 +1,6 @@
 //! `queue = ...`: what may wait at a link.
 
+use super::document::Value;
 use super::reader::{At, Result};
 use ackclock_net::{DropTail, Limit, Queue, Red, RedConfig, Stream};
 use ackclock_units::{Bytes, Rate};
@@ -31,17 +32,19 @@ pub(crate) struct RedSpec {
     gentle: bool,
     adaptive: bool,
     mark: bool,
+    /// Where it stands in the file.
+    path: String,
 }
 
 const KINDS: &[&str] = &["droptail", "red", "unlimited"];
 const MOST_PACKETS: f64 = 1e9;
 
 pub(crate) fn read_queue(at: &At<'_>) -> Result<QueueSpec> {
-    match at.choice()? {
+    match at.choice_like("{ droptail = \"1 bdp\" }")? {
         ("unlimited", None) => Ok(QueueSpec::Unlimited),
         ("droptail", Some(inner)) => Ok(QueueSpec::DropTail(read_room(&inner)?)),
         ("droptail", None) => {
-            Err(at.error("how much may wait?").help("for example { droptail = \"1 bdp\" }"))
+            Err(at.error("it is not said how much may wait").help("for example { droptail = \"1 bdp\" }"))
         }
         ("red", inner) => read_red(at, inner),
         (word, _) => Err(at.unknown("queue", word, KINDS)),
@@ -50,31 +53,36 @@ pub(crate) fn read_queue(at: &At<'_>) -> Result<QueueSpec> {
 
 /// `"5000 packets"`, `"1 bdp"` or `"64 kB"`.
 fn read_room(at: &At<'_>) -> Result<Room> {
-    let text = at.text()?.trim();
+    const HELP: &str = "write it as \"5000 packets\", \"1 bdp\" or \"64 kB\"";
+    if let Value::Number(_) = at.node.value {
+        return Err(at.error(format!("{} has no unit", at.node.value.plain())).help(HELP));
+    }
+    let text = at.text().map_err(|error| error.help(HELP))?.trim();
     let counted = |unit: &str| text.strip_suffix(unit).map(|number| number.trim().parse::<f64>());
-    let (number, room): (_, fn(f64) -> Room) =
-        if let Some(number) = counted("packets").or_else(|| counted("packet")) {
-            (number, Room::Packets)
-        } else if let Some(number) = counted("bdp") {
-            (number, Room::Bdp)
-        } else {
-            return at
-                .quantity::<Bytes>()
-                .map(|bytes| Room::Bytes(bytes.0))
-                .map_err(|error| error.help("write it as \"5000 packets\", \"1 bdp\" or \"64 kB\""));
-        };
-    match number {
-        Ok(number) if (0.0..=MOST_PACKETS).contains(&number) => Ok(room(number)),
+    let (number, room): (_, fn(f64) -> Room) = if let Some(number) =
+        counted("packets").or_else(|| counted("packet"))
+    {
+        (number, Room::Packets)
+    } else if let Some(number) = counted("bdp") {
+        (number, Room::Bdp)
+    } else {
+        return at.quantity::<Bytes>().map(|bytes| Room::Bytes(bytes.0)).map_err(|error| error.help(HELP));
+    };
+    match number.map(|number| (number, room(number))) {
+        Ok((number, Room::Packets(_))) if number.fract() != 0.0 => {
+            Err(at.error(format!("\"{text}\" is not a whole number of packets")).help(HELP))
+        }
+        Ok((number, room)) if (0.0..=MOST_PACKETS).contains(&number) => Ok(room),
         _ => Err(at
-            .error(format!("\"{text}\" is not a queue"))
-            .help(format!("a number from 0 to {MOST_PACKETS:e} and its unit"))),
+            .error(format!("\"{text}\" is not room in a queue"))
+            .help(format!("{HELP}, with a number from 0 to {MOST_PACKETS:e}"))),
     }
 }
 
 fn read_red(at: &At<'_>, inner: Option<At<'_>>) -> Result<QueueSpec> {
     let inner = inner
         .ok_or_else(|| at.error("RED needs a limit").help("for example { red = { limit = \"1 bdp\" } }"))?;
-    let table = inner.table()?;
+    let table = inner.table_like("{ red = { limit = \"1 bdp\" } }")?;
     let room = |key| table.get(key).map(|at| read_room(&at)).transpose();
     let spec = RedSpec {
         limit: read_room(&table.need("limit", "\"1 bdp\"")?)?,
@@ -85,11 +93,12 @@ fn read_red(at: &At<'_>, inner: Option<At<'_>>) -> Result<QueueSpec> {
         gentle: table.get("gentle").map(|at| at.flag()).transpose()?.unwrap_or(true),
         adaptive: table.get("adaptive").map(|at| at.flag()).transpose()?.unwrap_or(false),
         mark: table.get("mark").map(|at| at.flag()).transpose()?.unwrap_or(false),
+        path: inner.path.clone(),
     };
     table.finish()?;
     if spec.min.is_some() != spec.max.is_some() {
         return Err(inner
-            .error("RED takes both thresholds or neither")
+            .error("RED takes both thresholds, min and max, or neither")
             .help("without them they are chosen automatically"));
     }
     Ok(QueueSpec::Red(Box::new(spec)))
@@ -134,6 +143,13 @@ impl QueueSpec {
         }
     }
 
+    /// RED's thresholds, if it does not choose them itself, and where they stand in the file.
+    pub(crate) fn thresholds(&self, scale: &Scale) -> Option<(f64, f64, &str)> {
+        let QueueSpec::Red(spec) = self else { return None };
+        let (min, max) = spec.min.zip(spec.max)?;
+        Some((scale.packets(min), scale.packets(max), &spec.path))
+    }
+
     pub(crate) fn build(&self, scale: &Scale, stream: Stream) -> Queue {
         match self {
             QueueSpec::Unlimited => Queue::Unlimited,
@@ -141,9 +157,8 @@ impl QueueSpec {
             QueueSpec::Red(spec) => {
                 let transmission = scale.rate.time_for(u64::from(scale.segment));
                 let mut config = RedConfig::automatic(transmission, scale.limit(spec.limit));
-                if let (Some(min), Some(max)) = (spec.min, spec.max) {
-                    config.min_threshold = scale.packets(min);
-                    config.max_threshold = scale.packets(max).max(config.min_threshold + 1.0);
+                if let Some((min, max, _)) = self.thresholds(scale) {
+                    (config.min_threshold, config.max_threshold) = (min, max);
                 }
                 config.max_probability = spec.probability.unwrap_or(config.max_probability);
                 config.weight = spec.weight.unwrap_or(config.weight);

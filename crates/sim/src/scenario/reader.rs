@@ -1,7 +1,7 @@
 //! Reading tables key by key; what was not asked for is an error.
 
 use super::document::{Node, Value};
-use super::error::{ScenarioError, Source, suggest};
+use super::error::{ScenarioError, Source, nearest, suggest};
 use ackclock_units::QuantityError;
 use std::cell::RefCell;
 use std::str::FromStr;
@@ -26,35 +26,48 @@ impl<'a> At<'a> {
         ScenarioError::new(self.source, &self.node.origin, &self.path, message)
     }
 
-    fn wrong_kind(&self, wanted: &str, example: &str) -> ScenarioError {
-        self.error(format!("{wanted} is wanted here, not {}", self.node.value.kind()))
-            .help(format!("for example {example}"))
+    fn wrong_kind(&self, wanted: &str, help: impl Into<String>) -> ScenarioError {
+        self.error(format!("{wanted} is wanted here, not {}", self.node.value.kind())).help(help)
     }
 
     pub(crate) fn text(&self) -> Result<&'a str> {
         match &self.node.value {
             Value::Text(text) => Ok(text),
-            _ => Err(self.wrong_kind("a text", "\"layered\"")),
+            Value::Number(_) | Value::Flag(_) => {
+                Err(self.wrong_kind("a text", format!("put it in quotes: \"{}\"", self.node.value.plain())))
+            }
+            _ => Err(self.wrong_kind("a text", "for example \"some words\"")),
         }
     }
 
     pub(crate) fn flag(&self) -> Result<bool> {
-        match self.node.value {
-            Value::Flag(flag) => Ok(flag),
-            _ => Err(self.wrong_kind("true or false", "true")),
+        match &self.node.value {
+            Value::Flag(flag) => Ok(*flag),
+            Value::Text(text) if text == "true" || text == "false" => {
+                Err(self.wrong_kind("true or false", format!("leave the quotes out: {text}")))
+            }
+            _ => Err(self.wrong_kind("true or false", "write true or false, without quotes")),
         }
     }
 
     /// A plain number within a range.
     pub(crate) fn number(&self, least: f64, most: f64) -> Result<f64> {
-        let Value::Number(number) = self.node.value else {
-            return Err(self.wrong_kind("a plain number", "10"));
+        let number = match &self.node.value {
+            Value::Number(number) => *number,
+            Value::Text(text) if text.trim().parse::<f64>().is_ok() => {
+                return Err(
+                    self.wrong_kind("a plain number", format!("leave the quotes out: {}", text.trim()))
+                );
+            }
+            _ => {
+                return Err(self.wrong_kind("a plain number", format!("a number {}", between(least, most))));
+            }
         };
         if !(least..=most).contains(&number) {
             let given = self.node.value.plain();
             return Err(self
                 .error(format!("{given} is out of range"))
-                .help(format!("between {least} and {most}")));
+                .help(format!("it must be {}", between(least, most))));
         }
         Ok(number)
     }
@@ -63,7 +76,9 @@ impl<'a> At<'a> {
     pub(crate) fn count(&self, least: u64, most: u64) -> Result<u64> {
         let number = self.number(least as f64, most as f64)?;
         if number.fract() != 0.0 {
-            return Err(self.error(format!("{number} is not a whole number")));
+            return Err(self
+                .error(format!("{number} is not a whole number"))
+                .help(format!("a whole number {}", between(least as f64, most as f64))));
         }
         Ok(number as u64)
     }
@@ -71,16 +86,17 @@ impl<'a> At<'a> {
     /// A number with its unit.
     pub(crate) fn quantity<Q: FromStr<Err = QuantityError>>(&self) -> Result<Q> {
         match &self.node.value {
-            Value::Text(text) => text
-                .parse()
-                .map_err(|error: QuantityError| self.error(error.to_string()).help(error.remedy())),
-            Value::Number(number) => {
-                let message = format!("{number} has no unit");
-                Err(self
-                    .error(message)
-                    .help("write it as a text with its unit, for example \"40 ms\" or \"1 Gbit/s\""))
+            Value::Text(text) => {
+                text.parse().map_err(|error: QuantityError| self.error(error.problem()).help(error.remedy()))
             }
-            _ => Err(self.wrong_kind("a quantity", "\"40 ms\"")),
+            Value::Number(_) => {
+                let number = self.node.value.plain();
+                // What such a quantity says to the same number as a text tells which units there are.
+                let remedy = number.parse::<Q>().err().map(|error| error.remedy().to_owned());
+                let help = format!("put it in quotes and {}", remedy.unwrap_or_default());
+                Err(self.error(format!("{number} has no unit")).help(help))
+            }
+            _ => Err(self.wrong_kind("a quantity", "a number and its unit in quotes, for example \"40 ms\"")),
         }
     }
 
@@ -91,36 +107,68 @@ impl<'a> At<'a> {
                 .enumerate()
                 .map(|(index, node)| At::new(node, join(&self.path, &index.to_string()), self.source))
                 .collect()),
-            _ => Err(self.wrong_kind("a list", "[\"0 s\", \"50 s\"]")),
+            Value::Table(_) if !self.path.is_empty() && !self.path.contains('.') => {
+                let help = format!("double the brackets: [[{}]], once for each entry", self.path);
+                Err(self.wrong_kind("a list", help))
+            }
+            _ => Err(self.wrong_kind("a list", "values in brackets, for example [\"0 s\", \"50 s\"]")),
         }
     }
 
     pub(crate) fn table(&self) -> Result<Table<'a>> {
+        self.table_like("{ key = value }")
+    }
+
+    /// A table; `example` shows one in the message for what is none.
+    pub(crate) fn table_like(&self, example: &str) -> Result<Table<'a>> {
         match &self.node.value {
             Value::Table(entries) => Ok(Table { at: self.clone(), entries, asked: RefCell::default() }),
-            _ => Err(self.wrong_kind("a table", "{ rate = \"1 Gbit/s\", delay = \"40 ms\" }")),
+            _ => Err(self.wrong_kind("a table", format!("for example {example}"))),
         }
     }
 
     /// A word, or a table with the word as its only key: `"layered"` or `{ layered = { ... } }`.
     pub(crate) fn choice(&self) -> Result<(&'a str, Option<At<'a>>)> {
+        self.choice_like("\"layered\" or { layered = { beta = 0.2 } }")
+    }
+
+    /// The same; `example` shows one in the message for what is none.
+    pub(crate) fn choice_like(&self, example: &str) -> Result<(&'a str, Option<At<'a>>)> {
         match &self.node.value {
             Value::Text(word) => Ok((word, None)),
             Value::Table(entries) if entries.len() == 1 => {
                 let (word, node) = &entries[0];
                 Ok((word, Some(At::new(node, join(&self.path, word), self.source))))
             }
-            _ => Err(self.wrong_kind(
-                "a name, or a table with one name in it",
-                "\"layered\" or { layered = { beta = 0.2 } }",
-            )),
+            Value::Table(entries) => Err(self
+                .error(format!("one name is wanted in this table, not {}", entries.len()))
+                .help(format!("for example {example}"))),
+            _ => {
+                Err(self
+                    .wrong_kind("a name, or a table with one name in it", format!("for example {example}")))
+            }
         }
     }
 
-    /// `word` is none of `known`.
+    /// `word` is none of `known`, or is one of them and takes no table, or needs one.
     pub(crate) fn unknown(&self, what: &str, word: &str, known: &[&str]) -> ScenarioError {
+        if known.contains(&word) {
+            let message = match self.node.value {
+                Value::Table(_) => format!("the {what} \"{word}\" has no settings of this kind"),
+                _ => format!("the {what} \"{word}\" needs settings"),
+            };
+            let help = match self.node.value {
+                Value::Table(_) => format!("write just \"{word}\""),
+                _ => format!("write {{ {word} = ... }}"),
+            };
+            return self.error(message).help(help);
+        }
         self.error(format!("there is no {what} called \"{word}\"")).help(suggest(word, known))
     }
+}
+
+fn between(least: f64, most: f64) -> String {
+    format!("from {} to {}", Value::Number(least).plain(), Value::Number(most).plain())
 }
 
 /// A table that notes which of its keys were asked for.
@@ -132,17 +180,32 @@ pub(crate) struct Table<'a> {
 
 impl<'a> Table<'a> {
     pub(crate) fn get(&self, key: &'static str) -> Option<At<'a>> {
-        self.asked.borrow_mut().push(key);
+        let mut asked = self.asked.borrow_mut();
+        if !asked.contains(&key) {
+            asked.push(key);
+        }
         let (_, node) = self.entries.iter().find(|(known, _)| known == key)?;
         Some(At::new(node, join(&self.at.path, key), self.at.source))
     }
 
+    /// A key that must be there; `example` is what may stand behind its equals sign.
     pub(crate) fn need(&self, key: &'static str, example: &str) -> Result<At<'a>> {
-        self.get(key).ok_or_else(|| {
-            self.at
-                .error(format!("the key \"{key}\" is missing"))
-                .help(format!("for example {key} = {example}"))
-        })
+        self.need_as(key, &format!("for example {key} = {example}"))
+    }
+
+    /// A key that must be there; `help` is what to do if it is not.
+    pub(crate) fn need_as(&self, key: &'static str, help: &str) -> Result<At<'a>> {
+        if let Some(at) = self.get(key) {
+            return Ok(at);
+        }
+        // A key that nobody asked for and that is spelt alike is what was meant.
+        let alike = |name: &str| !self.asked.borrow().contains(&name) && nearest(name, [key]).is_some();
+        if let Some((_, at)) = self.entries().find(|(name, _)| alike(name)) {
+            return Err(at
+                .error(format!("unknown key; the key \"{key}\" is missing"))
+                .help(format!("did you mean \"{key}\"?")));
+        }
+        Err(self.at.error(format!("the key \"{key}\" is missing")).help(help))
     }
 
     pub(crate) fn quantity<Q: FromStr<Err = QuantityError>>(&self, key: &'static str) -> Result<Option<Q>> {
@@ -161,7 +224,7 @@ impl<'a> Table<'a> {
         let asked = self.asked.borrow();
         for (key, at) in self.entries() {
             if !asked.contains(&key) {
-                return Err(at.error(format!("unknown key \"{key}\"")).help(suggest(key, &asked)));
+                return Err(at.error("unknown key").unknown_key().help(suggest(key, &asked)));
             }
         }
         Ok(())
@@ -169,5 +232,7 @@ impl<'a> Table<'a> {
 }
 
 pub(crate) fn join(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    let bare = !key.is_empty() && !key.contains(|c: char| c == '.' || c.is_whitespace() || c == '"');
+    let key = if bare { key.to_owned() } else { format!("\"{key}\"") };
+    if path.is_empty() { key } else { format!("{path}.{key}") }
 }

@@ -3,10 +3,11 @@
 //! An axis is a key of the scenario with a list of values, or a free name with a list of tables that each
 //! set several keys at once. The cross product of all axes is run, once per seed.
 
-use super::Scenario;
-use super::document::{Document, Node, Value};
+use super::document::{Document, Node, Value, path_parts};
 use super::error::ScenarioError;
 use super::reader::{At, Result};
+use super::{MOST_SEED, Scenario};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A scenario file with all its points.
@@ -27,11 +28,19 @@ pub struct Point {
 
 struct Axis {
     name: String,
-    values: Vec<(Value, Vec<(String, Node)>)>,
+    values: Vec<AxisValue>,
+}
+
+/// A value of an axis: what it is called and what it sets.
+struct AxisValue {
+    shown: Value,
+    settings: Vec<(String, Node)>,
 }
 
 /// Points beyond which a sweep is taken for a mistake.
 const MOST_POINTS: usize = 100_000;
+/// Values that all points together may have: every point keeps its scenario.
+const MOST_VALUES: usize = 20_000_000;
 
 impl Sweep {
     /// Reads a file's text, applies `settings` (`key=value`), and expands its sweep.
@@ -47,17 +56,29 @@ impl Sweep {
     pub fn expand(mut document: Document) -> Result<Sweep> {
         let source = Arc::clone(&document.source);
         let sweep = document.take("sweep");
-        let axes =
-            sweep.map(|node| read_axes(&At::new(&node, "sweep", &source))).transpose()?.unwrap_or_default();
-        let seeds =
-            document.take("seeds").map(|node| read_seeds(&At::new(&node, "seeds", &source))).transpose()?;
+        let mut axes = match &sweep {
+            Some(node) => read_axes(&At::new(node, "sweep", &source))?,
+            None => Vec::new(),
+        };
+        let mut seeds_node = document.take("seeds");
+        command_line_first(&mut document, &mut axes, &mut seeds_node)?;
+        contradictions(&document, &axes, seeds_node.as_ref())?;
+        let seeds = match &seeds_node {
+            Some(node) => Some(read_seeds(&At::new(node, "seeds", &source))?),
+            None => None,
+        };
         let total = axes.iter().try_fold(1_usize, |n, axis| n.checked_mul(axis.values.len()));
         let total = total.and_then(|n| n.checked_mul(seeds.as_ref().map_or(1, Vec::len)));
-        if total.is_none_or(|total| total > MOST_POINTS) {
-            let root = At::new(&document.root, "sweep", &source);
-            return Err(root
-                .error(format!("the sweep has more than {MOST_POINTS} points"))
-                .help("sweep fewer values at once"));
+        let values = document.root.value.size();
+        if total.is_none_or(|total| total > MOST_POINTS || total.saturating_mul(values) > MOST_VALUES) {
+            let node = sweep.as_ref().or(seeds_node.as_ref()).unwrap_or(&document.root);
+            let path = if sweep.is_some() { "sweep" } else { "seeds" };
+            let message = match total {
+                Some(total) => format!("{total} points of {values} values each are too many"),
+                None => "this makes more points than can be counted".to_owned(),
+            };
+            let help = format!("at most {MOST_POINTS} points and {MOST_VALUES} values; sweep less at once");
+            return Err(At::new(node, path, &source).error(message).help(help));
         }
         let mut points = Vec::new();
         let mut choice = vec![0; axes.len()];
@@ -65,20 +86,20 @@ impl Sweep {
             let mut at_point = document.clone();
             let mut parameters = Vec::new();
             for (axis, &pick) in axes.iter().zip(&choice) {
-                let (shown, settings) = &axis.values[pick];
+                let AxisValue { shown, settings } = &axis.values[pick];
                 parameters.push((axis.name.clone(), shown.clone()));
                 for (path, node) in settings {
                     at_point.set(path, node.clone())?;
                 }
             }
+            let read = |document| Scenario::read(document).map_err(|error| explain(error, &axes));
             match &seeds {
-                None => points.push(Point { parameters, scenario: Scenario::read(at_point)? }),
+                None => points.push(Point { parameters, scenario: read(at_point)? }),
                 Some(seeds) => {
                     for node in seeds {
                         let mut seeded = at_point.clone();
                         seeded.set("seed", node.clone())?;
-                        let scenario = Scenario::read(seeded)?;
-                        points.push(Point { parameters: parameters.clone(), scenario });
+                        points.push(Point { parameters: parameters.clone(), scenario: read(seeded)? });
                     }
                 }
             }
@@ -102,49 +123,176 @@ fn next(choice: &mut [usize], axes: &[Axis]) -> bool {
     false
 }
 
-fn read_axes(at: &At<'_>) -> Result<Vec<Axis>> {
-    at.table()?.entries().map(|(name, at)| read_axis(name, &at)).collect()
+/// The command line wins over the file: a key that it sets is no longer swept, a seed that it sets is the seed.
+fn command_line_first(document: &mut Document, axes: &mut [Axis], seeds: &mut Option<Node>) -> Result<()> {
+    let source = Arc::clone(&document.source);
+    if let (Some(seed), Some(several)) = (document.entry("seed"), &*seeds) {
+        match (seed.origin.is_command_line(), several.origin.is_command_line()) {
+            (true, false) => *seeds = None,
+            (false, true) => drop(document.take("seed")),
+            _ => {
+                return Err(At::new(seed, "seed", &source)
+                    .error("the scenario has both a seed and seeds")
+                    .help("seeds = [7, 8] runs it with each of these; remove one of the two keys"));
+            }
+        }
+    }
+    for axis in axes {
+        let parts = path_parts(&axis.name).unwrap_or_default();
+        let plain = axis.values.iter().all(|value| value.sets_only(&axis.name));
+        if let (true, Some(node)) = (plain, document.at(&parts))
+            && node.origin.is_command_line()
+        {
+            axis.values = vec![AxisValue::whole(&axis.name, node)];
+            continue;
+        }
+        for (path, _) in axis.values.iter().flat_map(|value| &value.settings) {
+            let given = document.at(&path_parts(path).unwrap_or_default()).and_then(Node::given_within);
+            if let Some(origin) = given {
+                let message = format!("the axis \"{}\" of the file's sweep sets this again", axis.name);
+                return Err(ScenarioError::new(&source, origin, path, message)
+                    .help("set the axis instead, or remove it from the file"));
+            }
+        }
+    }
+    Ok(())
 }
 
-fn read_axis(name: &str, at: &At<'_>) -> Result<Axis> {
-    let items = at.list()?;
+/// Two axes that set the same key would leave one of them without effect.
+fn contradictions(document: &Document, axes: &[Axis], seeds: Option<&Node>) -> Result<()> {
+    // Every key that an earlier axis sets, and all tables around it.
+    let mut taken: HashMap<Vec<String>, &str> = HashMap::new();
+    if seeds.is_some() {
+        taken.insert(vec!["seed".to_owned()], "seeds");
+    }
+    for axis in axes {
+        let mut own = HashSet::new();
+        for (path, node) in axis.values.iter().flat_map(|value| &value.settings) {
+            let parts = path_parts(path).unwrap_or_default();
+            if let Some(other) = taken.get(&parts) {
+                return Err(At::new(node, path.clone(), &document.source)
+                    .error(format!("\"{other}\" sets this already"))
+                    .help("an axis may refine what an earlier one sets, but not replace it"));
+            }
+            own.insert(parts);
+        }
+        for parts in own {
+            taken.extend((1..=parts.len()).map(|length| (parts[..length].to_vec(), axis.name.as_str())));
+        }
+    }
+    Ok(())
+}
+
+/// A key that nobody knows may have been meant as a free name, unless it is one of several parts.
+fn explain(error: ScenarioError, axes: &[Axis]) -> ScenarioError {
+    let name = error.key().to_owned();
+    if !error.is_unknown_key() || name.contains('.') || axes.iter().all(|axis| axis.name != name) {
+        return error;
+    }
+    error.help(format!(
+        "an axis is a key of the scenario, such as \"flows.0.control\"; or a free name with tables that each \
+         say what they are called: {name} = [{{ is = \"small\", ... }}, {{ is = \"large\", ... }}]"
+    ))
+}
+
+fn read_axes(at: &At<'_>) -> Result<Vec<Axis>> {
+    let mut axes = Vec::new();
+    for (name, at) in at.table_like("[sweep] and below it seed = [1, 2, 3]")?.entries() {
+        read_axis(name, &at, &mut axes)?;
+    }
+    Ok(axes)
+}
+
+/// Reads an axis; dots outside quotes have made tables of its name, which are put together again.
+fn read_axis(name: &str, at: &At<'_>, axes: &mut Vec<Axis>) -> Result<()> {
+    if let Value::Table(entries) = &at.node.value
+        && !entries.is_empty()
+    {
+        for (key, inner) in at.table()?.entries() {
+            read_axis(&format!("{name}.{key}"), &inner, axes)?;
+        }
+        return Ok(());
+    }
+    let items = match &at.node.value {
+        Value::List(_) => at.list()?,
+        _ => Vec::new(),
+    };
     if items.is_empty() {
         return Err(at
-            .error("an axis needs at least one value")
+            .error("an axis needs a list of at least one value")
             .help("for example [\"100 Mbit/s\", \"1 Gbit/s\"]"));
     }
-    let values = items.iter().map(|item| read_value(name, item)).collect::<Result<_>>()?;
-    Ok(Axis { name: name.to_owned(), values })
+    if items.len() > MOST_POINTS {
+        return Err(at
+            .error(format!("{} values are too many for an axis", items.len()))
+            .help(format!("a sweep has at most {MOST_POINTS} points")));
+    }
+    let mut known = HashSet::new();
+    let mut values = Vec::new();
+    for item in &items {
+        let value = read_value(name, item)?;
+        if !known.insert(value.shown.plain()) {
+            return Err(item
+                .error(format!("\"{}\" is on this axis twice", value.shown.plain()))
+                .help("remove one; to run a point several times with other random numbers use seeds = 5"));
+        }
+        values.push(value);
+    }
+    axes.push(Axis { name: name.to_owned(), values });
+    Ok(())
+}
+
+impl AxisValue {
+    /// A value of the key `name`.
+    fn whole(name: &str, node: &Node) -> AxisValue {
+        let shown = match &node.value {
+            table @ Value::Table(_) => Value::Text(table.plain()), // { layered = { decrease = "variable" } }
+            plain => plain.clone(),
+        };
+        AxisValue { shown, settings: vec![(name.to_owned(), node.clone())] }
+    }
+
+    fn sets_only(&self, name: &str) -> bool {
+        self.settings.len() == 1 && self.settings[0].0 == name
+    }
 }
 
 /// A value of an axis: itself for a key; for a free name a table of settings, `is` being the word for them.
-fn read_value(name: &str, at: &At<'_>) -> Result<(Value, Vec<(String, Node)>)> {
-    let Value::Table(entries) = &at.node.value else {
-        return Ok((at.node.value.clone(), vec![(name.to_owned(), at.node.clone())]));
-    };
+fn read_value(name: &str, at: &At<'_>) -> Result<AxisValue> {
+    let Value::Table(entries) = &at.node.value else { return Ok(AxisValue::whole(name, at.node)) };
     let table = at.table()?;
-    let Some(word) = table.get("is") else {
-        // A table as a key's value, for example { layered = { decrease = "variable" } }.
-        return Ok((Value::Text(at.node.value.plain()), vec![(name.to_owned(), at.node.clone())]));
-    };
+    let Some(word) = table.get("is") else { return Ok(AxisValue::whole(name, at.node)) };
     let shown = word.node.value.clone();
     if matches!(shown, Value::List(_) | Value::Table(_)) {
-        return Err(word.error("the word for a group of settings is a text or a number"));
+        return Err(word
+            .error("the word for a group of settings is a text or a number")
+            .help("for example { is = \"small\", \"flows.0.count\" = 2 }"));
     }
     let settings = entries.iter().filter(|(key, _)| key != "is").cloned().collect();
-    Ok((shown, settings))
+    Ok(AxisValue { shown, settings })
 }
 
 fn read_seeds(at: &At<'_>) -> Result<Vec<Node>> {
-    if let Value::Number(_) = at.node.value {
-        let count = at.count(1, 10_000)?;
-        let seed = |number| Node { value: Value::Number(number as f64), origin: at.node.origin.clone() };
-        return Ok((1..=count).map(seed).collect());
+    const HELP: &str = "a number of seeds, for example 5, or a list of them, for example [7, 8]";
+    const MOST_SEEDS: u64 = 10_000;
+    match &at.node.value {
+        Value::Number(_) => {
+            let count = at.count(1, MOST_SEEDS).map_err(|error| error.help(HELP))?;
+            let seed = |number| Node { value: Value::Number(number as f64), origin: at.node.origin.clone() };
+            Ok((1..=count).map(seed).collect())
+        }
+        Value::List(items) if (1..=MOST_SEEDS as usize).contains(&items.len()) => {
+            let mut known = HashSet::new();
+            for item in at.list()? {
+                item.count(0, MOST_SEED)?;
+                if !known.insert(item.node.value.plain()) {
+                    return Err(item
+                        .error(format!("the seed {} is there twice", item.node.value.plain()))
+                        .help("the same seed gives the same results; remove one"));
+                }
+            }
+            Ok(items.clone())
+        }
+        _ => Err(at.error(format!("1 to {MOST_SEEDS} seeds are wanted here")).help(HELP)),
     }
-    let list =
-        at.list().map_err(|error: ScenarioError| error.help("a number of seeds, or a list of them"))?;
-    if list.is_empty() {
-        return Err(at.error("there must be at least one seed"));
-    }
-    Ok(list.into_iter().map(|item| item.node.clone()).collect())
 }

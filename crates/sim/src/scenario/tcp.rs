@@ -13,9 +13,12 @@ pub const RECOVERIES: &[(&str, &str)] = &[
     ("sack", "pipe-controlled repair from selective acknowledgements (RFC 6675)"),
 ];
 
+/// A timer that fires at every nanosecond would not let a run come to its end.
+const LEAST_RTO: Duration = Duration::from_micros(1);
+
 /// Reads the keys of a `[tcp]` table or of a flow's `tcp = { ... }` over `base`.
 pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
-    let table = at.table()?;
+    let table = at.table_like("{ recovery = \"newreno\", initial_window = 2 }")?;
     let mut config = base.clone();
     if let Some(at) = table.get("recovery") {
         config.recovery = read_recovery(&at)?;
@@ -58,22 +61,26 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
         }
     }
     if config.rto_min > config.rto_max {
+        let (min, max) = (config.rto_min, config.rto_max);
         return Err(at
-            .error("rto_min is above rto_max")
-            .help("rto_min must not exceed rto_max, which is 60 s by default"));
+            .error(format!("rto_min ({min}) is above rto_max ({max})"))
+            .help("lower rto_min or raise rto_max; without a value rto_min is 200 ms and rto_max 60 s"));
     }
-    if config.rto_initial.is_zero() || config.rto_max.is_zero() {
-        return Err(at
-            .error("a retransmission timeout of zero would fire for ever")
-            .help("give it a positive time"));
+    // RFC 6298 (2.2): the timeout is at least one tick of the clock above the round-trip time.
+    let least = config.rto_min.max(config.clock_granularity).min(config.rto_max).min(config.rto_initial);
+    if least < LEAST_RTO {
+        return Err(at.error(format!("a retransmission timeout of {least} would fire without end")).help(
+            format!("rto_initial, rto_max, and rto_min or clock_granularity must be {LEAST_RTO} at least"),
+        ));
     }
     table.finish()?;
     Ok(config)
 }
 
 pub(crate) fn read_recovery(at: &At<'_>) -> Result<RecoveryKind> {
-    let (word, inner) = at.choice()?;
-    let table = inner.map(|inner| inner.table()).transpose()?;
+    let (word, inner) = at.choice_like("\"sack\" or { sack = { proportional_rate = true } }")?;
+    let example = "{ sack = { proportional_rate = true } }";
+    let table = inner.map(|inner| inner.table_like(example)).transpose()?;
     let flag = |key, default| match &table {
         Some(table) => Table::get(table, key).map_or(Ok(default), |at| at.flag()),
         None => Ok(default),
@@ -99,10 +106,10 @@ pub(crate) fn read_recovery(at: &At<'_>) -> Result<RecoveryKind> {
 }
 
 pub(crate) fn read_detection(at: &At<'_>) -> Result<Detection> {
-    match at.choice()? {
+    match at.choice_like("\"dupacks\" or { dupacks = { threshold = 6 } }")? {
         ("dupacks", None) => Ok(Detection::DupAcks(3)),
         ("dupacks", Some(inner)) => {
-            let table = inner.table()?;
+            let table = inner.table_like("{ dupacks = { threshold = 6 } }")?;
             let threshold = table.get("threshold").map(|at| at.count(1, 1_000_000)).transpose()?.unwrap_or(3);
             table.finish()?;
             Ok(Detection::DupAcks(threshold as u32))
@@ -111,24 +118,32 @@ pub(crate) fn read_detection(at: &At<'_>) -> Result<Detection> {
     }
 }
 
+/// Segments that a receiver can have room for.
+const MOST_WINDOW: u32 = 1 << 30;
+
 /// A receiver's window: so many segments, or an amount of data.
 fn read_window(at: &At<'_>, config: &Config) -> Result<u32> {
-    let most = f64::from(1_u32 << 30);
-    let segments = match at.text() {
-        Err(_) => at.number(1.0, most)?,
-        Ok(text) => match text.trim().strip_suffix("segments") {
-            Some(number) => number.trim().parse().map_err(|_| {
-                at.error(format!("\"{text}\" is not a window")).help("for example \"64 segments\"")
-            })?,
-            None => (at.quantity::<Bytes>()?.0 / u64::from(config.payload)) as f64,
-        },
+    const HELP: &str = "for example \"64 kB\", \"64 segments\" or 64";
+    let Ok(text) = at.text() else {
+        return at
+            .count(1, u64::from(MOST_WINDOW))
+            .map(|segments| segments as u32)
+            .map_err(|error| error.help(HELP));
     };
-    if !(1.0..=most).contains(&segments) {
-        return Err(at
-            .error("a receiver needs room for at least one segment")
-            .help("for example \"64 kB\" or 64 (segments)"));
+    let counted = text.trim().strip_suffix("segments").or_else(|| text.trim().strip_suffix("segment"));
+    let segments = match counted {
+        Some(number) => number.trim().parse::<u32>().ok(),
+        None => {
+            let Bytes(bytes) = at.quantity().map_err(|error| error.help(HELP))?;
+            Some((bytes / u64::from(config.payload)).min(u64::from(MOST_WINDOW)) as u32)
+        }
+    };
+    match segments {
+        Some(segments @ 1..=MOST_WINDOW) => Ok(segments),
+        _ => Err(at
+            .error(format!("\"{text}\" is not a receiver's window"))
+            .help(format!("room for 1 to {MOST_WINDOW} segments of {} B; {HELP}", config.payload))),
     }
-    Ok(segments as u32)
 }
 
 fn read_delayed_ack(at: &At<'_>) -> Result<Option<Duration>> {
@@ -136,14 +151,15 @@ fn read_delayed_ack(at: &At<'_>) -> Result<Option<Duration>> {
         Ok(false) => Ok(None),
         // RFC 5681 section 4.2 allows up to 500 ms; 200 ms is the customary choice (RFC 1122 section 4.2.3.2).
         Ok(true) => Ok(Some(Duration::from_millis(200))),
-        Err(_) => {
-            at.quantity().map(Some).map_err(|error| error.help("true, false or a time such as \"100 ms\""))
-        }
+        Err(_) => at
+            .quantity()
+            .map(Some)
+            .map_err(|error| error.help("true or false without quotes, or a time such as \"100 ms\"")),
     }
 }
 
 fn read_counting(at: &At<'_>) -> Result<Counting> {
-    match at.choice()? {
+    match at.choice_like("\"acks\" or { segments = 2 }")? {
         ("acks", None) => Ok(Counting::Acks),
         ("segments", None) => Ok(Counting::Segments(2)),
         ("segments", Some(inner)) => Ok(Counting::Segments(inner.count(1, 1_000_000)?)),

@@ -1,9 +1,11 @@
 //! `[topology]`: dumbbell, parking lot or any graph, all of them links between named nodes.
 
+use super::error::suggest;
 use super::queue::{QueueSpec, read_queue};
 use super::reader::{At, Result, Table};
 use ackclock_net::{Edge, Graph};
 use ackclock_units::{Duration, Rate};
+use std::collections::HashSet;
 
 /// Faster than anything: what an access link without a rate has.
 pub(crate) const NO_LIMIT: Rate = Rate::from_bps(100_000_000_000_000);
@@ -37,27 +39,33 @@ pub(crate) struct Topology {
 }
 
 const KINDS: &[&str] = &["dumbbell", "parking_lot", "graph"];
+/// A link of a graph, for messages.
+const LINK: &str = "{ from = \"a\", to = \"b\", rate = \"1 Gbit/s\", delay = \"5 ms\" }";
 /// Routers of the longest parking lot.
 const MOST_HOPS: u64 = 1000;
 
 pub(crate) fn read_topology(at: &At<'_>) -> Result<Topology> {
     let table = at.table()?;
+    if let Some((kind, at)) = table.entries().find(|(kind, _)| !KINDS.contains(kind)) {
+        return Err(at.error(format!("there is no topology called \"{kind}\"")).help(suggest(kind, KINDS)));
+    }
     let mut kinds = table.entries();
     let (kind, inner) = match (kinds.next(), kinds.next()) {
         (Some(one), None) => one,
         (Some(_), Some((second, inner))) => {
-            let help = format!("remove \"{second}\" or the other: one of {}", KINDS.join(", "));
-            return Err(inner.error("a scenario has one topology").help(help));
+            let help = format!("remove \"{second}\" or the one before it");
+            return Err(inner.error("the scenario has a second topology here").help(help));
         }
         (None, _) => {
-            return Err(at.error("the topology is empty").help(format!("one of {}", KINDS.join(", "))));
+            return Err(at
+                .error("the topology is empty")
+                .help(format!("it must be one of {}", KINDS.join(", "))));
         }
     };
     match kind {
         "dumbbell" => dumbbell(&inner.table()?),
         "parking_lot" => parking_lot(&inner.table()?),
-        "graph" => graph(&inner.table()?),
-        _ => Err(inner.unknown("topology", kind, KINDS)),
+        _ => graph(&inner.table()?),
     }
 }
 
@@ -70,11 +78,6 @@ impl Topology {
         let (from, to) = (self.graph.node(from), self.graph.node(to));
         self.graph.connect(Edge { from, to, delay: link.delay });
         self.links.push(link);
-    }
-
-    /// Names of the links that results report.
-    pub(crate) fn link_names(&self) -> impl Iterator<Item = &str> {
-        self.links.iter().map(|link| link.name.as_str())
     }
 }
 
@@ -121,10 +124,10 @@ fn parking_lot(table: &Table<'_>) -> Result<Topology> {
 
 fn graph(table: &Table<'_>) -> Result<Topology> {
     let mut topology = Topology::new(read_access(table)?);
-    let links =
-        table.need("links", "[{ from = \"a\", to = \"b\", rate = \"1 Gbit/s\", delay = \"5 ms\" }]")?;
+    let links = table.need("links", &format!("[{LINK}]"))?;
+    let mut names = HashSet::new();
     for at in links.list()? {
-        let inner = at.table()?;
+        let inner = at.table_like(LINK)?;
         let from = inner.need("from", "\"a\"")?.text()?;
         let to = inner.need("to", "\"b\"")?.text()?;
         if from == to {
@@ -141,12 +144,17 @@ fn graph(table: &Table<'_>) -> Result<Topology> {
         if name.is_none() {
             backward.name = format!("{to}-{from}");
         }
-        for known in topology.link_names() {
-            if known == link.name || both && known == backward.name {
-                return Err(at
-                    .error(format!("there are two links called \"{known}\""))
-                    .help("give one of them a name"));
-            }
+        let twice = if !names.insert(link.name.clone()) {
+            Some(&link.name)
+        } else if both && !names.insert(backward.name.clone()) {
+            Some(&backward.name)
+        } else {
+            None
+        };
+        if let Some(twice) = twice {
+            return Err(at.error(format!("there are two links called \"{twice}\"")).help(
+                "give one of them a name of its own; a link leads both ways unless it says both = false",
+            ));
         }
         topology.connect(from, to, link);
         if both {
@@ -155,14 +163,14 @@ fn graph(table: &Table<'_>) -> Result<Topology> {
     }
     table.finish()?;
     if topology.links.is_empty() {
-        return Err(links.error("a graph needs at least one link"));
+        return Err(links.error("a graph needs at least one link").help(format!("for example {LINK}")));
     }
     Ok(topology)
 }
 
 fn read_access(table: &Table<'_>) -> Result<Option<Access>> {
     let Some(at) = table.get("access") else { return Ok(None) };
-    let inner = at.table()?;
+    let inner = at.table_like("{ rate = \"1 Gbit/s\", delay = \"5 ms\" }")?;
     let access = Access {
         rate: inner.quantity("rate")?.unwrap_or(NO_LIMIT),
         delay: inner.quantity("delay")?.unwrap_or(Duration::ZERO),
@@ -172,7 +180,7 @@ fn read_access(table: &Table<'_>) -> Result<Option<Access>> {
 }
 
 fn read_link(at: &At<'_>, name: &str, like: Option<&LinkSpec>) -> Result<LinkSpec> {
-    let table = at.table()?;
+    let table = at.table_like("{ rate = \"1 Gbit/s\", delay = \"40 ms\" }")?;
     let link = read_link_keys(&table, like)?;
     table.finish()?;
     Ok(LinkSpec { name: name.to_owned(), ..link })

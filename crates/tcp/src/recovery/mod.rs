@@ -25,6 +25,8 @@ pub struct Episode {
     pub nxt: u64,
     /// `nxt` when the episode began: the episode is over when everything below is acknowledged.
     pub recover: u64,
+    /// Duplicates in a row when the episode began; each is a segment that has left the network.
+    pub duplicates: u32,
     /// May a new segment be sent, as far as data and the receiver's window are concerned?
     pub new_data: bool,
 }
@@ -58,6 +60,8 @@ pub enum Progress {
     ContinuesOnTimer,
     /// It is over; the recovery has set cwnd.
     Ends,
+    /// It is over with the first new acknowledgement: duplicates from here on tell of another loss.
+    EndsAtOnce,
 }
 
 /// What to send.
@@ -71,8 +75,8 @@ pub enum Pick {
 
 /// A loss recovery.
 pub trait Recovery: Send {
-    /// A loss was detected and the threshold is set. Sets cwnd, unless it starts over.
-    fn begin(&mut self, episode: &Episode, board: &mut Scoreboard, w: &mut Window) -> Begin;
+    /// An acknowledgement told of a loss and the threshold is set. Sets cwnd, unless it starts over.
+    fn begin(&mut self, episode: &Episode, heard: Heard, board: &mut Scoreboard, w: &mut Window) -> Begin;
 
     /// An acknowledgement arrived; `episode` is already up to date.
     fn on_ack(&mut self, episode: &Episode, heard: Heard, board: &mut Scoreboard, w: &mut Window)

@@ -23,9 +23,6 @@ impl Default for NewRenoConfig {
     }
 }
 
-/// RFC 6582 section 3.2 step 2, through RFC 5681: the three duplicates have left the network.
-const DUPLICATES: f64 = 3.0;
-
 /// The recovery.
 pub struct NewReno {
     config: NewRenoConfig,
@@ -42,9 +39,10 @@ impl NewReno {
 }
 
 impl Recovery for NewReno {
-    fn begin(&mut self, episode: &Episode, _board: &mut Scoreboard, w: &mut Window) -> Begin {
+    fn begin(&mut self, episode: &Episode, _heard: Heard, _board: &mut Scoreboard, w: &mut Window) -> Begin {
         w.cwnd = w.ssthresh;
-        self.inflation = DUPLICATES;
+        // RFC 6582 section 3.2 step 2, through RFC 5681 section 3.2 (3): the duplicates have left the network.
+        self.inflation = f64::from(episode.duplicates);
         self.resend = Some(episode.una);
         self.partial_seen = false;
         Begin::Repair

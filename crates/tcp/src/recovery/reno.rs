@@ -7,9 +7,6 @@ use super::{Begin, Episode, Heard, Pick, Progress, Recovery};
 use crate::Scoreboard;
 use ackclock_cc::Window;
 
-/// Duplicates that made the loss known have left the network: RFC 2581 section 3.2 (2).
-const DUPLICATES: f64 = 3.0;
-
 /// The recovery.
 #[derive(Default)]
 pub struct Reno {
@@ -19,9 +16,9 @@ pub struct Reno {
 }
 
 impl Recovery for Reno {
-    fn begin(&mut self, episode: &Episode, _board: &mut Scoreboard, w: &mut Window) -> Begin {
+    fn begin(&mut self, episode: &Episode, _heard: Heard, _board: &mut Scoreboard, w: &mut Window) -> Begin {
         w.cwnd = w.ssthresh;
-        self.inflation = DUPLICATES;
+        self.inflation = f64::from(episode.duplicates); // RFC 2581 section 3.2 (2)
         self.resend = Some(episode.una);
         Begin::Repair
     }
@@ -35,7 +32,7 @@ impl Recovery for Reno {
     ) -> Progress {
         if heard.acked > 0 {
             w.cwnd = w.ssthresh; // RFC 2581 section 3.2 (5)
-            return Progress::Ends;
+            return Progress::EndsAtOnce;
         }
         self.inflation += 1.0; // (3)
         Progress::Continues

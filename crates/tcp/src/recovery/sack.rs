@@ -22,15 +22,15 @@ pub struct Sack {
     config: SackConfig,
     /// The first retransmission goes out whatever the pipe says: RFC 6675 section 5 (4.3).
     first: Option<u64>,
-    /// RFC 6675 NextSeg (4): one rescue retransmission per episode.
-    rescued: bool,
+    /// RFC 6675's RescueRxt, as one past it: there is a rescue once more than that is acknowledged.
+    rescued: u64,
     prr: Prr,
 }
 
 /// State of RFC 9937, in segments.
 #[derive(Default)]
 struct Prr {
-    /// RecoverFS: what was in flight when the episode began.
+    /// RecoverFS: what was in flight when the acknowledgement that began the episode arrived.
     flight: f64,
     delivered: f64,
     out: f64,
@@ -38,10 +38,18 @@ struct Prr {
     allowance: f64,
 }
 
+impl Prr {
+    /// On any transmission or retransmission.
+    fn sent(&mut self) {
+        self.allowance -= 1.0;
+        self.out += 1.0;
+    }
+}
+
 impl Sack {
     /// A recovery with these choices.
     pub fn new(config: SackConfig) -> Sack {
-        Sack { config, first: None, rescued: false, prr: Prr::default() }
+        Sack { config, first: None, rescued: 0, prr: Prr::default() }
     }
 
     /// RFC 9937 section 6.2: how much the acknowledgement lets out.
@@ -62,28 +70,42 @@ impl Sack {
     /// RFC 6675 section 4, NextSeg ().
     fn next_segment(&mut self, episode: &Episode, board: &mut Scoreboard) -> Option<Pick> {
         let hole = board.next_unsacked(board.resent_edge());
-        if hole < board.lost_edge() {
-            return Some(Pick::Again(hole)); // (1)
-        }
-        if episode.new_data {
+        let repairs = hole < board.lost_edge(); // (1)
+        if !repairs && episode.new_data {
             return Some(Pick::New); // (2)
         }
-        if hole < board.limit() {
-            return Some(Pick::Again(hole)); // (3)
+        if repairs || hole < board.limit() {
+            board.resend(hole);
+            return Some(Pick::Again(hole)); // (1), (3)
         }
-        None
+        self.rescue(episode, board)
+    }
+
+    /// NextSeg (4): the highest segment that is outstanding, so that the episode can end if the tail was lost. Once
+    /// per episode, and HighRxt (the edge of retransmissions) stays where it is.
+    fn rescue(&mut self, episode: &Episode, board: &Scoreboard) -> Option<Pick> {
+        if episode.una <= self.rescued {
+            return None;
+        }
+        self.rescued = episode.recover;
+        (episode.una..episode.nxt).rev().find(|&seq| !board.is_sacked(seq)).map(Pick::Again)
     }
 }
 
 impl Recovery for Sack {
-    fn begin(&mut self, episode: &Episode, board: &mut Scoreboard, w: &mut Window) -> Begin {
-        let flight = (episode.nxt - episode.una - board.sacked()) as f64;
-        self.prr = Prr { flight, ..Prr::default() };
+    fn begin(&mut self, episode: &Episode, heard: Heard, board: &mut Scoreboard, w: &mut Window) -> Begin {
         w.cwnd = w.ssthresh;
         board.begin_episode();
         board.lose_first();
         self.first = Some(episode.una);
-        self.rescued = false;
+        // Section 5 (4.3): no rescue before the first retransmission is acknowledged.
+        self.rescued = episode.una + 1;
+        // RFC 9937 section 6.1: what is delivered by this very acknowledgement is delivered during the episode; and it
+        // lets out one segment whatever the proportion.
+        let flight = episode.nxt - episode.una - board.sacked() + heard.delivered;
+        self.prr = Prr { flight: flight as f64, ..Prr::default() };
+        self.reduce_proportionally(heard, board.pipe(episode.nxt) as f64, w.ssthresh);
+        self.prr.allowance = self.prr.allowance.max(1.0);
         Begin::Repair
     }
 
@@ -105,9 +127,12 @@ impl Recovery for Sack {
     }
 
     fn next(&mut self, episode: &Episode, board: &mut Scoreboard, w: &Window) -> Option<Pick> {
-        if let Some(seq) = self.first.take() {
+        // Unless a pacer has held it back until it arrived after all.
+        if let Some(seq) = self.first.take()
+            && seq == episode.una
+        {
             board.resend(seq);
-            self.prr.out += 1.0;
+            self.prr.sent();
             return Some(Pick::Again(seq));
         }
         let room = if self.config.proportional_rate {
@@ -118,20 +143,8 @@ impl Recovery for Sack {
         if !room {
             return None;
         }
-        let pick = self.next_segment(episode, board).or_else(|| {
-            // (4): the highest segment that is outstanding, so that the episode can end if the tail was lost.
-            let rescue = !std::mem::replace(&mut self.rescued, true);
-            let mut outstanding =
-                (episode.una..episode.nxt).rev().filter(|&seq| rescue && !board.is_sacked(seq));
-            outstanding.next().map(Pick::Again)
-        })?;
-        if let Pick::Again(seq) = pick
-            && seq >= board.resent_edge()
-        {
-            board.resend(seq);
-        }
-        self.prr.allowance -= 1.0;
-        self.prr.out += 1.0;
+        let pick = self.next_segment(episode, board)?;
+        self.prr.sent();
         Some(pick)
     }
 }

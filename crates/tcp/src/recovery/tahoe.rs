@@ -12,7 +12,7 @@ use ackclock_cc::Window;
 pub struct Tahoe;
 
 impl Recovery for Tahoe {
-    fn begin(&mut self, _episode: &Episode, _board: &mut Scoreboard, _w: &mut Window) -> Begin {
+    fn begin(&mut self, _: &Episode, _: Heard, _: &mut Scoreboard, _: &mut Window) -> Begin {
         Begin::StartOver
     }
 

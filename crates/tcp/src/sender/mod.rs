@@ -1,12 +1,16 @@
 //! The sending end: sequence numbers, detection, timers; the window is the controller's and the recovery's.
 
+mod episode;
+mod probe;
+
 use crate::config::{Config, Counting, Detection};
 use crate::packet::{Ack, Data, Flags};
-use crate::recovery::{Begin, Episode, Heard, Pick, Progress, Recovery};
+use crate::recovery::{Heard, Pick, Recovery};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
-use ackclock_cc::{self as cc, Controller, Event, Path, Signal, Window};
+use ackclock_cc::{self as cc, Controller, Event, Path, Window};
 use ackclock_units::{Duration, Time};
+use probe::Probing;
 
 /// Where the sender stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +46,8 @@ pub struct Counters {
 const LEAST_SSTHRESH: f64 = 2.0;
 /// RFC 5681 section 3.1: the window after a timeout.
 const LOSS_WINDOW: f64 = 1.0;
+/// No receiver can advertise more segments than this.
+const MOST_WINDOW: f64 = u32::MAX as f64;
 /// RFC 3042: duplicates that may each let out one new segment.
 const LIMITED_TRANSMITS: u32 = 2;
 
@@ -61,17 +67,30 @@ pub struct Sender {
     /// Segments that the application has for us.
     limit: u64,
     peer_window: u64,
-    /// `nxt` at the last cut: one reaction per window of data.
+    /// `nxt` when the last episode began: RFC 6582's recover and RFC 6675's RecoveryPoint, as one past them.
     recover: u64,
+    /// `nxt` when the controller was last asked for a cut: one reaction to a window's losses and marks.
+    answered: u64,
+    /// `nxt` when it last cut for a mark: losses below have been answered with it.
+    marked: u64,
     duplicates: u32,
+    /// How many of them tell of a loss, or how many segments SACKed above it; at least one.
+    threshold: u32,
     rtt: RttEstimator,
-    /// When the retransmission timer expires, if anything is outstanding.
+    /// When the retransmission timer expires, if anything is outstanding; or when a closed window is probed.
     deadline: Option<Time>,
+    probing: Probing,
+    /// What was first unacknowledged when the timer last expired.
+    timed_out: Option<u64>,
     /// Without timestamps: the segment that is being timed, and when it was sent.
     timed: Option<(u64, Time)>,
     cwnd_limited: bool,
     /// Did the controller react to the last timeout? If not, the window stays.
     collapses: bool,
+    /// During an episode that the controller did not answer: the threshold before it.
+    spared: Option<f64>,
+    /// Did it react to the last mark? If not, the echo does not keep it from growing.
+    heeds_marks: bool,
     delivered: u64,
     /// ECN: the next new segment carries CWR.
     announce_cut: bool,
@@ -81,6 +100,13 @@ pub struct Sender {
     counters: Counters,
 }
 
+/// `window` segments, but at least `least`, also for NaN, and at most what a receiver can advertise.
+#[inline]
+#[allow(clippy::manual_clamp, reason = "clamp leaves NaN as it is")]
+fn tamed(window: f64, least: f64) -> f64 {
+    window.max(least).min(MOST_WINDOW)
+}
+
 impl Sender {
     /// The sending end of connection number `epoch`, with `limit` segments to send, at `now`.
     pub fn new(config: Config, controller: Box<dyn Controller>, epoch: u8, limit: u64, now: Time) -> Sender {
@@ -88,6 +114,7 @@ impl Sender {
             RttEstimator::new(config.rto_initial, config.rto_min, config.rto_max, config.clock_granularity);
         let window =
             Window { ssthresh: config.initial_ssthresh, ..Window::starting_at(config.initial_window) };
+        let Detection::DupAcks(threshold) = config.detection;
         let mut sender = Sender {
             epoch,
             wants_draw: controller.wants_draw(),
@@ -102,12 +129,19 @@ impl Sender {
             limit,
             peer_window: u64::from(config.peer_window),
             recover: 0,
+            answered: 0,
+            marked: 0,
             duplicates: 0,
+            threshold: threshold.max(1),
             rtt,
             deadline: None,
+            probing: Probing::default(),
+            timed_out: None,
             timed: None,
             cwnd_limited: true,
             collapses: true,
+            spared: None,
+            heeds_marks: true,
             delivered: 0,
             announce_cut: false,
             paced_until: Time::ZERO,
@@ -115,8 +149,8 @@ impl Sender {
             counters: Counters::default(),
             config,
         };
-        let path = sender.path(now);
-        sender.controller.on_event(&path, Event::Start, &mut sender.window);
+        sender.all_acknowledged(now);
+        sender.tell(now, Event::Start);
         sender
     }
 
@@ -170,13 +204,29 @@ impl Sender {
 
     /// No more new segments after what was sent: the application stops.
     pub fn stop(&mut self) {
-        self.limit = self.limit.min(self.nxt);
+        self.limit = self.limit.min(self.nxt + u64::from(self.probing.sent));
+        if self.is_done() {
+            self.deadline = None;
+            self.probing = Probing::default();
+        }
     }
 
     /// Segments in flight: sent, and neither acknowledged, SACKed nor lost.
     #[inline]
     pub fn in_flight(&self) -> u64 {
         self.board.pipe(self.nxt)
+    }
+
+    /// Whatever a controller wrote, the window is a number of segments, and at least one.
+    #[inline]
+    fn tame(&mut self) {
+        self.window.cwnd = tamed(self.window.cwnd, 1.0);
+    }
+
+    fn tell(&mut self, now: Time, event: Event) {
+        let path = self.path(now);
+        self.controller.on_event(&path, event, &mut self.window);
+        self.tame();
     }
 
     fn path(&self, now: Time) -> Path {
@@ -189,7 +239,7 @@ impl Sender {
             nxt: self.nxt,
             delivered: self.delivered,
             peer_window: self.peer_window as f64,
-            segment_bytes: self.config.segment_bytes(),
+            segment_bytes: u32::from(self.config.segment_bytes()),
             cwnd_limited: self.cwnd_limited,
             recovering: self.state != State::Open,
         }
@@ -198,17 +248,25 @@ impl Sender {
     /// Takes an acknowledgement. `draw` supplies a uniform number for controllers that want one.
     #[inline]
     pub fn on_ack(&mut self, now: Time, ack: &Ack, draw: impl FnOnce() -> f64) {
-        if ack.flags.epoch() != self.epoch || ack.ack < self.una || ack.ack > self.nxt {
+        let sent = self.nxt + u64::from(self.probing.sent);
+        if ack.flags.epoch() != self.epoch || ack.ack < self.una || ack.ack > sent {
             return; // of an earlier connection, old, or for what was never sent (RFC 9293 section 3.10.7.4)
         }
+        if ack.ack > self.nxt {
+            self.probe_was_taken();
+        }
+        let is_update = u64::from(ack.window) != self.peer_window;
         self.peer_window = u64::from(ack.window);
         let acked = ack.ack - self.una;
         let was_sacked = self.board.advance(ack.ack);
         self.una = ack.ack;
+        if self.board.sacked() > 0 && self.board.is_sacked(self.una) {
+            self.board.forget(); // RFC 2018 section 8: the receiver has dropped what it had reported
+        }
         let sacked = if ack.blocks[0].length > 0 { self.mark_sacked(ack) } else { 0 };
         let delivered = acked - was_sacked + sacked;
         self.delivered += delivered;
-        let lost = if self.board.sacked() > 0 { self.detect() } else { 0 };
+        let lost = if self.board.sacked() > 0 { self.board.detect(u64::from(self.threshold)) } else { 0 };
         let rtt = if acked > 0 { self.time(now, ack) } else { None };
 
         let counted = match self.config.counting {
@@ -220,125 +278,27 @@ impl Sender {
             acked: counted as f64,
             sacked,
             lost,
-            marked: u64::from(ack.flags.has(Flags::ECE)),
+            marked: u64::from(self.config.ecn && ack.flags.has(Flags::ECE)),
             rtt,
             draw: if self.wants_draw { draw() } else { 0.0 },
         };
         let path = self.path(now);
         self.controller.on_sample(&path, &sample, &mut self.window);
+        self.tame();
 
-        // RFC 6675 section 2: with SACK a duplicate is one that tells something new.
-        let duplicate = acked == 0 && self.nxt > self.una && (!self.sack || sacked > 0);
+        // RFC 6675 section 2: with SACK a duplicate is one that tells something new; RFC 5681 section 2 (e): without,
+        // one that does not even change the window.
+        let news = if self.sack { sacked > 0 } else { !is_update };
+        let duplicate = acked == 0 && news && self.nxt > self.una;
+        let heard = Heard { acked, delivered, lost };
         match self.state {
-            State::Open => self.on_ack_open(now, &path, &sample, acked, duplicate),
-            State::Recovery => self.on_ack_recovery(now, Heard { acked, delivered, lost }, duplicate),
-            State::Loss => self.on_ack_loss(now, &path, &sample, acked),
+            State::Open => self.on_ack_open(now, &path, &sample, heard, duplicate),
+            State::Recovery => self.on_ack_recovery(now, heard, duplicate),
+            State::Loss => self.on_ack_loss(now, &path, &sample, heard),
         }
         if self.nxt == self.una {
-            self.deadline = None;
+            self.all_acknowledged(now);
         }
-    }
-
-    fn on_ack_open(&mut self, now: Time, path: &Path, sample: &cc::Ack, acked: u64, duplicate: bool) {
-        self.duplicates = if acked > 0 { 0 } else { self.duplicates + u32::from(duplicate) };
-        if acked > 0 {
-            self.restart_timer(now);
-        }
-        let Detection::DupAcks(threshold) = self.config.detection;
-        if self.board.lost() > 0 || self.duplicates >= threshold && self.is_fresh() {
-            return self.begin_recovery(now);
-        }
-        if sample.marked > 0 && self.una >= self.recover {
-            self.react(now, Signal::Mark);
-        } else if acked > 0 && self.cwnd_limited {
-            self.controller.grow(path, sample, &mut self.window);
-        }
-    }
-
-    /// May duplicates for `una` tell of a new loss? Without SACK they may also stem from retransmissions of what
-    /// had arrived: RFC 6582 section 3.2 step 1 wants something beyond `recover` acknowledged first.
-    fn is_fresh(&self) -> bool {
-        self.sack || self.una > self.recover || self.recover == 0
-    }
-
-    fn begin_recovery(&mut self, now: Time) {
-        self.counters.fast_retransmits += 1;
-        if self.una >= self.recover {
-            self.react(now, Signal::Loss);
-        } else {
-            self.window.ssthresh = self.window.cwnd; // a mark in this window was answered already (RFC 3168)
-        }
-        self.recover = self.nxt;
-        let episode = self.episode();
-        match self.recovery.begin(&episode, &mut self.board, &mut self.window) {
-            Begin::Repair => self.state = State::Recovery,
-            Begin::StartOver => self.start_over(),
-        }
-        // The first retransmission is about to leave: RFC 6298 (5.1) and RFC 6675 section 5 (6).
-        self.restart_timer(now);
-    }
-
-    fn on_ack_recovery(&mut self, now: Time, heard: Heard, duplicate: bool) {
-        if heard.acked == 0 && !duplicate {
-            return;
-        }
-        let episode = self.episode();
-        match self.recovery.on_ack(&episode, heard, &mut self.board, &mut self.window) {
-            Progress::Ends => {
-                self.state = State::Open;
-                self.duplicates = 0;
-                if self.una < self.recover {
-                    self.recover = self.una - 1; // Reno leaves early: the next hole is a loss of its own
-                }
-                let path = self.path(now);
-                self.controller.on_event(&path, Event::Recovered, &mut self.window);
-                self.restart_timer(now);
-            }
-            Progress::Continues if heard.acked > 0 => self.restart_timer(now),
-            Progress::Continues | Progress::ContinuesOnTimer => {}
-        }
-    }
-
-    fn on_ack_loss(&mut self, now: Time, path: &Path, sample: &cc::Ack, acked: u64) {
-        if acked == 0 {
-            return;
-        }
-        self.restart_timer(now);
-        if self.cwnd_limited {
-            self.controller.grow(path, sample, &mut self.window);
-        }
-        if self.una >= self.recover {
-            self.state = State::Open;
-            self.duplicates = 0;
-            let path = self.path(now);
-            self.controller.on_event(&path, Event::Recovered, &mut self.window);
-        }
-    }
-
-    /// Lets the controller cut; `recover` is left to the caller.
-    fn react(&mut self, now: Time, why: Signal) -> bool {
-        let path = self.path(now);
-        let Some(ssthresh) = self.controller.cut(&path, &self.window, why) else {
-            // No reaction: whoever governs the window next leaves it where it is.
-            self.window.ssthresh = self.window.cwnd;
-            return false;
-        };
-        self.counters.window_cuts += 1;
-        self.window.ssthresh = ssthresh.max(LEAST_SSTHRESH);
-        if why == Signal::Mark {
-            self.window.cwnd = self.window.ssthresh;
-            self.recover = self.nxt;
-            self.announce_cut = true;
-        }
-        true
-    }
-
-    /// Nothing is in flight any more: everything unacknowledged is sent again as the window allows.
-    fn start_over(&mut self) {
-        self.state = State::Loss;
-        self.window.cwnd = LOSS_WINDOW;
-        self.board.lose_all(self.nxt);
-        self.timed = None;
     }
 
     /// When [`Sender::on_timeout`] wants to be called.
@@ -353,35 +313,19 @@ impl Sender {
             .then_some(self.paced_until)
     }
 
-    /// The retransmission timer, if it has expired: RFC 6298 section 5.
-    pub fn on_timeout(&mut self, now: Time) {
-        if self.deadline.is_none_or(|deadline| deadline > now) {
-            return;
-        }
-        self.counters.timeouts += 1;
-        // RFC 5681 section 3.1: the threshold stays when a retransmission times out again.
-        if self.rtt.backoff() == 0 {
-            self.collapses = self.react(now, Signal::Timeout);
-        }
-        self.rtt.back_off();
-        self.recover = self.nxt;
-        self.duplicates = 0;
-        let cwnd = self.window.cwnd;
-        self.start_over();
-        if !self.collapses {
-            self.window.cwnd = cwnd;
-        }
-        self.deadline = Some(now + self.rtt.rto());
-    }
-
     /// The next packet to send, if the window, the data and the receiver allow one. Call until it is `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Data> {
         if self.window.pacing.is_some() && now < self.paced_until {
             return None;
         }
-        if self.una == self.nxt && now.since(self.last_sent) > self.rtt.rto() && self.has_new_data() {
-            self.restart_after_idleness(now);
+        if self.una == self.nxt {
+            if std::mem::take(&mut self.probing.due) {
+                return Some(self.probe(now));
+            }
+            if now.since(self.last_sent) > self.rtt.rto() && self.has_new_data() {
+                self.restart_after_idleness(now);
+            }
         }
         let pick = match self.state {
             State::Open => self.next_open()?,
@@ -398,13 +342,13 @@ impl Sender {
     fn restart_after_idleness(&mut self, now: Time) {
         self.window.cwnd = self.window.cwnd.min(self.config.initial_window);
         self.last_sent = now;
-        let path = self.path(now);
-        self.controller.on_event(&path, Event::Idle, &mut self.window);
+        self.tell(now, Event::Idle);
     }
 
     #[inline]
     fn next_open(&mut self) -> Option<Pick> {
-        let in_flight = self.in_flight() as f64;
+        let in_flight =
+            if self.config.limited_transmit { self.in_flight() } else { self.nxt - self.una } as f64;
         let extra = if self.duplicates == 0 || self.sack || !self.config.limited_transmit {
             0.0
         } else {
@@ -461,7 +405,7 @@ impl Sender {
             self.paced_until =
                 self.paced_until.max(now) + rate.time_for(u64::from(self.config.segment_bytes()));
         }
-        Data { seq, sent_at: now, bytes: self.config.segment_bytes(), flags }
+        Data { seq, sent_at: now, bytes: self.config.segment_bytes(), flags, tag: 0 }
     }
 
     #[inline]
@@ -471,14 +415,6 @@ impl Sender {
 
     fn has_something(&self) -> bool {
         self.state != State::Open || self.has_new_data()
-    }
-
-    fn episode(&self) -> Episode {
-        Episode { una: self.una, nxt: self.nxt, recover: self.recover, new_data: self.has_new_data() }
-    }
-
-    fn restart_timer(&mut self, now: Time) {
-        self.deadline = Some(now + self.rtt.rto()); // RFC 6298 (5.3)
     }
 
     fn mark_sacked(&mut self, ack: &Ack) -> u64 {
@@ -497,11 +433,6 @@ impl Sender {
         newly
     }
 
-    fn detect(&mut self) -> u64 {
-        let Detection::DupAcks(threshold) = self.config.detection;
-        self.board.detect(u64::from(threshold))
-    }
-
     /// A raw sample from an acknowledgement of new data: RFC 7323 section 4.1, or Karn's rule without timestamps.
     #[inline]
     fn time(&mut self, now: Time, ack: &Ack) -> Option<Duration> {
@@ -511,11 +442,7 @@ impl Sender {
             let (_, sent_at) = self.timed.take_if(|(seq, _)| *seq < ack.ack).unzip();
             sent_at
         };
-        let Some(sent_at) = sent_at else {
-            self.rtt.forget_back_off();
-            return None;
-        };
-        let rtt = now.since(sent_at);
+        let rtt = now.since(sent_at?);
         self.rtt.sample(rtt);
         self.counters.rtt_samples += 1;
         self.counters.rtt_sum = self.counters.rtt_sum + rtt;

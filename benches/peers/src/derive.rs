@@ -1,0 +1,184 @@
+//! From a plan of ackclock to what the ns-2 script is told.
+
+use ackclock_cc::Settings;
+use ackclock_cc::Value;
+use ackclock_net::{Limit, Link, Queue};
+use ackclock_sim::plan::{FlowPlan, Plan};
+use ackclock_tcp::recovery::{NewRenoConfig, SackConfig};
+use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
+use ackclock_units::{Duration, Time};
+use miette::{Result, miette};
+
+/// What ns-2 is told.
+#[derive(Clone, Debug)]
+pub struct Parameters {
+    /// Keys and values of the script.
+    pub keys: Vec<(&'static str, String)>,
+    /// Positions of the packets that are lost at the bottleneck, counted there from 0.
+    pub losses: Vec<u64>,
+}
+
+/// Number of the bottleneck among the plan's links, and of its opposite.
+pub const BOTTLENECK: usize = 0;
+const REVERSE: usize = 1;
+
+/// p at 38 segments by which ns-2 computes HighSpeed TCP's laws: 1.5 / 38^2 where RFC 3649 has 1e-3.
+const NS2_LOW_P: f64 = 1.5 / (38.0 * 38.0);
+
+/// What ns-2 has to be told to run `plan`, or what stands in the way.
+pub fn parameters(plan: &Plan) -> Result<Parameters> {
+    let first = plan.flows.first().ok_or_else(|| miette!("there is no flow"))?;
+    let bottleneck = &plan.links[BOTTLENECK];
+    check_topology(plan)?;
+    for flow in &plan.flows {
+        if format!("{:?}", flow.config) != format!("{:?}", first.config)
+            || window_option(&flow.control)? != window_option(&first.control)?
+        {
+            return Err(miette!(help = "make them differ in start and rtt only", "the flows differ"));
+        }
+        if flow.transfer.is_some() || flow.stop.is_some() {
+            return Err(miette!(help = "leave out size and stop", "ns-2's flows have unlimited data"));
+        }
+    }
+    let seconds = |span: Duration| format!("{:.9}", span.as_secs_f64());
+    let moment = |time: Time| seconds(time.since(Time::ZERO));
+    let list = |words: Vec<String>| words.join(",");
+    let access = &plan.links[first.forward[0]];
+    let mut keys = vec![
+        ("window_option", window_option(&first.control)?.to_string()),
+        ("flows", plan.flows.len().to_string()),
+        ("rate_bps", bottleneck.rate().bps().to_string()),
+        ("access_bps", access.rate().bps().to_string()),
+        ("bottleneck_delay_s", seconds(bottleneck.delay())),
+        ("rtts", list(plan.flows.iter().map(|flow| seconds(rtt(plan, flow))).collect())),
+        ("starts", list(plan.flows.iter().map(|flow| moment(flow.start)).collect())),
+        ("duration_s", moment(plan.duration)),
+        ("measure_from_s", moment(plan.measure.0)),
+    ];
+    if plan.measure.1 != plan.duration {
+        return Err(miette!(help = "let it end with the run", "ns-2 measures to the end of the run"));
+    }
+    keys.extend(queue(bottleneck)?);
+    keys.extend(tcp(&first.config)?);
+    Ok(Parameters { keys, losses: losses(bottleneck, plan) })
+}
+
+fn check_topology(plan: &Plan) -> Result<()> {
+    if !plan.streams.is_empty() {
+        return Err(miette!(help = "leave out [[traffic]]", "only TCP flows are compared"));
+    }
+    let symmetric = |a: usize, b: usize| {
+        plan.links[a].rate() == plan.links[b].rate() && plan.links[a].delay() == plan.links[b].delay()
+    };
+    for flow in &plan.flows {
+        let ([up, BOTTLENECK, down], [back_up, REVERSE, back_down]) = (&*flow.forward, &*flow.reverse) else {
+            return Err(miette!(
+                help = "use [topology.dumbbell] with access = { rate = \"10 Gbit/s\" }",
+                "the ns-2 script knows dumbbells with access links only"
+            ));
+        };
+        if !(symmetric(*up, *down) && symmetric(*up, *back_up) && symmetric(*up, *back_down)) {
+            return Err(miette!("the ns-2 script has equal access links on both sides"));
+        }
+    }
+    if !symmetric(BOTTLENECK, REVERSE) {
+        return Err(miette!(help = "leave out reverse", "the ns-2 script's bottleneck is symmetric"));
+    }
+    Ok(())
+}
+
+/// Propagation there and back.
+pub fn rtt(plan: &Plan, flow: &FlowPlan) -> Duration {
+    let links = flow.forward.iter().chain(&flow.reverse);
+    links.fold(Duration::ZERO, |sum, &link| sum + plan.links[link].delay())
+}
+
+fn queue(link: &Link) -> Result<Vec<(&'static str, String)>> {
+    match link.queue() {
+        Queue::DropTail(queue) => match queue.limit() {
+            // ns-2 counts the packet in transmission, ackclock counts what waits.
+            Limit::Packets(packets) => Ok(vec![("queue_packets", (packets + 1).to_string())]),
+            Limit::Bytes(_) => Err(miette!(help = "count packets", "ns-2's DropTail counts packets")),
+        },
+        _ => Err(miette!(help = "use droptail", "this queue is not compared")),
+    }
+}
+
+/// ns-2's `windowOption_`.
+fn window_option(control: &Settings) -> Result<u32> {
+    let name = control.scheme().name;
+    let option = match name {
+        "reno" => 1,
+        "highspeed" => 8,
+        _ => {
+            return Err(miette!(
+                help = "reno and highspeed have one",
+                "\"{name}\" has no counterpart in the ns-2 script"
+            ));
+        }
+    };
+    for (parameter, value) in control.iter() {
+        let (wanted, same) = match (parameter.name, value) {
+            ("low_p", Value::Number(p)) => (Value::Number(NS2_LOW_P), (p / NS2_LOW_P - 1.0).abs() < 1e-6),
+            _ => (parameter.default, value == parameter.default),
+        };
+        if !same {
+            return Err(miette!(
+                help = format!("set it to {wanted}"),
+                "ns-2's {name} has another {} than {value}",
+                parameter.name
+            ));
+        }
+    }
+    Ok(option)
+}
+
+fn tcp(config: &Config) -> Result<Vec<(&'static str, String)>> {
+    let need = |holds: bool, help: &'static str| {
+        if holds { Ok(()) } else { Err(miette!(help = help, "ns-2's TCP cannot be told so")) }
+    };
+    need(config.counting == Counting::Acks, "counting = \"acks\": ns-2 grows by acknowledgements")?;
+    need(config.detection == Detection::DupAcks(3), "leave out detection: ns-2 counts three duplicates")?;
+    need(config.rto_initial == Duration::from_secs(3), "rto_initial = \"3 s\", as in ns-2")?;
+    need(config.rto_max == Duration::from_secs(60), "rto_max = \"60 s\", as in ns-2")?;
+    need(config.initial_window.fract() == 0.0, "give initial_window in whole segments")?;
+    need(!config.ecn, "leave out ecn")?;
+    let agent = match config.recovery {
+        RecoveryKind::Tahoe => "Tahoe",
+        RecoveryKind::Reno => "Reno",
+        RecoveryKind::NewReno(choice) if choice == NewRenoConfig::default() => "Newreno",
+        RecoveryKind::Sack(choice) if choice == SackConfig::default() => "Sack1",
+        _ => return Err(miette!(help = "use its default form", "ns-2 has no such form of this recovery")),
+    };
+    let switch = |on: bool| u8::from(on).to_string();
+    let mut keys = vec![
+        ("agent", agent.to_owned()),
+        ("payload", config.payload.to_string()),
+        ("header", config.header.to_string()),
+        ("ack_bytes", config.header.to_string()),
+        ("iw", config.initial_window.to_string()),
+        ("minrto_s", config.rto_min.as_secs_f64().to_string()),
+        ("tick_s", config.clock_granularity.as_secs_f64().to_string()),
+        ("timestamps", switch(config.timestamps)),
+        ("singledup", switch(config.limited_transmit)),
+        ("delack", switch(config.delayed_ack.is_some())),
+    ];
+    if config.initial_ssthresh.is_finite() {
+        keys.push(("ssthresh", config.initial_ssthresh.to_string()));
+    }
+    if let Some(delay) = config.delayed_ack {
+        keys.push(("delack_s", delay.as_secs_f64().to_string()));
+    }
+    Ok(keys)
+}
+
+/// What the bottleneck will lose, whatever its queue does.
+fn losses(link: &Link, plan: &Plan) -> Vec<u64> {
+    let Some(loss) = link.loss() else { return Vec::new() };
+    let mut loss = loss.clone();
+    let config = &plan.flows[0].config;
+    let span = plan.duration.since(Time::ZERO);
+    // No more packets can be offered than pass, and what the queue drops; twice is ample.
+    let most = 2.0 * link.rate().bytes_in(span) / f64::from(config.segment_bytes());
+    (0..most as u64).filter(|_| loss.strikes()).collect()
+}

@@ -1,0 +1,116 @@
+//! Runs the comparison of ackclock with ns-2.
+
+use ackclock_peers::cases::{self, Case};
+use ackclock_peers::machine::Machine;
+use ackclock_peers::report::Report;
+use ackclock_peers::{ns2, own, run, table, trace};
+use clap::{Parser, Subcommand};
+use miette::{IntoDiagnostic, Result, miette};
+use std::path::PathBuf;
+
+/// The same dumbbells in ackclock and in ns-2, side by side.
+#[derive(Parser)]
+#[command(name = "ackclock-peers", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the cases, print the tables, and write them where they are told to go.
+    Run {
+        /// Only these cases; may be repeated.
+        #[arg(long, value_name = "ID")]
+        only: Vec<String>,
+        /// Runs of each simulator, of which the median counts, whatever the case says.
+        #[arg(long, value_name = "N")]
+        repeats: Option<usize>,
+        /// Write the figures into this directory.
+        #[arg(long, value_name = "DIR")]
+        results: Option<PathBuf>,
+        /// Put the tables into this document, between its marks.
+        #[arg(long, value_name = "FILE")]
+        document: Option<PathBuf>,
+    },
+    /// Run one point of a scenario in ackclock and print what it came to.
+    Own {
+        /// The scenario.
+        file: PathBuf,
+        /// Number of the point, from 0.
+        #[arg(long, default_value_t = 0)]
+        point: usize,
+    },
+    /// Print what happens to the first flow, packet by packet.
+    Trace {
+        /// The scenario.
+        file: PathBuf,
+        /// Number of the point, from 0.
+        #[arg(long, default_value_t = 0)]
+        point: usize,
+        /// Positions of packets that are lost at the bottleneck.
+        #[arg(long, value_delimiter = ',')]
+        drop: Vec<u64>,
+    },
+    /// Print what the ns-2 script has to be told to run the same.
+    Arguments {
+        /// The scenario.
+        file: PathBuf,
+        /// Number of the point, from 0.
+        #[arg(long, default_value_t = 0)]
+        point: usize,
+    },
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().command {
+        Command::Run { only, repeats, results, document } => {
+            let report = measure(&only, repeats)?;
+            println!("{}", table::markdown(&report));
+            if let Some(directory) = results {
+                report.write(&directory)?;
+            }
+            if let Some(document) = document {
+                report.splice(&document)?;
+            }
+        }
+        Command::Own { file, point } => {
+            let outcome = own::run_here(&file, point)?;
+            println!("{}", serde_json::to_string(&outcome).into_diagnostic()?);
+        }
+        Command::Trace { file, point, drop } => {
+            let plan = cases::point(&file, point)?.scenario.build()?.plan;
+            for entry in trace::trace(plan, &drop) {
+                println!("{entry}");
+            }
+        }
+        Command::Arguments { file, point } => {
+            let plan = cases::point(&file, point)?.scenario.build()?.plan;
+            let prepared = ns2::Prepared::new(&ackclock_peers::derive::parameters(&plan)?)?;
+            println!("{}", prepared.arguments().collect::<Vec<_>>().join(" "));
+        }
+    }
+    Ok(())
+}
+
+fn measure(only: &[String], repeats: Option<usize>) -> Result<Report> {
+    let known = cases::read()?;
+    for id in only {
+        if known.iter().all(|case| case.id != *id) {
+            let ids: Vec<_> = known.iter().map(|case| case.id.as_str()).collect();
+            return Err(miette!(help = format!("there are {}", ids.join(", ")), "there is no case \"{id}\""));
+        }
+    }
+    let version = ns2::version()?;
+    let trivial = own::run(&cases::directory().join("trivial.toml"), 0)?;
+    let chosen = known.iter().filter(|case| only.is_empty() || only.contains(&case.id));
+    let cases = chosen.map(|case: &Case| run::run(case, repeats)).collect::<Result<_>>()?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    Ok(Report {
+        date: jiff::Zoned::now().date().to_string(),
+        machine: Machine::here(&version),
+        command: format!("ackclock-peers {}", arguments.join(" ")),
+        trivial_rss_kb: trivial.peak_rss_kb,
+        cases,
+    })
+}

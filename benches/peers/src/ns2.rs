@@ -1,0 +1,139 @@
+//! ns-2's side: the script, its arguments, its answer.
+
+use crate::cases::Way;
+use crate::derive::Parameters;
+use crate::outcome::Outcome;
+use miette::{Context, IntoDiagnostic, Result, miette};
+use serde::Deserialize;
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The script.
+pub fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("ns2/dumbbell.tcl")
+}
+
+/// What the script prints.
+#[derive(Deserialize)]
+struct Answer {
+    total_delivered_segments: u64,
+    total_goodput_bps: f64,
+    window_retransmits: Vec<u64>,
+    window_timeouts: Vec<u64>,
+    window_cwnd_cuts: Vec<u64>,
+    bottleneck: Bottleneck,
+    wall_s: f64,
+    cpu_s: f64,
+    peak_rss_kb: u64,
+}
+
+#[derive(Deserialize)]
+struct Bottleneck {
+    window_drops: u64,
+    window_random_loss_drops: u64,
+}
+
+/// A run that is prepared.
+pub struct Prepared {
+    arguments: Vec<String>,
+    /// Positions of lost packets; lives as long as the run.
+    losses: tempfile::NamedTempFile,
+    extra: Vec<String>,
+}
+
+impl Prepared {
+    /// Prepares a run with these parameters.
+    pub fn new(parameters: &Parameters) -> Result<Prepared> {
+        let mut losses = tempfile::NamedTempFile::new().into_diagnostic()?;
+        let mut text = String::new();
+        for position in &parameters.losses {
+            let _ = writeln!(text, "{position}");
+        }
+        losses.write_all(text.as_bytes()).into_diagnostic()?;
+        let mut arguments: Vec<String> =
+            parameters.keys.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        if !parameters.losses.is_empty() {
+            arguments.push(format!("loss_list={}", losses.path().display()));
+        }
+        Ok(Prepared { arguments, losses, extra: Vec::new() })
+    }
+
+    /// The same with one more key of the script.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl std::fmt::Display) -> Prepared {
+        self.extra.push(format!("{key}={value}"));
+        self
+    }
+
+    /// What the script is told, without the list of losses.
+    pub fn arguments(&self) -> impl Iterator<Item = &str> {
+        let path = self.losses.path().display().to_string();
+        self.arguments
+            .iter()
+            .chain(&self.extra)
+            .map(String::as_str)
+            .filter(move |word| !word.ends_with(&path))
+    }
+
+    /// Runs ns-2; `None` if that takes longer than `limit_s`.
+    pub fn run(&self, way: Way, limit_s: f64) -> Result<Option<Outcome>> {
+        let mut command = Command::new("ns");
+        command.arg(script()).args(&self.arguments).args(&self.extra);
+        if way == Way::Stock {
+            command.args(["stock=1", "monitor=0"]);
+        }
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child =
+            child.into_diagnostic().wrap_err("ns cannot be started; is the package ns2 installed?")?;
+        let Some(printed) = finish(child, Duration::from_secs_f64(limit_s))? else { return Ok(None) };
+        let answer: Answer = serde_json::from_str(&printed)
+            .into_diagnostic()
+            .wrap_err_with(|| format!("the ns-2 script printed {printed}"))?;
+        Ok(Some(Outcome {
+            goodput_bps: answer.total_goodput_bps,
+            drops: answer.bottleneck.window_drops,
+            losses: answer.bottleneck.window_random_loss_drops,
+            retransmits: answer.window_retransmits.iter().sum(),
+            timeouts: answer.window_timeouts.iter().sum(),
+            window_cuts: answer.window_cwnd_cuts.iter().sum(),
+            delivered_segments: answer.total_delivered_segments,
+            wall_s: answer.wall_s,
+            cpu_s: answer.cpu_s,
+            peak_rss_kb: answer.peak_rss_kb,
+        }))
+    }
+}
+
+/// Waits for the child; its output, or `None` if it was ended because time was up.
+fn finish(mut child: Child, limit: Duration) -> Result<Option<String>> {
+    let begun = Instant::now();
+    // The answer is one line and fits a pipe, so it can be read at the end.
+    let status = loop {
+        if let Some(status) = child.try_wait().into_diagnostic()? {
+            break status;
+        }
+        if begun.elapsed() > limit {
+            child.kill().into_diagnostic()?;
+            child.wait().into_diagnostic()?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let (mut printed, mut complaints) = (String::new(), String::new());
+    child.stdout.take().map(|mut pipe| pipe.read_to_string(&mut printed)).transpose().into_diagnostic()?;
+    child.stderr.take().map(|mut pipe| pipe.read_to_string(&mut complaints)).transpose().into_diagnostic()?;
+    if status.success() { Ok(Some(printed)) } else { Err(miette!("ns-2 failed:\n{complaints}")) }
+}
+
+/// The version of ns-2 that is installed.
+pub fn version() -> Result<String> {
+    let mut file = tempfile::NamedTempFile::new().into_diagnostic()?;
+    writeln!(file, "puts [ns-version]\nexit").into_diagnostic()?;
+    let output = Command::new("ns").arg(file.path()).output().into_diagnostic().wrap_err(
+        "ns cannot be started; `make peers` installs Debian's package ns2 where that is possible",
+    )?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

@@ -1,0 +1,44 @@
+//! ackclock's side: a run in a process of its own, so that its memory and time are its own.
+
+use crate::cases::point;
+use crate::machine::{cpu_s, peak_rss_kb};
+use crate::outcome::Outcome;
+use ackclock_sim::run::run_point;
+use miette::{IntoDiagnostic, Result, miette};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+/// Runs point `number` of a scenario file in this process, on this thread.
+pub fn run_here(file: &Path, number: usize) -> Result<Outcome> {
+    let point = point(file, number)?;
+    let cpu_before = cpu_s();
+    let result = run_point(&point, false, &AtomicBool::new(false)).into_diagnostic()?;
+    let cpu = cpu_s() - cpu_before;
+    let link = &result.links[crate::derive::BOTTLENECK];
+    let sum = |count: fn(&ackclock_sim::results::FlowResult) -> u64| result.flows.iter().map(count).sum();
+    Ok(Outcome {
+        goodput_bps: result.flows.iter().map(|flow| flow.goodput_bps).sum(),
+        drops: link.drops - link.random_losses,
+        losses: link.random_losses,
+        retransmits: sum(|flow| flow.retransmits),
+        timeouts: sum(|flow| flow.timeouts),
+        window_cuts: sum(|flow| flow.window_cuts),
+        delivered_segments: result.delivered_segments,
+        wall_s: result.wall_s,
+        cpu_s: cpu,
+        peak_rss_kb: peak_rss_kb(),
+    })
+}
+
+/// Runs point `number` of a scenario file in a process of its own.
+pub fn run(file: &Path, number: usize) -> Result<Outcome> {
+    let program = std::env::current_exe().into_diagnostic()?;
+    let mut command = Command::new(program);
+    command.arg("own").arg(file).arg("--point").arg(number.to_string());
+    let output = command.output().into_diagnostic()?;
+    if !output.status.success() {
+        return Err(miette!("ackclock failed:\n{}", String::from_utf8_lossy(&output.stderr)));
+    }
+    serde_json::from_slice(&output.stdout).into_diagnostic()
+}

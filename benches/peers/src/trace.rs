@@ -1,0 +1,81 @@
+//! A flow's packets, event by event: what to look at where two simulators differ.
+
+use ackclock_net::{Fate, Loss};
+use ackclock_sim::engine::{Carrying, Engine, Observer};
+use ackclock_sim::plan::Plan;
+use ackclock_tcp::{Sender, State};
+use ackclock_units::{Duration, Time};
+use std::fmt;
+
+/// What happened to flow 0.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Event {
+    /// The sender put a segment on its access link.
+    Send(u64),
+    /// A segment was dropped.
+    Drop(u64),
+    /// The sender has dealt with an acknowledgement (or a timeout): first unacknowledged segment, cwnd, pipe, state.
+    Heard(u64, f64, u64, State),
+}
+
+/// An event and its time; a drop has the time of the segment's sending.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Entry {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub event: Event,
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = self.at.as_secs_f64();
+        match self.event {
+            Event::Send(seq) => write!(f, "{at:.9} send {seq}"),
+            Event::Drop(seq) => write!(f, "{at:.9} drop {seq}"),
+            Event::Heard(una, cwnd, pipe, state) => {
+                write!(f, "{at:.9} heard {una} cwnd {cwnd:.6} pipe {pipe} {state:?}")
+            }
+        }
+    }
+}
+
+/// Writes down what happens to flow 0.
+pub struct Log {
+    /// Its access link.
+    first_link: usize,
+    /// What happened.
+    pub entries: Vec<Entry>,
+}
+
+impl Observer for Log {
+    fn at_link(&mut self, link: usize, _delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        let Carrying::Data(0, data) = packet else { return };
+        if link == self.first_link {
+            self.entries.push(Entry { at: data.sent_at, event: Event::Send(data.seq) });
+        }
+        if let Fate::Dropped(_) = fate {
+            self.entries.push(Entry { at: data.sent_at, event: Event::Drop(data.seq) });
+        }
+    }
+
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
+        if flow == 0 {
+            let (cwnd, pipe) = (sender.window().cwnd, sender.in_flight());
+            self.entries
+                .push(Entry { at: now, event: Event::Heard(sender.una(), cwnd, pipe, sender.state()) });
+        }
+    }
+}
+
+/// Runs `plan` and returns what happened to flow 0. Packets at the positions in `drop` are lost at the
+/// bottleneck, where the first packet that arrives has position 0.
+pub fn trace(mut plan: Plan, drop: &[u64]) -> Vec<Entry> {
+    if !drop.is_empty() {
+        let link = &mut plan.links[crate::derive::BOTTLENECK];
+        *link = link.clone().with_loss(Loss::of_packets(drop.iter().copied()));
+    }
+    let log = Log { first_link: plan.flows[0].forward[0], entries: Vec::new() };
+    let (_, log) = Engine::new(plan, log).run();
+    log.entries
+}

@@ -1,0 +1,141 @@
+//! Function calls: arguments, lists in place of arguments, and how a call is shown.
+
+use super::trace::Trace;
+use minijinja::value::{Kwargs, Rest, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, Value};
+
+pub(crate) type Answer = Result<f64, Error>;
+
+pub(crate) fn wrong(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidOperation, message.into())
+}
+
+/// Positional and keyword arguments of a call.
+#[derive(Clone, Default)]
+pub(crate) struct Arguments {
+    pub(crate) given: Vec<Value>,
+    pub(crate) named: Vec<(String, Value)>,
+}
+
+impl Arguments {
+    pub(crate) fn new(given: &Rest<Value>, kwargs: &Kwargs) -> Result<Arguments, Error> {
+        let named = kwargs
+            .args()
+            .map(|name| Ok((name.to_owned(), kwargs.get::<Value>(name)?)))
+            .collect::<Result<_, Error>>()?;
+        Ok(Arguments { given: given.to_vec(), named })
+    }
+
+    pub(crate) fn text(&self, at: usize, what: &str) -> Result<String, Error> {
+        let value = self.given.get(at).ok_or_else(|| wrong(format!("{what} is missing")))?;
+        if value.is_undefined() {
+            return Err(wrong(format!("{what} must be a text; put it in quotes: goodput('reno')")));
+        }
+        value.as_str().map(str::to_owned).ok_or_else(|| wrong(format!("{what} must be a text, not {value}")))
+    }
+
+    pub(crate) fn number(&self, at: usize, what: &str) -> Answer {
+        let value = self.given.get(at).ok_or_else(|| wrong(format!("{what} is missing")))?;
+        number(value).ok_or_else(|| wrong(format!("{what} must be a number, not {value}")))
+    }
+
+    /// Takes a keyword out of the call.
+    pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
+        let at = self.named.iter().position(|(known, _)| known == name)?;
+        Some(self.named.remove(at).1)
+    }
+
+    /// The call as it could be written.
+    pub(crate) fn shown(&self, function: &str) -> String {
+        let given = self.given.iter().map(shown_value);
+        let named = self.named.iter().map(|(name, value)| format!("{name}={}", shown_value(value)));
+        format!("{function}({})", given.chain(named).collect::<Vec<_>>().join(", "))
+    }
+
+    /// Calls `f` once; or, where arguments are lists, once per entry: lists run in step, everything else
+    /// stays. The answer is then a list.
+    pub(crate) fn each(&self, f: &mut dyn FnMut(&Arguments) -> Result<Value, Error>) -> Result<Value, Error> {
+        let values = || self.given.iter().chain(self.named.iter().map(|(_, value)| value));
+        let Some(length) = values().filter(|value| is_list(value)).filter_map(Value::len).max() else {
+            return f(self);
+        };
+        if values().any(|value| is_list(value) && value.len() != Some(length)) {
+            return Err(wrong("lists in one call must be equally long"));
+        }
+        let entry = |value: &Value, at: usize| {
+            if is_list(value) { value.get_item_by_index(at) } else { Ok(value.clone()) }
+        };
+        let mut answers = Vec::with_capacity(length);
+        for at in 0..length {
+            let given = self.given.iter().map(|value| entry(value, at)).collect::<Result<_, _>>()?;
+            let named = self.named.iter().map(|(name, value)| Ok((name.clone(), entry(value, at)?)));
+            let named = named.collect::<Result<_, Error>>()?;
+            answers.push(f(&Arguments { given, named })?);
+        }
+        Ok(Value::from(answers))
+    }
+}
+
+/// JSON as the language sees it.
+pub(crate) fn from_json(json: &serde_json::Value) -> Value {
+    Value::from(minijinja::value::Serde(json))
+}
+
+fn is_list(value: &Value) -> bool {
+    value.kind() == ValueKind::Seq
+}
+
+pub(crate) fn number(value: &Value) -> Option<f64> {
+    if value.is_number() { f64::try_from(value.clone()).ok() } else { None }
+}
+
+/// A value as it is written in an expression.
+pub(crate) fn shown_value(value: &Value) -> String {
+    match (number(value), value.as_str()) {
+        (Some(number), _) => shown_number(number),
+        (_, Some(text)) => format!("'{text}'"),
+        _ => value.to_string(),
+    }
+}
+
+pub(crate) fn shown_number(number: f64) -> String {
+    if number != 0.0 && !(1e-3..1e7).contains(&number.abs()) {
+        format!("{number:e}")
+    } else {
+        number.to_string()
+    }
+}
+
+/// Adds a function; lists in place of arguments give lists of answers.
+pub(crate) fn add<F>(env: &mut Environment<'static>, name: &'static str, f: F)
+where
+    F: Fn(&Arguments) -> Result<Value, Error> + Send + Sync + 'static,
+{
+    env.add_function(name, move |given: Rest<Value>, kwargs: Kwargs| -> Result<Value, Error> {
+        Arguments::new(&given, &kwargs)?.each(&mut |arguments| f(arguments))
+    });
+}
+
+/// Adds a function of numbers, each call of which is noted if there is a trace.
+pub(crate) fn add_numeric(
+    env: &mut Environment<'static>,
+    trace: Option<&Trace>,
+    name: &'static str,
+    parameters: &'static [&'static str],
+    f: fn(&[f64]) -> f64,
+) {
+    let trace = trace.cloned();
+    add(env, name, move |arguments| {
+        if arguments.given.len() != parameters.len() || !arguments.named.is_empty() {
+            return Err(wrong(format!("it is written {name}({})", parameters.join(", "))));
+        }
+        let numbers = (0..parameters.len())
+            .map(|at| arguments.number(at, &format!("{name}: {}", parameters[at])))
+            .collect::<Result<Vec<_>, _>>()?;
+        let value = Value::from(f(&numbers));
+        if let Some(trace) = &trace {
+            trace.note(arguments.shown(name), &value, None);
+        }
+        Ok(value)
+    });
+}

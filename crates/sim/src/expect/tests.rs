@@ -1,0 +1,64 @@
+//! The language on small results.
+
+use super::*;
+
+fn value(expression: &str) -> serde_json::Value {
+    let view = View::of_several(Vec::new());
+    Language::new(&view).evaluate(expression, &Names::new()).unwrap_or_else(|error| panic!("{error}")).0
+}
+
+#[test]
+fn numbers_and_lists() {
+    assert_eq!(value("sqrt([4, 9])|sum"), 5.0);
+    assert_eq!(value("max([1, 3], 2)"), 3.0);
+    assert_eq!(value("median([5, 1, 9, 3])"), 4.0);
+    assert_eq!(value("rises([1, 1, 2])"), true);
+    assert_eq!(value("rises([1, 0.99, 2])"), false);
+    assert_eq!(value("rises([1, 0.99, 2], 0.02)"), true);
+    assert_eq!(value("falls([3, 2, 2.5])"), false);
+    assert_eq!(value("2 ** 0.5 == sqrt(2)"), true);
+    assert_eq!(value("1e-5 * 1e5"), 1.0);
+}
+
+#[test]
+fn definitions_take_lists_and_are_noted() {
+    let definition =
+        Definition { name: "twice".to_owned(), of: vec!["x".to_owned()], is: "ratio(x, 0.5)".to_owned() };
+    let language = Language::new(&View::of_several(Vec::new())).with_definition(&definition);
+    let (value, seen) = language.evaluate("twice([1, 2])|sum", &Names::new()).expect("a value");
+    assert_eq!(value, 6.0);
+    let calls: Vec<_> = seen.iter().map(|seen| (seen.call.as_str(), seen.depth)).collect();
+    assert_eq!(calls, [("ratio(1, 0.5)", 1), ("twice(1)", 0), ("ratio(2, 0.5)", 1), ("twice(2)", 0)]);
+}
+
+#[test]
+fn published_numbers_are_found_and_noted() {
+    let data = serde_json::json!({"share": {"50 Mbit/s": [0.6, 0.7]}});
+    let language = Language::new(&View::of_several(Vec::new())).with_published(&data);
+    let (value, seen) = language
+        .evaluate("published.share[rate]|max", &Names::from([("rate".to_owned(), "50 Mbit/s".into())]))
+        .expect("a value");
+    assert_eq!(value, 0.7);
+    assert_eq!((seen[0].call.as_str(), seen[0].published), ("published.share.50 Mbit/s", true));
+    assert!(language.evaluate("published.shares > 1", &Names::new()).is_err());
+}
+
+#[test]
+fn analyses_have_names() {
+    assert_eq!(value("response('compound', 1e-2, 0.1)|round(1)"), 12.2);
+    assert_eq!(value("slope('compound', 1e-4, 1e-6, 0.1)|round(6)"), -0.8);
+    assert_eq!(value("compound_period(1e-5, 0.1, 0.1).regime"), "LossLimited");
+    assert_eq!(value("layered_table_1(50, 0.15, 3).threshold"), 200.0);
+}
+
+#[test]
+fn mistakes_are_told() {
+    let language = Language::new(&View::of_several(Vec::new()));
+    let reason = |expression: &str| language.judge(expression, &Names::new()).expect_err("wrong").to_string();
+    assert!(reason("goodput('x') > 1").contains("no scenario"));
+    assert!(reason("1 + 1").contains("not true or false"));
+    assert!(reason("response('rino', 1e-4, 0.1) > 1").contains("no control"));
+    assert!(reason("reno_window() > 1").contains("reno_window(p)"));
+    assert!(reason("nothing > 1").contains("undefined"));
+    assert!(reason("1 >").contains("unexpected"));
+}

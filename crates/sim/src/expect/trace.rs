@@ -1,0 +1,111 @@
+//! What an expression looked at: every function call with its value, and every published number.
+
+use super::call::{from_json, shown_value};
+use minijinja::Value;
+use minijinja::value::{Enumerator, Object, ObjectRepr};
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A number that an expression saw.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Seen {
+    /// The call, as it could be written: `goodput('reno', loss=1e-5)`.
+    pub call: String,
+    /// What it gave; null where it is no finite number.
+    pub value: Json,
+    /// Standard deviation over seeds, where there is more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub std: Option<f64>,
+    /// How many calls deep within definitions; 0 is the claim's own text.
+    pub depth: usize,
+    /// Is it a published number rather than a measured or computed one?
+    pub published: bool,
+}
+
+/// Where calls are noted.
+#[derive(Clone, Default)]
+pub(crate) struct Trace(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    depth: AtomicUsize,
+    seen: Mutex<Vec<Seen>>,
+}
+
+impl Trace {
+    /// Notes a call and what it gave.
+    pub(crate) fn note(&self, call: String, value: &Value, std: Option<f64>) {
+        self.push(call, serde_json::to_value(value).unwrap_or(Json::Null), std, false);
+    }
+
+    fn push(&self, call: String, value: Json, std: Option<f64>, published: bool) {
+        let depth = self.0.depth.load(Ordering::Relaxed);
+        let seen = Seen { call, value, std, depth, published };
+        let mut all = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.contains(&seen) {
+            all.push(seen);
+        }
+    }
+
+    /// What is noted meanwhile lies one call deeper.
+    pub(crate) fn deeper<T>(&self, inside: impl FnOnce() -> T) -> T {
+        self.0.depth.fetch_add(1, Ordering::Relaxed);
+        let result = inside();
+        self.0.depth.fetch_sub(1, Ordering::Relaxed);
+        result
+    }
+
+    /// Everything noted since the last time.
+    pub(crate) fn take(&self) -> Vec<Seen> {
+        std::mem::take(&mut *self.0.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The published numbers: free nested data that notes what is looked up in it.
+pub(crate) struct Published {
+    path: String,
+    data: Json,
+    trace: Trace,
+}
+
+impl Published {
+    pub(crate) fn value(data: &Json, trace: &Trace) -> Value {
+        Published { path: "published".to_owned(), data: data.clone(), trace: trace.clone() }.into_value()
+    }
+
+    fn into_value(self) -> Value {
+        match &self.data {
+            Json::Object(_) => Value::from_object(self),
+            plain => {
+                self.trace.push(self.path.clone(), plain.clone(), None, true);
+                from_json(plain)
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Published {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.path)
+    }
+}
+
+impl Object for Published {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Map
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let key = shown_value(key);
+        let data = self.data.get(key.trim_matches('\''))?.clone();
+        let path = format!("{}.{}", self.path, key.trim_matches('\''));
+        Some(Published { path, data, trace: self.trace.clone() }.into_value())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let keys = self.data.as_object().into_iter().flat_map(serde_json::Map::keys);
+        Enumerator::Values(keys.map(Value::from).collect())
+    }
+}

@@ -1,0 +1,190 @@
+//! Episodes: what a loss, a mark or a timeout sets off, and how it ends.
+
+use super::{LEAST_SSTHRESH, LOSS_WINDOW, Sender, State, tamed};
+use crate::recovery::{Begin, Episode, Heard, Progress};
+use ackclock_cc::{self as cc, Event, Path, Signal};
+use ackclock_units::Time;
+
+impl Sender {
+    #[inline]
+    pub(super) fn on_ack_open(
+        &mut self,
+        now: Time,
+        path: &Path,
+        sample: &cc::Ack,
+        heard: Heard,
+        duplicate: bool,
+    ) {
+        self.duplicates = if heard.acked > 0 { 0 } else { self.duplicates + u32::from(duplicate) };
+        if heard.acked > 0 {
+            self.restart_timer(now);
+        }
+        if self.board.lost() > 0 || self.duplicates >= self.threshold && self.is_fresh() {
+            return self.begin_recovery(now, heard);
+        }
+        if sample.marked > 0 {
+            // Beyond `answered`: CWR is on the segment there, and what is acknowledged before still echoes.
+            if self.una > self.answered {
+                self.heeds_marks = self.react(now, Signal::Mark);
+            }
+            if self.heeds_marks {
+                return; // RFC 3168 section 6.1.2: no growth in response to an echo
+            }
+        }
+        if heard.acked > 0 && self.cwnd_limited {
+            self.controller.grow(path, sample, &mut self.window);
+            self.tame();
+        }
+    }
+
+    /// May duplicates for `una` tell of a new loss? Without SACK they may also stem from retransmissions of what
+    /// had arrived: RFC 6582 section 3.2 step 1 wants something beyond `recover` acknowledged first.
+    fn is_fresh(&self) -> bool {
+        self.sack || self.una > self.recover || self.recover == 0
+    }
+
+    fn begin_recovery(&mut self, now: Time, heard: Heard) {
+        self.counters.fast_retransmits += 1;
+        if self.una < self.marked {
+            // RFC 3168 section 6.1.2: a mark in this window of data was answered already.
+            self.window.ssthresh = self.window.cwnd.max(LEAST_SSTHRESH);
+        } else if !self.react(now, Signal::Loss) {
+            // The recovery holds the window where it is.
+            self.spared = Some(self.window.ssthresh);
+            self.window.ssthresh = self.window.cwnd;
+        }
+        self.recover = self.nxt;
+        let episode = self.episode();
+        match self.recovery.begin(&episode, heard, &mut self.board, &mut self.window) {
+            Begin::Repair => self.state = State::Recovery,
+            Begin::StartOver => {
+                let collapses = !self.restore_spared();
+                self.start_over(collapses);
+            }
+        }
+        self.tame();
+        // The first retransmission is about to leave: RFC 6298 (5.1) and RFC 6675 section 5 (6).
+        self.restart_timer(now);
+    }
+
+    pub(super) fn on_ack_recovery(&mut self, now: Time, heard: Heard, duplicate: bool) {
+        if heard.acked == 0 && !duplicate {
+            return;
+        }
+        let episode = self.episode();
+        let progress = self.recovery.on_ack(&episode, heard, &mut self.board, &mut self.window);
+        self.tame();
+        match progress {
+            Progress::Ends => {
+                self.restore_spared();
+                self.restart_timer(now);
+                self.recovered(now, heard);
+            }
+            Progress::EndsAtOnce => {
+                self.restore_spared();
+                self.recover = self.una - 1;
+                self.restart_timer(now);
+                self.recovered(now, heard);
+            }
+            Progress::Continues if heard.acked > 0 => self.restart_timer(now),
+            Progress::Continues | Progress::ContinuesOnTimer => {}
+        }
+    }
+
+    /// Everything sent before the episode is acknowledged.
+    fn recovered(&mut self, now: Time, heard: Heard) {
+        self.state = State::Open;
+        self.duplicates = 0;
+        self.tell(now, Event::Recovered);
+        if self.board.lost() > 0 {
+            self.begin_recovery(now, heard); // of what was sent during the episode
+        }
+    }
+
+    pub(super) fn on_ack_loss(&mut self, now: Time, path: &Path, sample: &cc::Ack, heard: Heard) {
+        if heard.acked == 0 {
+            return;
+        }
+        self.restart_timer(now);
+        if self.cwnd_limited {
+            self.controller.grow(path, sample, &mut self.window);
+            self.tame();
+        }
+        if self.una >= self.recover {
+            self.recovered(now, heard);
+        }
+    }
+
+    /// After a loss that the controller did not answer: the window and the threshold are as they were before.
+    fn restore_spared(&mut self) -> bool {
+        let Some(ssthresh) = self.spared.take() else {
+            return false;
+        };
+        self.window.cwnd = std::mem::replace(&mut self.window.ssthresh, ssthresh);
+        self.tame();
+        true
+    }
+
+    /// Lets the controller cut; was there a reaction?
+    fn react(&mut self, now: Time, why: Signal) -> bool {
+        self.answered = self.nxt;
+        let path = self.path(now);
+        let Some(ssthresh) = self.controller.cut(&path, &self.window, why) else {
+            return false;
+        };
+        self.counters.window_cuts += 1;
+        self.window.ssthresh = tamed(ssthresh, LEAST_SSTHRESH);
+        self.announce_cut = self.config.ecn; // RFC 3168 section 6.1.2: a reduction for any reason
+        if why == Signal::Mark {
+            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+            self.marked = self.nxt;
+        }
+        true
+    }
+
+    /// Nothing is in flight any more: everything unacknowledged is sent again as the window allows.
+    fn start_over(&mut self, collapses: bool) {
+        self.state = State::Loss;
+        if collapses {
+            self.window.cwnd = LOSS_WINDOW;
+        }
+        self.board.lose_all(self.nxt);
+        self.timed = None;
+    }
+
+    /// The retransmission timer, if it has expired: RFC 6298 section 5.
+    pub fn on_timeout(&mut self, now: Time) {
+        if self.deadline.is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        if self.una == self.nxt {
+            return self.probe_timer_expired(now);
+        }
+        self.counters.timeouts += 1;
+        self.restore_spared();
+        // RFC 5681 section 3.1: the threshold stays when what the timer has resent times out again.
+        if self.timed_out.replace(self.una) != Some(self.una) {
+            self.collapses = self.react(now, Signal::Timeout);
+        }
+        self.rtt.back_off();
+        self.recover = self.nxt;
+        self.duplicates = 0;
+        self.start_over(self.collapses);
+        self.deadline = Some(now + self.rtt.rto());
+        self.paced_until = now; // (5.4): the earliest segment leaves now, at whatever pace the others follow
+    }
+
+    pub(super) fn episode(&self) -> Episode {
+        Episode {
+            una: self.una,
+            nxt: self.nxt,
+            recover: self.recover,
+            duplicates: self.duplicates,
+            new_data: self.has_new_data(),
+        }
+    }
+
+    pub(super) fn restart_timer(&mut self, now: Time) {
+        self.deadline = Some(now + self.rtt.rto()); // RFC 6298 (5.3)
+    }
+}

@@ -1,0 +1,56 @@
+//! Probing a closed window: RFC 9293 section 3.8.6.1.
+//!
+//! What differs: a probe is a whole segment, because segments are what is counted. A receiver that has no room for it
+//! drops it and answers, as it does with the single byte of other stacks; one that takes it acknowledges it.
+
+use super::Sender;
+use crate::packet::{Data, Flags};
+use ackclock_units::Time;
+
+/// How the probing stands; all zero unless the receiver's window is closed with nothing outstanding.
+#[derive(Default)]
+pub(super) struct Probing {
+    /// The timer has expired: a probe is to be sent.
+    pub(super) due: bool,
+    /// The segment at `nxt` has been sent as a probe, so that its acknowledgement is in order.
+    pub(super) sent: bool,
+    /// Probes since the window was closed: each doubles the time to the next.
+    count: u32,
+}
+
+impl Sender {
+    /// Nothing is outstanding. RFC 6298 (5.2): no retransmission timer; but a closed window needs one to be probed.
+    pub(super) fn all_acknowledged(&mut self, now: Time) {
+        if self.peer_window == 0 && self.una < self.limit {
+            self.deadline.get_or_insert(now + self.rtt.rto());
+        } else {
+            self.deadline = None;
+            self.probing = Probing::default();
+        }
+    }
+
+    /// The timer has expired with nothing outstanding.
+    pub(super) fn probe_timer_expired(&mut self, now: Time) {
+        self.probing.due = true;
+        self.probing.count += 1;
+        self.deadline = Some(now + self.rtt.doubled(self.probing.count));
+    }
+
+    /// The probe is acknowledged, so it was a segment like any other.
+    pub(super) fn probe_was_taken(&mut self) {
+        self.nxt += 1;
+        self.probing = Probing::default();
+    }
+
+    /// The probe: the next new segment, which is not counted as sent until it is acknowledged.
+    pub(super) fn probe(&mut self, now: Time) -> Data {
+        let mut flags = Flags::of_epoch(self.epoch); // RFC 3168 section 6.1.6: neither ECT nor CWR
+        if std::mem::replace(&mut self.probing.sent, true) {
+            flags = flags.with(Flags::RETRANSMISSION);
+            self.counters.retransmits += 1;
+        }
+        self.counters.sent += 1;
+        self.last_sent = now;
+        Data { seq: self.nxt, sent_at: now, bytes: self.config.segment_bytes(), flags, tag: 0 }
+    }
+}
