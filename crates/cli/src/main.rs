@@ -1,7 +1,19 @@
 //! The command line: one binary, `ackclock`.
 
+/// Prints a line. A reader that has gone away, as in `| head`, is no failure.
+macro_rules! say {
+    ($($format:tt)*) => {{
+        use std::io::Write;
+        match writeln!(std::io::stdout(), $($format)*) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => crate::cannot_print(&error),
+            _ => {}
+        }
+    }};
+}
+
 mod args;
 mod compare;
+mod docs;
 mod input;
 mod list;
 mod output;
@@ -27,6 +39,12 @@ impl<E: Into<miette::Report>> From<E> for Failure {
     }
 }
 
+/// Results that cannot be handed over are lost: the user must hear of it.
+fn cannot_print(error: &std::io::Error) -> ! {
+    eprintln!("standard output cannot be written: {error}");
+    std::process::exit(2)
+}
+
 fn main() -> ExitCode {
     let arguments = args::Arguments::parse();
     let outcome = match arguments.command {
@@ -35,6 +53,9 @@ fn main() -> ExitCode {
         args::Command::Reproduce(command) => reproduce::run(&command),
         args::Command::List(command) => list::run(&command),
         args::Command::Show(command) => show::run(&command),
+        args::Command::Completions(command) => docs::completions(&command),
+        args::Command::Man(command) => docs::man(&command),
+        args::Command::Docs(command) => docs::docs(&command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,11 +5,12 @@ use crate::{Failure, args};
 use ackclock_sim::reproduce::{
     Case, Counts, Experiment, Judged, Library, Reproduction, Settings, Verdict, reproduce,
 };
+use ackclock_sim::store::PointStore;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::{IntoDiagnostic, WrapErr};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -19,7 +20,14 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
         None => Library::built_in()?,
     };
     let chosen = library.select(&command.what)?;
-    let settings = Settings { threads: command.threads };
+    let store = match &command.store {
+        Some(directory) => directory.clone(),
+        None => PathBuf::from("ackclock-out/points").join(build()?),
+    };
+    let store = PointStore::open(&store)
+        .into_diagnostic()
+        .wrap_err_with(|| format!("{} cannot be made", store.display()))?;
+    let settings = Settings { threads: command.threads, store: Some(store) };
     let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} points, {elapsed} (about {eta} left)");
     bar.set_style(style.into_diagnostic()?);
@@ -35,7 +43,7 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
         write(out, &reproductions)?;
     }
     if command.json {
-        println!("{}", document(&reproductions));
+        say!("{}", document(&reproductions));
     } else {
         print(&reproductions);
     }
@@ -44,6 +52,14 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
     }
     let failing = total(&reproductions).fails > 0;
     if command.strict && failing { Err(Failure::Expectation) } else { Ok(()) }
+}
+
+/// A word for this very program: another build may give other results.
+fn build() -> miette::Result<String> {
+    let program = std::env::current_exe().and_then(std::fs::read);
+    let program =
+        program.into_diagnostic().wrap_err("this program cannot be read; give --store a directory")?;
+    Ok(ackclock_sim::store::digest_of(&program))
 }
 
 fn total(reproductions: &[Reproduction]) -> Counts {
@@ -89,7 +105,7 @@ fn word(verdict: Verdict) -> &'static str {
 fn print(reproductions: &[Reproduction]) {
     for reproduction in reproductions {
         let Reproduction { id, title, section, points, .. } = reproduction;
-        println!("{id} (section {section}): {title}; {points} points");
+        say!("{id} (section {section}): {title}; {points} points");
         let rows = reproduction.claims.iter().map(|claim| {
             vec![
                 claim.text.clone(),
@@ -99,13 +115,13 @@ fn print(reproductions: &[Reproduction]) {
             ]
         });
         if reproduction.claims.is_empty() {
-            println!("  nothing is claimed\n");
+            say!("  nothing is claimed\n");
         } else {
-            println!("{}\n", plain_table(&["claim", "verdict", "published", "measured"], rows));
+            say!("{}\n", plain_table(&["claim", "verdict", "published", "measured"], rows));
         }
     }
     let Counts { holds, fails, untestable } = total(reproductions);
-    println!("{holds} hold, {fails} fail, {untestable} untestable");
+    say!("{holds} hold, {fails} fail, {untestable} untestable");
 }
 
 /// What the source says: in words, and the numbers that were looked at.

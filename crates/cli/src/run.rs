@@ -47,7 +47,7 @@ pub(crate) fn conclude(
         output::write(out, sweep, results)?;
     }
     if json {
-        println!("{}", output::document(sweep, results));
+        say!("{}", output::document(sweep, results));
     } else {
         table::print(sweep, results);
         if let Some(out) = out {

@@ -18,11 +18,11 @@ pub(crate) fn plain_table(header: &[&str], rows: impl Iterator<Item = Vec<String
 
 /// Prints what was measured: one row per group and point, then the bottlenecks, then expectations.
 pub(crate) fn print(sweep: &Sweep, results: &[PointResult]) {
-    println!("{}", groups(sweep, results));
-    println!("{}", links(sweep, results));
+    say!("{}", groups(sweep, results));
+    say!("{}", links(sweep, results));
     for point in results {
         for expectation in &point.expectations {
-            println!("{} {}", if expectation.holds { "holds " } else { "FAILS " }, expectation.that);
+            say!("{} {}", if expectation.holds { "holds " } else { "FAILS " }, expectation.that);
         }
     }
 }

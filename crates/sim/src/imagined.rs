@@ -4,6 +4,7 @@
 use crate::engine::{FlowTally, LinkTally, Measured, Sample, Series, StreamTally};
 use crate::results::PointResult;
 use crate::scenario::{Built, Point};
+use ackclock_cc::Settings;
 use ackclock_net::Stream;
 use ackclock_units::{Duration, Time};
 
@@ -63,6 +64,14 @@ fn looks(built: &Built, duration: Duration, interval: Duration, value: f32) -> S
         flows: vec![vec![sample; count]; built.plan.flows.len()],
         links: vec![vec![(1, value); count]; built.links.len()],
         streams: vec![vec![value; count]; built.streams.len()],
-        inner: vec![(Vec::new(), Vec::new()); built.plan.flows.len()],
+        inner: built.plan.flows.iter().map(|flow| variables(&flow.control, count, value)).collect(),
     }
+}
+
+/// Names of a controller's own variables, and values for them.
+fn variables(control: &Settings, looks: usize, value: f32) -> (Vec<String>, Vec<f32>) {
+    let mut names = Vec::new();
+    control.build().inspect(&mut |name, _| names.push(name.to_owned()));
+    let values = vec![value; names.len() * looks];
+    (names, values)
 }

@@ -12,7 +12,7 @@ pub(super) fn add_all(env: &mut Environment<'static>, view: &View, trace: &Trace
     let mut words = Words { env, view, trace };
     add_flow_functions(&mut words);
     add_link_functions(&mut words);
-    add_series_functions(&mut words);
+    super::series::add_all(&mut words);
     let view = view.clone();
     add(env, "axis", move |arguments| {
         let mut arguments = arguments.clone();
@@ -22,7 +22,7 @@ pub(super) fn add_all(env: &mut Environment<'static>, view: &View, trace: &Trace
 }
 
 /// Where functions are added.
-struct Words<'a> {
+pub(super) struct Words<'a> {
     env: &'a mut Environment<'static>,
     view: &'a View,
     trace: &'a Trace,
@@ -30,7 +30,7 @@ struct Words<'a> {
 
 impl Words<'_> {
     /// Adds a function of (point, arguments), taken over the points that the keywords select.
-    fn add(&mut self, name: &'static str, f: fn(&PointResult, &Arguments) -> Answer) {
+    pub(super) fn add(&mut self, name: &'static str, f: fn(&PointResult, &Arguments) -> Answer) {
         let (view, trace) = (self.view.clone(), self.trace.clone());
         add(self.env, name, move |arguments| {
             let mut rest = arguments.clone();
@@ -83,7 +83,7 @@ pub(super) fn median(values: &[f64]) -> f64 {
     }
 }
 
-fn group_flows<'a>(point: &'a PointResult, label: &str) -> Result<Vec<&'a FlowResult>, Error> {
+pub(super) fn group_flows<'a>(point: &'a PointResult, label: &str) -> Result<Vec<&'a FlowResult>, Error> {
     let flows: Vec<_> = point.flows.iter().filter(|flow| flow.label == label).collect();
     if flows.is_empty() {
         let known: Vec<_> = point.groups.iter().map(|group| group.label.as_str()).collect();
@@ -195,65 +195,5 @@ fn add_link_functions(w: &mut Words<'_>) {
             let known: Vec<_> = point.traffic.iter().map(|stream| stream.label.as_str()).collect();
             wrong(format!("there is no traffic called \"{label}\"; {}", suggest(&label, &known)))
         })
-    });
-}
-
-/// Seconds and one value per look, for the flows of a group taken together.
-fn looks(
-    point: &PointResult,
-    label: &str,
-    value: fn(&crate::engine::Sample) -> f64,
-) -> Result<Vec<(f64, f64)>, Error> {
-    let flows = group_flows(point, label)?;
-    let series = point
-        .series
-        .as_ref()
-        .ok_or_else(|| wrong("this needs probes; add probe = \"1 s\" to the scenario"))?;
-    let sum = |look: usize| flows.iter().map(|flow| value(&series.flows[flow.id][look])).sum();
-    Ok(series.at.iter().enumerate().map(|(look, at)| (at.as_secs_f64(), sum(look))).collect())
-}
-
-/// Values of the looks within (from, to], or within the measuring window.
-fn within(point: &PointResult, looks: Vec<(f64, f64)>, args: &Arguments) -> Result<Vec<f64>, Error> {
-    let (from, to) = match args.given.len() {
-        0 | 1 => (point.measure_s[0], point.measure_s[1]),
-        _ => (args.number(1, "a time in seconds")?, args.number(2, "a time in seconds")?),
-    };
-    let inside: Vec<_> =
-        looks.into_iter().filter(|&(at, _)| at > from && at <= to).map(|(_, value)| value).collect();
-    if inside.is_empty() {
-        return Err(wrong(format!(
-            "no probe looked between {from} s and {to} s; take a longer time or a shorter interval of the probes"
-        )));
-    }
-    Ok(inside)
-}
-
-fn add_series_functions(w: &mut Words<'_>) {
-    w.add("cwnd_max", |point, args| {
-        let looks = looks(point, &args.text(0, "a group's label")?, |sample| f64::from(sample.cwnd))?;
-        Ok(within(point, looks, args)?.into_iter().fold(f64::NEG_INFINITY, f64::max))
-    });
-    w.add("cwnd_min", |point, args| {
-        let looks = looks(point, &args.text(0, "a group's label")?, |sample| f64::from(sample.cwnd))?;
-        Ok(within(point, looks, args)?.into_iter().fold(f64::INFINITY, f64::min))
-    });
-    w.add("goodput_between", |point, args| {
-        let label = args.text(0, "a group's label")?;
-        let flows = group_flows(point, &label)?;
-        // A flow's goodput per segment tells the payload, so that the probes need not.
-        let delivered: u64 = flows.iter().map(|flow| flow.delivered).sum();
-        let goodput: f64 = flows.iter().map(|flow| flow.goodput_bps).sum();
-        let bits = goodput * (point.measure_s[1] - point.measure_s[0]) / delivered.max(1) as f64;
-        let looks = looks(point, &label, |sample| f64::from(sample.delivered))?;
-        let span = args.number(2, "a time in seconds")? - args.number(1, "a time in seconds")?;
-        Ok(within(point, looks, args)?.into_iter().sum::<f64>() * bits / span)
-    });
-    w.add("time_to_cwnd", |point, args| {
-        let looks = looks(point, &args.text(0, "a group's label")?, |sample| f64::from(sample.cwnd))?;
-        let target = args.number(1, "a window in segments")?;
-        let after = if args.given.len() > 2 { args.number(2, "a time in seconds")? } else { 0.0 };
-        let reached = looks.into_iter().find(|&(at, cwnd)| at >= after && cwnd >= target);
-        Ok(reached.map_or(f64::INFINITY, |(at, _)| at - after))
     });
 }

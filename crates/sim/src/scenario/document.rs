@@ -97,6 +97,11 @@ impl Node {
         Node { value: value.with_origin(&origin), origin }
     }
 
+    /// A list whose entries were given on the command line one by one.
+    pub fn given_list(entries: Vec<Node>, written: &str) -> Node {
+        Node { value: Value::List(entries), origin: Origin::CommandLine(written.to_owned()) }
+    }
+
     /// The entry of a table or list.
     fn inner(&self, part: &str) -> Option<&Node> {
         match &self.value {

@@ -62,6 +62,7 @@ impl Sender {
                 self.start_over(collapses);
             }
         }
+        self.tame();
         // The first retransmission is about to leave: RFC 6298 (5.1) and RFC 6675 section 5 (6).
         self.restart_timer(now);
     }
@@ -71,7 +72,9 @@ impl Sender {
             return;
         }
         let episode = self.episode();
-        match self.recovery.on_ack(&episode, heard, &mut self.board, &mut self.window) {
+        let progress = self.recovery.on_ack(&episode, heard, &mut self.board, &mut self.window);
+        self.tame();
+        match progress {
             Progress::Ends => {
                 self.restore_spared();
                 self.restart_timer(now);
@@ -118,6 +121,7 @@ impl Sender {
             return false;
         };
         self.window.cwnd = std::mem::replace(&mut self.window.ssthresh, ssthresh);
+        self.tame();
         true
     }
 
