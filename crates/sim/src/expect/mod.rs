@@ -152,9 +152,9 @@ impl Language {
     }
 
     /// Evaluates every call in the expression on its own, even where the whole would not come to it.
-    pub(crate) fn check_calls(&self, expression: &str) -> Result<(), ExpectError> {
+    pub(crate) fn check_calls(&self, expression: &str, names: &Names) -> Result<(), ExpectError> {
         self.check(expression)?;
-        calls::calls(expression).into_iter().try_for_each(|call| self.evaluate(call, &Names::new()).map(drop))
+        calls::calls(expression).into_iter().try_for_each(|call| self.evaluate(call, names).map(drop))
     }
 
     /// Whether the expression holds, and what that was made from.
