@@ -42,6 +42,9 @@ impl Words<'_> {
             if let Some(seed) = seed {
                 points.retain(|point| number(&seed) == Some(point.seed as f64));
             }
+            if let Some(seed) = trace.only() {
+                points.retain(|point| point.seed == seed);
+            }
             if points.is_empty() {
                 return Err(wrong("there is no such seed"));
             }

@@ -89,6 +89,9 @@ fn a_claim_holds_or_fails_with_its_numbers() {
     assert_eq!((goodput.call.as_str(), goodput.depth), ("goodput('reno', rate='10 Mbit/s')", 1));
     assert!(goodput.value.as_f64().is_some_and(|bps| (5e6..10e6).contains(&bps)), "{goodput:?}");
     assert!(goodput.std.is_some(), "two seeds have a deviation");
+    let mbit = seen.iter().find(|seen| seen.call.starts_with("mbit(")).expect("it was called");
+    let scaled = goodput.std.map(|std| std / 1e6);
+    assert!(mbit.depth == 0 && mbit.std.zip(scaled).is_some_and(|(a, b)| (a - b).abs() < 1e-9), "{mbit:?}");
     assert!(seen.iter().any(|seen| seen.published && seen.value == 0.5));
     assert_eq!(all.tried.as_deref(), Some("nothing"));
     assert_eq!(one.claims[2].untestable.as_deref(), Some("Flows have no colour."));
