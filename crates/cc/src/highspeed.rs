@@ -6,9 +6,11 @@
 //! What differs: the RFC prints its laws with rounded constants (p(w) = 0.078 / w^1.2, w = 0.12 / p^0.835);
 //! here they follow from the two points (38, 1e-3) and (83000, 1e-7) that define them, which moves a(w) by up
 //! to 2.5 %. b(w) stays at its lowest value above the high window: the RFC's line would reach zero at 567,000
-//! segments. a(w) is never below Reno's one segment (the formula gives 0.96 at the low window). It is
-//! evaluated at whole segments and kept until the window passes the next one, so that no ACK costs a
-//! logarithm.
+//! segments. A loss during slow start halves the window, where the RFC's text has no exception from b(w): ns-2
+//! (by the RFC's author) halves in every slow start and Linux in the first, since the window is then about
+//! twice what the path holds; `slow_start_cut = "law"` takes the text's reading. a(w) is never below Reno's
+//! one segment (the formula gives 0.96 at the low window). It is evaluated at whole segments and kept until
+//! the window passes the next one, so that no ACK costs a logarithm.
 
 use crate::{Ack, Controller, Parameter, Path, Scheme, Settings, Signal, Window, reno, slow_start};
 
@@ -30,6 +32,7 @@ pub const SCHEME: Scheme = Scheme {
     notes: &[
         "p(w) follows from the two defining points, not from the RFC's rounded 0.078 / w^1.2",
         "b(w) stays at high_decrease above high_window, where the RFC defines nothing",
+        "a cut in slow start halves the window, as in ns-2",
         "a(w) is at least 1",
     ],
     parameters: &[
@@ -57,6 +60,12 @@ pub const SCHEME: Scheme = Scheme {
             0.0..=1e9,
             "RFC 3742: beyond this slow start adds at most half of it per round trip (100 there); 0 is off",
         ),
+        Parameter::choice(
+            "slow_start_cut",
+            "half",
+            &[("half", "ssthresh = cwnd / 2, as in ns-2"), ("law", "1 - b(cwnd), as everywhere else")],
+            "how a loss during slow start reduces the window",
+        ),
     ],
     build: |settings| Box::new(HighSpeed::new(settings)),
     response: Some(|settings, p, _rtt_s| Law::new(settings).window(p)),
@@ -66,6 +75,7 @@ pub const SCHEME: Scheme = Scheme {
 pub struct HighSpeed {
     law: Law,
     max_ssthresh: f64,
+    halve_in_slow_start: bool,
     /// The whole window for which `a` was worked out.
     at: f64,
     a: f64,
@@ -77,6 +87,7 @@ impl HighSpeed {
         HighSpeed {
             law: Law::new(settings),
             max_ssthresh: settings.number("max_ssthresh"),
+            halve_in_slow_start: settings.choice("slow_start_cut") == "half",
             at: 0.0,
             a: 1.0, // a(0), as a(w) is 1 up to low_window
         }
@@ -102,6 +113,9 @@ impl Controller for HighSpeed {
     }
 
     fn cut(&mut self, _path: &Path, w: &Window, _why: Signal) -> Option<f64> {
+        if self.halve_in_slow_start && w.in_slow_start() {
+            return Some(w.cwnd / 2.0);
+        }
         Some(w.cwnd * (1.0 - self.law.decrease(w.cwnd))) // RFC 3649 section 3
     }
 
@@ -245,6 +259,19 @@ mod tests {
         assert_eq!(w.cwnd, 20.05);
         w.cwnd = 38.0;
         assert_eq!(hstcp.cut(&Path::default(), &w, Signal::Loss), Some(19.0));
+    }
+
+    #[test]
+    fn a_cut_in_slow_start_halves_unless_the_law_is_wanted() {
+        let cut = |settings: &Settings, ssthresh| {
+            let w = Window { cwnd: 30_000.0, ssthresh, pacing: None };
+            HighSpeed::new(settings).cut(&Path::default(), &w, Signal::Loss).expect("it reacts")
+        };
+        let mut lawful = settings();
+        lawful.set("slow_start_cut", Given::Word("law")).expect("a word that there is");
+        assert_eq!(cut(&settings(), f64::INFINITY), 15_000.0);
+        assert!(cut(&settings(), 10_000.0) > 25_000.0);
+        assert_eq!(cut(&lawful, f64::INFINITY), cut(&settings(), 10_000.0));
     }
 
     #[test]

@@ -4,16 +4,16 @@ use super::call::{Answer, Arguments, add, number, wrong};
 use super::select::{View, axis, select, written};
 use super::trace::Trace;
 use crate::results::{FlowResult, PointResult, Spread};
+use crate::scenario::error::suggest;
 use ackclock_cc::analysis;
-use ackclock_units::Time;
 use minijinja::{Environment, Error, Value};
 
 pub(super) fn add_all(env: &mut Environment<'static>, view: &View, trace: &Trace) {
     let mut words = Words { env, view, trace };
     add_flow_functions(&mut words);
     add_link_functions(&mut words);
-    add_series_functions(&mut words);
     super::series::add_all(&mut words);
+    super::course::add_all(&mut words);
     let view = view.clone();
     add(env, "axis", move |arguments| {
         let mut arguments = arguments.clone();
@@ -94,7 +94,7 @@ pub(super) fn group_flows<'a>(point: &'a PointResult, label: &str) -> Result<Vec
     let flows: Vec<_> = point.flows.iter().filter(|flow| flow.label == label).collect();
     if flows.is_empty() {
         let known: Vec<_> = point.groups.iter().map(|group| group.label.as_str()).collect();
-        return Err(wrong(format!("there are no flows called \"{label}\"; there are {}", known.join(", "))));
+        return Err(wrong(format!("there are no flows called \"{label}\"; {}", suggest(label, &known))));
     }
     Ok(flows)
 }
@@ -179,7 +179,7 @@ fn add_link_functions(w: &mut Words<'_>) {
                 let value: fn(&crate::results::LinkResult) -> f64 = $field;
                 point.links.iter().find(|link| link.name == name).map(value).ok_or_else(|| {
                     let known: Vec<_> = point.links.iter().map(|link| link.name.as_str()).collect();
-                    wrong(format!("there is no link called \"{name}\"; there are {}", known.join(", ")))
+                    wrong(format!("there is no link called \"{name}\"; {}", suggest(&name, &known)))
                 })
             });
         )*};
@@ -198,81 +198,9 @@ fn add_link_functions(w: &mut Words<'_>) {
     w.add("traffic_throughput", |point, args| {
         let label = args.text(0, "a stream's label")?;
         let stream = point.traffic.iter().find(|stream| stream.label == label);
-        stream
-            .map(|stream| stream.throughput_bps)
-            .ok_or_else(|| wrong(format!("there is no traffic called \"{label}\"")))
-    });
-}
-
-/// Seconds and one value per look, for the flows of a group taken together.
-pub(super) fn looks(
-    point: &PointResult,
-    label: &str,
-    value: fn(&crate::engine::Sample) -> f64,
-) -> Result<Vec<(f64, f64)>, Error> {
-    let flows = group_flows(point, label)?;
-    let series = point
-        .series
-        .as_ref()
-        .ok_or_else(|| wrong("this needs probes: add probe = \"1 s\" to the scenario"))?;
-    let sum = |look: usize| flows.iter().map(|flow| value(&series.flows[flow.id][look])).sum();
-    // Divided, not multiplied: a look at 30 s is then at 30 exactly, so that bounds mean what they say.
-    let seconds = |at: &Time| at.as_nanos() as f64 / 1e9;
-    Ok(series.at.iter().enumerate().map(|(look, at)| (seconds(at), sum(look))).collect())
-}
-
-/// Seconds without the last bit that a multiplication may have left.
-fn whole_nanoseconds(seconds: f64) -> f64 {
-    (seconds * 1e9).round() / 1e9
-}
-
-/// Values of the looks within (from, to], or within the measuring window.
-pub(super) fn within(
-    point: &PointResult,
-    looks: Vec<(f64, f64)>,
-    args: &Arguments,
-) -> Result<Vec<f64>, Error> {
-    let (from, to) = match args.given.len() {
-        0 | 1 => (whole_nanoseconds(point.measure_s[0]), whole_nanoseconds(point.measure_s[1])),
-        _ => (args.number(1, "a time in seconds")?, args.number(2, "a time in seconds")?),
-    };
-    let inside: Vec<_> =
-        looks.into_iter().filter(|&(at, _)| at > from && at <= to).map(|(_, value)| value).collect();
-    if inside.is_empty() {
-        return Err(wrong(format!("no probe looked between {from} s and {to} s")));
-    }
-    Ok(inside)
-}
-
-/// Bits of payload per segment. A flow's goodput tells it, so that the probes need not.
-pub(super) fn payload_bits(point: &PointResult, flows: &[&FlowResult]) -> f64 {
-    let delivered: u64 = flows.iter().map(|flow| flow.delivered).sum();
-    let goodput: f64 = flows.iter().map(|flow| flow.goodput_bps).sum();
-    goodput * (point.measure_s[1] - point.measure_s[0]) / delivered.max(1) as f64
-}
-
-fn add_series_functions(w: &mut Words<'_>) {
-    w.add("cwnd_max", |point, args| {
-        let looks = looks(point, &args.text(0, "a group's label")?, |sample| f64::from(sample.cwnd))?;
-        Ok(within(point, looks, args)?.into_iter().fold(f64::NEG_INFINITY, f64::max))
-    });
-    w.add("cwnd_min", |point, args| {
-        let looks = looks(point, &args.text(0, "a group's label")?, |sample| f64::from(sample.cwnd))?;
-        Ok(within(point, looks, args)?.into_iter().fold(f64::INFINITY, f64::min))
-    });
-    w.add("goodput_between", |point, args| {
-        let label = args.text(0, "a group's label")?;
-        let flows = group_flows(point, &label)?;
-        let bits = payload_bits(point, &flows);
-        let looks = looks(point, &label, |sample| f64::from(sample.delivered))?;
-        let span = args.number(2, "a time in seconds")? - args.number(1, "a time in seconds")?;
-        Ok(within(point, looks, args)?.into_iter().sum::<f64>() * bits / span)
-    });
-    w.add("time_to_cwnd", |point, args| {
-        let looks = looks(point, &args.text(0, "a group's label")?, |sample| f64::from(sample.cwnd))?;
-        let target = args.number(1, "a window in segments")?;
-        let after = if args.given.len() > 2 { args.number(2, "a time in seconds")? } else { 0.0 };
-        let reached = looks.into_iter().find(|&(at, cwnd)| at >= after && cwnd >= target);
-        Ok(reached.map_or(f64::INFINITY, |(at, _)| at - after))
+        stream.map(|stream| stream.throughput_bps).ok_or_else(|| {
+            let known: Vec<_> = point.traffic.iter().map(|stream| stream.label.as_str()).collect();
+            wrong(format!("there is no traffic called \"{label}\"; {}", suggest(&label, &known)))
+        })
     });
 }

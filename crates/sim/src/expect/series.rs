@@ -1,185 +1,178 @@
-//! Functions over the course of a run: what the probes saw, look by look. They need `probe = "..."` in the
-//! scenario; a look's goodput is that since the look before it.
+//! Functions that look into what the probes saw.
+//!
+//! A flow's variable is `cwnd`, `ssthresh`, `srtt`, `in_flight`, `delivered` (segments since the last look), `goodput`
+//! (bit/s since the last look), or one of its controller's own, such as Compound's `dwnd`; those of a group's flows are added up.
 
-use super::call::{Arguments, add, wrong};
-use super::measures::{Words, group_flows, looks, meant, payload_bits, within};
-use crate::engine::Sample;
-use crate::results::PointResult;
-use ackclock_cc::analysis;
-use minijinja::{Error, Value};
+use super::call::{Answer, Arguments, wrong};
+use super::measures::{Words, group_flows};
+use crate::engine::{Sample, Series};
+use crate::results::{FlowResult, PointResult};
+use minijinja::Error;
+
+/// Seconds and a value, look by look.
+pub(super) type Looks = Vec<(f64, f64)>;
 
 pub(super) fn add_all(w: &mut Words<'_>) {
-    // looks('flow', 'cwnd', from_s, to_s): a list. A flow's own variables have their names: 'layer'.
-    let (view, trace) = (w.view.clone(), w.trace.clone());
-    add(w.env, "looks", move |arguments| {
-        let mut rest = arguments.clone();
-        let points = meant(&view, &mut rest)?;
-        let [point] = points[..] else {
-            return Err(wrong("looks are those of one run; say seed=..."));
-        };
-        let values = looks_of(point, &rest)?;
-        let (least, most) = values
-            .iter()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), &x| (least.min(x), most.max(x)));
-        let noted = Value::from(format!("{} looks, {least} to {most}", values.len()));
-        trace.note(arguments.shown("looks"), &noted, None);
-        Ok(Value::from(values))
-    });
-    // time_to_goodput('flow', target_bps, after_s): seconds from after_s to the first look that finds the target
-    // reached; infinite if none does.
-    w.add("time_to_goodput", |point, args| {
-        let label = args.text(0, "a group's label")?;
-        let (target, after) = (args.number(1, "a goodput in bit/s")?, args.number(2, "a time in seconds")?);
-        let reached = goodputs(point, &label)?.into_iter().find(|&(at, bps)| at > after && bps >= target);
+    w.add("cwnd_max", |point, args| Ok(most(&within(point, flow_looks(point, args, "cwnd")?, args, 1)?)));
+    w.add("cwnd_min", |point, args| Ok(least(&within(point, flow_looks(point, args, "cwnd")?, args, 1)?)));
+    w.add("goodput_between", goodput_between);
+    w.add("time_to_cwnd", |point, args| {
+        let target = args.number(1, "a window in segments")?;
+        let after = if args.given.len() > 2 { args.number(2, "a time in seconds")? } else { 0.0 };
+        let looks = flow_looks(point, args, "cwnd")?;
+        let reached = looks.into_iter().find(|&(at, cwnd)| at >= after && cwnd >= target);
         Ok(reached.map_or(f64::INFINITY, |(at, _)| at - after))
     });
-    // time_to_fairness(index, from_s, to_s, 'a', 'b', ...): seconds from from_s until Jain's index of the groups'
-    // goodput has reached `index` for the first time, and then for good: until to_s; infinite if it has not.
-    w.add("time_to_fairness", |point, args| {
-        let (jain, from) = jain_by_look(point, args)?;
-        let index = args.number(0, "Jain's index")?;
-        let fair_since = jain.iter().rposition(|&(_, jain)| jain < index).map_or(0, |last| last + 1);
-        Ok(jain.get(fair_since).map_or(f64::INFINITY, |&(at, _)| at - from))
+    w.add("probe_mean", |point, args| {
+        let values = within(point, named(point, args)?, args, 2)?;
+        Ok(values.iter().sum::<f64>() / values.len() as f64)
     });
-    // fairness_between(from_s, to_s, 'a', 'b', ...): mean of Jain's index of the groups' goodput, look by look.
-    w.add("fairness_between", |point, args| {
-        let mut args = args.clone();
-        args.given.insert(0, Value::from(0));
-        let (jain, _) = jain_by_look(point, &args)?;
-        Ok(jain.iter().map(|(_, jain)| jain).sum::<f64>() / jain.len() as f64)
+    w.add("probe_min", |point, args| Ok(least(&within(point, named(point, args)?, args, 2)?)));
+    w.add("probe_max", |point, args| Ok(most(&within(point, named(point, args)?, args, 2)?)));
+    w.add("probe_at", |point, args| {
+        let time = args.number(2, "a time in seconds")?;
+        if !time.is_finite() {
+            return Ok(f64::NAN); // the time of something that never happened
+        }
+        let before = named(point, args)?.into_iter().take_while(|&(at, _)| at <= time).last();
+        before.map(|(_, value)| value).ok_or_else(|| wrong(format!("no probe looked before {time} s")))
+    });
+    w.add("probe_when", |point, args| {
+        let (word, bound) = (args.text(2, "'above' or 'below'")?, args.number(3, "a bound")?);
+        let after = args.number(4, "a time in seconds")?;
+        let reached = |value: f64| match word.as_str() {
+            "above" => Ok(value >= bound),
+            "below" => Ok(value <= bound),
+            _ => Err(wrong(format!("'above' or 'below' is wanted, not '{word}'"))),
+        };
+        for (at, value) in named(point, args)? {
+            if at >= after && reached(value)? {
+                return Ok(at);
+            }
+        }
+        Ok(f64::INFINITY)
+    });
+    w.add("cut_time", cut_time);
+    w.add("queue_between", |point, args| {
+        let name = args.text(0, "a link's name")?;
+        let number = point.links.iter().position(|link| link.name == name);
+        let number = number.ok_or_else(|| wrong(format!("there is no link called \"{name}\"")))?;
+        let series = series(point)?;
+        let looks = series.links[number].iter().map(|&(waiting, _)| f64::from(waiting));
+        let values = within(point, timed(series, looks), args, 1)?;
+        Ok(values.iter().sum::<f64>() / values.len() as f64)
     });
 }
 
-/// Seconds and bit/s at each look.
-fn goodputs(point: &PointResult, label: &str) -> Result<Vec<(f64, f64)>, Error> {
-    let bits = payload_bits(point, &group_flows(point, label)?);
-    let delivered = looks(point, label, |sample| f64::from(sample.delivered))?;
-    let interval = delivered.get(1).map_or(f64::NAN, |(at, _)| *at);
-    Ok(delivered.into_iter().map(|(at, segments)| (at, segments * bits / interval)).collect())
+/// The largest; not a number if one of them is none.
+fn most(values: &[f64]) -> f64 {
+    values.iter().copied().reduce(|a, b| if a > b || a.is_nan() { a } else { b }).unwrap_or(f64::NAN)
 }
 
-/// Jain's index over the groups named from argument 3 on, at each look within (argument 1, argument 2].
-fn jain_by_look(point: &PointResult, args: &Arguments) -> Result<(Vec<(f64, f64)>, f64), Error> {
-    let (from, to) = (args.number(1, "a time in seconds")?, args.number(2, "a time in seconds")?);
-    let labels = (3..args.given.len()).map(|at| args.text(at, "a group's label"));
-    let series = labels.map(|label| goodputs(point, &label?)).collect::<Result<Vec<_>, Error>>()?;
-    let Some(first) = series.first() else {
-        return Err(wrong("whose fairness? Name the groups"));
-    };
-    let index = |(look, &(at, _)): (usize, &(f64, f64))| {
-        let shares: Vec<f64> = series.iter().map(|one| one[look].1).collect();
-        (at, analysis::jain(&shares).unwrap_or(0.0))
-    };
-    let all: Vec<_> = first.iter().enumerate().map(index).filter(|&(at, _)| at > from && at <= to).collect();
-    if all.is_empty() {
-        return Err(wrong(format!("no probe looked between {from} s and {to} s")));
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().reduce(|a, b| if a < b || a.is_nan() { a } else { b }).unwrap_or(f64::NAN)
+}
+
+fn series(point: &PointResult) -> Result<&Series, Error> {
+    point.series.as_ref().ok_or_else(|| wrong("this needs probes: add probe = \"1 s\" to the scenario"))
+}
+
+fn timed(series: &Series, values: impl Iterator<Item = f64>) -> Looks {
+    // Divided, not multiplied: a look at 30 s is then at 30 exactly, so that bounds mean what they say.
+    series.at.iter().map(|at| at.as_nanos() as f64 / 1e9).zip(values).collect()
+}
+
+/// The variable that the second argument names.
+pub(super) fn named(point: &PointResult, args: &Arguments) -> Result<Looks, Error> {
+    flow_looks(point, args, &args.text(1, "a variable")?)
+}
+
+/// A variable of the flows of the group that the first argument names, added up.
+pub(super) fn flow_looks(point: &PointResult, args: &Arguments, variable: &str) -> Result<Looks, Error> {
+    let flows = group_flows(point, &args.text(0, "a group's label")?)?;
+    let series = series(point)?;
+    if variable == "goodput" {
+        let bits = payload_bits(point, &flows);
+        let delivered = flow_looks(point, args, "delivered")?;
+        let interval = delivered.get(1).map_or(f64::NAN, |(at, _)| *at);
+        return Ok(delivered.into_iter().map(|(at, segments)| (at, segments * bits / interval)).collect());
     }
-    Ok((all, from))
-}
-
-/// One value per look: of a sample, the goodput, or a variable of the flow's own.
-fn looks_of(point: &PointResult, args: &Arguments) -> Result<Vec<f64>, Error> {
-    let (label, what) = (args.text(0, "a group's label")?, args.text(1, "what to look at")?);
-    let sampled: Option<fn(&Sample) -> f64> = match what.as_str() {
-        "cwnd" => Some(|sample| f64::from(sample.cwnd)),
-        "ssthresh" => Some(|sample| f64::from(sample.ssthresh)),
-        "srtt" => Some(|sample| f64::from(sample.srtt_s)),
-        "in_flight" => Some(|sample| f64::from(sample.in_flight)),
+    let pick: Option<fn(&Sample) -> f32> = match variable {
+        "cwnd" => Some(|sample| sample.cwnd),
+        "ssthresh" => Some(|sample| sample.ssthresh),
+        "srtt" => Some(|sample| sample.srtt_s),
+        "in_flight" => Some(|sample| sample.in_flight),
+        "delivered" => Some(|sample| sample.delivered),
         _ => None,
     };
-    let all = match (sampled, what.as_str()) {
-        (Some(value), _) => looks(point, &label, value)?,
-        (None, "goodput") => goodputs(point, &label)?,
-        (None, name) => inner(point, &label, name)?,
-    };
-    let mut bounds = args.clone();
-    bounds.given.remove(1);
-    within(point, all, &bounds)
+    let mut sums = vec![0.0; series.at.len()];
+    for flow in flows {
+        if let Some(pick) = pick {
+            let samples = series.flows[flow.id].iter().map(|sample| f64::from(pick(sample)));
+            sums.iter_mut().zip(samples).for_each(|(sum, value)| *sum += value);
+            continue;
+        }
+        let (names, values) = &series.inner[flow.id];
+        let column = names.iter().position(|name| name == variable).ok_or_else(|| {
+            let own = names.iter().map(|name| format!(", {name}")).collect::<String>();
+            wrong(format!(
+                "there is no \"{variable}\"; there are cwnd, ssthresh, srtt, in_flight, delivered, goodput{own}"
+            ))
+        })?;
+        let values = values.iter().skip(column).step_by(names.len()).map(|&value| f64::from(value));
+        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    }
+    Ok(timed(series, sums.into_iter()))
 }
 
-/// A variable of the only flow of a group, look by look.
-fn inner(point: &PointResult, label: &str, name: &str) -> Result<Vec<(f64, f64)>, Error> {
-    let flows = group_flows(point, label)?;
-    let [flow] = flows[..] else {
-        return Err(wrong(format!("\"{label}\" are several flows; each has its own {name}")));
+/// Values of the looks within (from, to], the arguments from `first` on; or within the measuring window.
+pub(super) fn within(
+    point: &PointResult,
+    looks: Looks,
+    args: &Arguments,
+    first: usize,
+) -> Result<Vec<f64>, Error> {
+    let (from, to) = if args.given.len() <= first {
+        (whole_nanoseconds(point.measure_s[0]), whole_nanoseconds(point.measure_s[1]))
+    } else {
+        (args.number(first, "a time in seconds")?, args.number(first + 1, "a time in seconds")?)
     };
-    let times = looks(point, label, |_| 0.0)?;
-    let (names, values) = point.series.as_ref().map(|series| &series.inner[flow.id]).unwrap_or_else(|| {
-        unreachable!("looks() has found the series");
-    });
-    let Some(column) = names.iter().position(|known| known == name) else {
-        let known = ["cwnd", "ssthresh", "srtt", "in_flight", "goodput"];
-        let known: Vec<_> = known.into_iter().chain(names.iter().map(String::as_str)).collect();
-        return Err(wrong(format!("there is no \"{name}\" to look at; there are {}", known.join(", "))));
-    };
-    let rows = values.chunks_exact(names.len()).map(|row| f64::from(row[column]));
-    Ok(times.into_iter().zip(rows).map(|((at, _), value)| (at, value)).collect())
+    if !(from.is_finite() && to.is_finite()) {
+        return Ok(vec![f64::NAN]); // bounded by something that never happened
+    }
+    let inside: Vec<_> =
+        looks.into_iter().filter(|&(at, _)| at > from && at <= to).map(|(_, value)| value).collect();
+    if inside.is_empty() {
+        return Err(wrong(format!("no probe looked between {from} s and {to} s")));
+    }
+    Ok(inside)
 }
 
-#[cfg(test)]
-mod tests {
-    use crate::expect::{View, evaluate};
-    use crate::run::run_point;
-    use crate::scenario::Sweep;
-    use std::sync::atomic::AtomicBool;
+/// Seconds without the last bit that a multiplication may have left.
+fn whole_nanoseconds(seconds: f64) -> f64 {
+    (seconds * 1e9).round() / 1e9
+}
 
-    const TWO_FLOWS: &str = r#"
-        duration = "40 s"
-        measure = ["10 s", "40 s"]
-        probe = "1 s"
-        [topology.dumbbell]
-        bottleneck = { rate = "10 Mbit/s", delay = "10 ms", queue = { droptail = "1 bdp" } }
-        [[flows]]
-        label = "early"
-        control = { layered = { w_t = 5 } }
-        [[flows]]
-        label = "late"
-        control = { layered = { w_t = 5 } }
-        start = "10 s"
-    "#;
+/// Bits of payload per segment. A flow's goodput tells it, so that the probes need not.
+fn payload_bits(point: &PointResult, flows: &[&FlowResult]) -> f64 {
+    let delivered: u64 = flows.iter().map(|flow| flow.delivered).sum();
+    let goodput: f64 = flows.iter().map(|flow| flow.goodput_bps).sum();
+    goodput * (point.measure_s[1] - point.measure_s[0]) / delivered.max(1) as f64
+}
 
-    fn ask(expression: &str) -> Result<serde_json::Value, String> {
-        let sweep = Sweep::read("two", TWO_FLOWS, &[]).expect("a scenario");
-        let result = run_point(&sweep.points[0], false, &AtomicBool::new(false)).expect("a run");
-        evaluate(expression, &View::new(vec![result]), &Default::default()).map_err(|error| error.to_string())
-    }
+fn goodput_between(point: &PointResult, args: &Arguments) -> Answer {
+    let flows = group_flows(point, &args.text(0, "a group's label")?)?;
+    let bits = payload_bits(point, &flows);
+    let span = args.number(2, "a time in seconds")? - args.number(1, "a time in seconds")?;
+    let looks = within(point, flow_looks(point, args, "delivered")?, args, 1)?;
+    Ok(looks.into_iter().sum::<f64>() * bits / span)
+}
 
-    fn number(expression: &str) -> f64 {
-        ask(expression).expect("a value").as_f64().unwrap_or(f64::INFINITY)
-    }
-
-    #[test]
-    fn a_look_is_taken_every_interval() {
-        assert_eq!(number("looks('early', 'cwnd', 20, 30)|length"), 10.0);
-        assert_eq!(number("looks('early', 'cwnd')|length"), 30.0);
-        assert!(number("mean(looks('early', 'goodput', 2, 10)) / 1e6") > 9.0);
-        // A layered flow's layer is that of its window, its fraction aside.
-        let (layer, expected) =
-            ("max(looks('early', 'layer'))", "max(layered_layer(5, looks('early', 'cwnd')))");
-        assert_eq!(number(layer).floor(), number(expected));
-    }
-
-    #[test]
-    fn times_count_from_the_moment_that_is_asked_about() {
-        let within = number("time_to_goodput('early', 9e6, 0)");
-        assert!((1.0..=5.0).contains(&within), "{within}");
-        assert_eq!(number("time_to_goodput('early', 11e6, 0)"), f64::INFINITY);
-    }
-
-    #[test]
-    fn fairness_comes_and_is_told() {
-        let fair = number("time_to_fairness(0.6, 10, 40, 'early', 'late')");
-        assert!((1.0..=30.0).contains(&fair), "{fair}");
-        assert_eq!(number("time_to_fairness(1.1, 10, 40, 'early', 'late')"), f64::INFINITY);
-        assert!(number("fairness_between(0, 10, 'early', 'late')") < 0.51);
-        assert!(number("fairness_between(10, 40, 'early', 'late')") > 0.51);
-    }
-
-    #[test]
-    fn mistakes_are_told() {
-        let reason = |expression: &str| ask(expression).expect_err("wrong");
-        assert!(reason("looks('early', 'layr')").contains("layer"));
-        assert!(reason("looks('early', 'cwnd', 50, 60)").contains("no probe"));
-        assert!(reason("time_to_fairness(0.9, 0, 40)").contains("whose fairness"));
-    }
+/// When cwnd was cut for the n-th time: the look at which it is at least a fifth below the look before.
+fn cut_time(point: &PointResult, args: &Arguments) -> Answer {
+    let wanted = args.number(1, "which cut, from 1")?;
+    let looks = flow_looks(point, args, "cwnd")?;
+    let cuts = looks.windows(2).filter(|pair| pair[1].1 <= 0.8 * pair[0].1).map(|pair| pair[1].0);
+    let cut = cuts.enumerate().find(|&(number, _)| number as f64 + 1.0 >= wanted);
+    Ok(cut.map_or(f64::INFINITY, |(_, at)| at))
 }

@@ -275,13 +275,13 @@ impl Scenario {
             }
             Start::Every(interval) => interval.saturating_mul(member as u64),
         };
+        self.starts_in_time(&group.path, start)?;
         if let Some(stop) = group.stop.filter(|&stop| stop <= start) {
             let path = format!("{}.stop", group.path);
             return Err(self
                 .error(&path, format!("it would stop at {stop}, and one of its flows starts at {start}"))
                 .help("let it stop later or start earlier"));
         }
-        self.starts_in_time(&group.path, start)?;
         Ok(FlowPlan {
             forward: with_access(&route.forward, access, links),
             reverse: with_access(&route.reverse, access, links),
