@@ -6,3 +6,7 @@ test:
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps -q
 	cargo test --workspace
+
+.PHONY: docs
+docs:
+	cargo run --release -q -- docs docs/src

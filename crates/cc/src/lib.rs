@@ -223,3 +223,8 @@ pub fn slow_start(acked: f64, w: &mut Window) -> f64 {
     w.cwnd += used;
     acked - used
 }
+
+/// The page "Add a controller" of the book, so that its example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/add-a-controller.md")]
+struct AddAController;

@@ -23,6 +23,13 @@ pub(crate) enum Command {
     List(List),
     /// Show a scheme's equations, parameters, defaults and source.
     Show(Show),
+    /// Print a completion script for a shell.
+    Completions(Completions),
+    /// Write the manual pages into a directory.
+    Man(Man),
+    /// Write the generated pages of the documentation.
+    #[command(hide = true)]
+    Docs(Docs),
 }
 
 #[derive(Args)]
@@ -85,6 +92,9 @@ pub(crate) struct Reproduce {
     /// Threads to run on; all cores if not given.
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    /// Keep finished points here and do not run them again; a directory of this build's own if not given.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
     /// Exit with status 1 if a claim does not hold.
     #[arg(long)]
     pub(crate) strict: bool,
@@ -121,4 +131,23 @@ pub(crate) struct Show {
     /// Print one JSON document instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
+pub(crate) struct Man {
+    /// Where the pages go.
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct Docs {
+    /// The book's source directory.
+    pub(crate) dir: PathBuf,
 }

@@ -2,6 +2,8 @@
 
 mod args;
 mod compare;
+mod docs;
+mod input;
 mod list;
 mod output;
 mod reproduce;
@@ -34,6 +36,9 @@ fn main() -> ExitCode {
         args::Command::Reproduce(command) => reproduce::run(&command),
         args::Command::List(command) => list::run(&command),
         args::Command::Show(command) => show::run(&command),
+        args::Command::Completions(command) => docs::completions(&command),
+        args::Command::Man(command) => docs::man(&command),
+        args::Command::Docs(command) => docs::docs(&command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

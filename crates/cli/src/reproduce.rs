@@ -5,13 +5,17 @@ use crate::{Failure, args};
 use ackclock_sim::reproduce::{
     Case, Counts, Experiment, Judged, Library, Reproduction, Settings, Verdict, reproduce,
 };
+use ackclock_sim::store::PointStore;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::{IntoDiagnostic, WrapErr};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+/// Columns of a table that does not go to a terminal.
+const WIDTH: u16 = 160;
 
 pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
     let library = match &command.experiments {
@@ -19,7 +23,14 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
         None => Library::built_in()?,
     };
     let chosen = library.select(&command.what)?;
-    let settings = Settings { threads: command.threads };
+    let store = match &command.store {
+        Some(directory) => directory.clone(),
+        None => PathBuf::from("ackclock-out/points").join(build()?),
+    };
+    let store = PointStore::open(&store)
+        .into_diagnostic()
+        .wrap_err_with(|| format!("{} cannot be made", store.display()))?;
+    let settings = Settings { threads: command.threads, store: Some(store) };
     let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} points, {elapsed} (about {eta} left)");
     bar.set_style(style.into_diagnostic()?);
@@ -44,6 +55,14 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
     }
     let failing = total(&reproductions).fails > 0;
     if command.strict && failing { Err(Failure::Expectation) } else { Ok(()) }
+}
+
+/// A word for this very program: another build may give other results.
+fn build() -> miette::Result<String> {
+    let program = std::env::current_exe().and_then(std::fs::read);
+    let program =
+        program.into_diagnostic().wrap_err("this program cannot be read; give --store a directory")?;
+    Ok(ackclock_sim::store::digest_of(&program))
 }
 
 fn total(reproductions: &[Reproduction]) -> Counts {
@@ -101,7 +120,11 @@ fn print(reproductions: &[Reproduction]) {
         if reproduction.claims.is_empty() {
             println!("  nothing is claimed\n");
         } else {
-            println!("{}\n", plain_table(&["claim", "verdict", "published", "measured"], rows));
+            let mut table = plain_table(&["claim", "verdict", "published", "measured"], rows);
+            if !table.is_tty() {
+                table.set_width(WIDTH);
+            }
+            println!("{table}\n");
         }
     }
     let Counts { holds, fails, untestable } = total(reproductions);

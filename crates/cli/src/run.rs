@@ -1,21 +1,18 @@
 //! `ackclock run`.
 
-use crate::{Failure, args, output, table};
+use crate::{Failure, args, input, output, table};
 use ackclock_sim::results::PointResult;
 use ackclock_sim::run::{RunError, check, run_all};
 use ackclock_sim::scenario::Sweep;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use miette::{IntoDiagnostic, WrapErr, miette};
+use miette::{IntoDiagnostic, miette};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub(crate) fn run(command: &args::Run) -> Result<(), Failure> {
     let name = command.file.display().to_string();
-    let text = std::fs::read_to_string(&command.file)
-        .into_diagnostic()
-        .wrap_err_with(|| format!("{name} cannot be read"))?;
-    let sweep = Sweep::read(&name, &text, &command.settings)?;
+    let sweep = Sweep::read(&name, &input::read(&command.file)?, &command.settings)?;
     let results = simulate(&sweep, command.out.is_some())?;
     conclude(&sweep, &results, command.out.as_deref(), command.json)
 }

@@ -2,6 +2,7 @@
 
 pub mod engine;
 pub mod expect;
+mod imagined;
 pub mod plan;
 pub mod reproduce;
 pub mod results;

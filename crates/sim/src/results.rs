@@ -153,6 +153,9 @@ pub struct Expectation {
     pub that: String,
     /// Does it hold?
     pub holds: bool,
+    /// Why it has no value, if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl Spread {

@@ -1,12 +1,12 @@
 //! Running the points of a sweep, on all cores.
 
 use crate::engine::{Engine, Nobody, Observer};
-use crate::expect::{View, holds};
+use crate::expect::{Language, Names, View};
+use crate::imagined::imagined;
 use crate::results::{Expectation, PointResult};
-use crate::scenario::{Built, Point, Scenario, ScenarioError};
+use crate::scenario::{Expect, Point, Scenario, ScenarioError};
 use ackclock_units::Duration;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -60,32 +60,46 @@ pub fn run_observed<O: Observer>(
         [scenario.measure.0.as_secs_f64(), scenario.measure.1.as_secs_f64()],
     );
     let mut result = PointResult::new(&point.parameters, &built, scenario.seed, span, measured, wall_s);
-    result.expectations = judge(scenario, &result)?;
+    result.expectations = judge(scenario, &result);
     Ok((result, observer))
 }
 
-fn judge(scenario: &Scenario, result: &PointResult) -> Result<Vec<Expectation>, ScenarioError> {
+/// An expectation that has no value after all does not hold; the results are worth keeping all the same.
+fn judge(scenario: &Scenario, result: &PointResult) -> Vec<Expectation> {
     if scenario.expects.is_empty() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let view = View::new(vec![result.clone()]);
-    let mut verdicts = Vec::new();
-    for expect in &scenario.expects {
-        let holds = holds(&expect.that, &view, &BTreeMap::new())
-            .map_err(|error| scenario.expect_error(expect, error.to_string()))?;
-        verdicts.push(Expectation { that: expect.that.clone(), holds });
-    }
-    Ok(verdicts)
+    let language = Language::new(&View::new(vec![result.clone()]));
+    let verdict = |expect: &Expect| match language.judge(&expect.that, &Names::new()) {
+        Ok((holds, _)) => Expectation { that: expect.that.clone(), holds, reason: None },
+        Err(error) => Expectation { that: expect.that.clone(), holds: false, reason: Some(error.reason) },
+    };
+    scenario.expects.iter().map(verdict).collect()
 }
 
-/// Lays out every point, so that mistakes show before anything runs; returns the most memory one point needs, bytes.
+/// Made-up results over which each expectation is evaluated beforehand.
+const VARIANTS: u64 = 4;
+
+/// Lays out every point and evaluates its expectations over made-up results, so that mistakes show before
+/// anything runs; returns the most memory one point needs, bytes.
 pub fn check(points: &[Point]) -> Result<f64, ScenarioError> {
-    let mut most = 0.0_f64;
-    for point in points {
-        let Built { memory, .. } = point.scenario.build()?;
-        most = most.max(memory);
+    let checked: Vec<_> = points.par_iter().map(check_point).collect();
+    checked.into_iter().try_fold(0.0_f64, |most, memory| Ok(most.max(memory?)))
+}
+
+fn check_point(point: &Point) -> Result<f64, ScenarioError> {
+    let built = point.scenario.build()?;
+    let variants = if point.scenario.expects.is_empty() { 0 } else { VARIANTS };
+    for variant in 0..variants {
+        let language = Language::new(&View::new(vec![imagined(point, &built, variant)]));
+        for expect in &point.scenario.expects {
+            language
+                .check_calls(&expect.that)
+                .and_then(|()| language.judge(&expect.that, &Names::new()).map(drop))
+                .map_err(|error| point.scenario.expect_error(expect, error.reason).help(error.remedy))?;
+        }
     }
-    Ok(most)
+    Ok(built.memory)
 }
 
 /// Runs points in parallel; `done` hears of each as it finishes. The order of the results is that of the points.

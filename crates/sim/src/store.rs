@@ -77,8 +77,12 @@ pub fn digest(point: &Point) -> String {
         parameters,
         point.scenario.to_json()
     ]);
-    let hash = Sha256::digest(identity.to_string());
-    hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    digest_of(identity.to_string().as_bytes())
+}
+
+/// A short digest of any bytes.
+pub fn digest_of(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 //! ([`Detection`]), and who governs the window while it is repaired ([`recovery::Recovery`]). How much may
 //! be in flight otherwise is the congestion controller's business ([`ackclock_cc::Controller`]).
 
+#[cfg(test)]
+mod complexity;
 mod config;
 mod packet;
 mod reassembly;

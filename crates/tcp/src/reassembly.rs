@@ -13,6 +13,9 @@ pub struct Reassembly {
     limit: u64,
     /// Segments held above `next`.
     held: u64,
+    /// Entries looked at so far.
+    #[cfg(test)]
+    pub(crate) steps: std::cell::Cell<u64>,
 }
 
 /// Inside a run only non-zero matters.
@@ -105,10 +108,14 @@ impl Reassembly {
 
     #[inline]
     fn tag(&self, seq: u64) -> u32 {
+        #[cfg(test)]
+        self.steps.set(self.steps.get() + 1);
         if seq >= self.limit || seq < self.next { 0 } else { self.tags[seq as usize & (self.tags.len() - 1)] }
     }
 
     fn set(&mut self, seq: u64, tag: u32) {
+        #[cfg(test)]
+        self.steps.set(self.steps.get() + 1);
         let mask = self.tags.len() - 1;
         self.tags[seq as usize & mask] = tag;
     }

@@ -14,7 +14,7 @@ pub struct Receiver {
     sack: bool,
     delayed_ack: Option<Duration>,
     epoch: u8,
-    reassembly: Reassembly,
+    pub(crate) reassembly: Reassembly,
     /// RFC 7323 section 4.3: the send time to echo.
     recent: Time,
     last_acked: u64,

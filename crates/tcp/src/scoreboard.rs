@@ -27,6 +27,9 @@ pub struct Scoreboard {
     lost: u64,
     /// Segments below `resent_edge` that are not SACKed.
     resent: u64,
+    /// Entries looked at so far.
+    #[cfg(test)]
+    pub(crate) steps: std::cell::Cell<u64>,
 }
 
 impl Scoreboard {
@@ -209,6 +212,8 @@ impl Scoreboard {
 
     #[inline]
     fn at(&self, seq: u64) -> usize {
+        #[cfg(test)]
+        self.steps.set(self.steps.get() + 1);
         seq as usize & (self.skips.len() - 1)
     }
 

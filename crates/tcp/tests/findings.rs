@@ -287,18 +287,26 @@ fn a_window_that_opens_by_itself_ends_the_probing() {
 /// A controller that writes nonsense into the window.
 struct Broken(f64);
 
+impl Broken {
+    fn scribble(&self, w: &mut Window) {
+        (w.cwnd, w.ssthresh) = (self.0, self.0);
+    }
+}
+
 impl Controller for Broken {
     fn on_sample(&mut self, _path: &Path, _ack: &cc::Ack, w: &mut Window) {
-        w.cwnd = self.0;
+        self.scribble(w);
     }
     fn grow(&mut self, _path: &Path, _ack: &cc::Ack, w: &mut Window) {
-        w.cwnd = self.0;
+        self.scribble(w);
     }
     fn cut(&mut self, _path: &Path, _w: &Window, _why: Signal) -> Option<f64> {
-        Some(self.0)
+        (self.0 != 0.0).then_some(self.0)
     }
-    fn on_event(&mut self, _path: &Path, _event: Event, w: &mut Window) {
-        w.cwnd = self.0;
+    fn on_event(&mut self, _path: &Path, event: Event, w: &mut Window) {
+        if event == Event::Start {
+            self.scribble(w);
+        }
     }
 }
 
@@ -312,19 +320,23 @@ fn no_controller_closes_the_window() {
                 Box::new(Broken(nonsense)),
                 40,
             );
-            let mut next = 0;
-            while !lab.sender.is_done() {
+            for step in 0_u64.. {
+                if lab.sender.is_done() {
+                    break;
+                }
                 let cwnd = lab.sender.window().cwnd;
                 assert!((1.0..1e10).contains(&cwnd), "{nonsense} makes {cwnd}");
                 lab.wait(1);
                 if lab.send().is_empty() && lab.sender.una() == lab.sender.nxt() {
                     panic!("{nonsense} stops {}", recovery.name());
                 }
-                next += 1;
-                match next % 5 {
-                    0 => drop(lab.expire()),
-                    1 => lab.hear(made(lab.sender.nxt(), &[]), Flags::ECE),
-                    _ => drop(lab.ack(lab.sender.una())),
+                let (una, nxt) = (lab.sender.una(), lab.sender.nxt());
+                match step % 11 {
+                    6 => drop(lab.expire()),
+                    8 => lab.hear(made(nxt, &[]), Flags::ECE),
+                    10 => lab.hear(made(nxt, &[]), Flags::default()),
+                    at if nxt > una + at => lab.hear(made(una, &[(una + 1, una + 1 + at)]), Flags::default()),
+                    _ => lab.hear(made(una, &[]), Flags::default()),
                 }
             }
         }

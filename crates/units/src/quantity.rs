@@ -61,7 +61,7 @@ pub(crate) fn read(
         return Err(QuantityError::new(text, wanted, "it must be finite and not negative"));
     }
     if unit.is_empty() {
-        return Err(QuantityError::new(text, wanted, format!("the unit is missing; one of {}", known())));
+        return Err(QuantityError::new(text, wanted, format!("add its unit, one of {}", known())));
     }
     let scale = scales.iter().find(|&&(name, _)| name == unit);
     match scale {

@@ -18,6 +18,7 @@ pub(super) fn add_all(env: &mut Environment<'static>, trace: &Trace) {
     over_all(env, "min", |all| all.iter().copied().fold(f64::INFINITY, f64::min));
     over_all(env, "max", |all| all.iter().copied().fold(f64::NEG_INFINITY, f64::max));
     over_all(env, "mean", |all| all.iter().sum::<f64>() / all.len() as f64);
+    over_all(env, "jain_of", |all| analysis::jain(all).unwrap_or(f64::NAN));
     over_all(env, "median", super::measures::median);
     // Each entry against the one before it; up to `slack` of it may be lost to noise.
     env.add_function("rises", |list: Value, slack: Option<f64>| {

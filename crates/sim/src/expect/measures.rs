@@ -4,6 +4,7 @@ use super::call::{Answer, Arguments, add, number, wrong};
 use super::select::{View, axis, select, written};
 use super::trace::Trace;
 use crate::results::{FlowResult, PointResult, Spread};
+use crate::scenario::error::suggest;
 use ackclock_cc::analysis;
 use minijinja::{Environment, Error, Value};
 
@@ -11,7 +12,8 @@ pub(super) fn add_all(env: &mut Environment<'static>, view: &View, trace: &Trace
     let mut words = Words { env, view, trace };
     add_flow_functions(&mut words);
     add_link_functions(&mut words);
-    add_series_functions(&mut words);
+    super::series::add_all(&mut words);
+    super::course::add_all(&mut words);
     let view = view.clone();
     add(env, "axis", move |arguments| {
         let mut arguments = arguments.clone();
@@ -21,29 +23,20 @@ pub(super) fn add_all(env: &mut Environment<'static>, view: &View, trace: &Trace
 }
 
 /// Where functions are added.
-struct Words<'a> {
-    env: &'a mut Environment<'static>,
-    view: &'a View,
-    trace: &'a Trace,
+pub(super) struct Words<'a> {
+    pub(super) env: &'a mut Environment<'static>,
+    pub(super) view: &'a View,
+    pub(super) trace: &'a Trace,
 }
 
 impl Words<'_> {
     /// Adds a function of (point, arguments), taken over the points that the keywords select.
-    fn add(&mut self, name: &'static str, f: fn(&PointResult, &Arguments) -> Answer) {
+    pub(super) fn add(&mut self, name: &'static str, f: fn(&PointResult, &Arguments) -> Answer) {
         let (view, trace) = (self.view.clone(), self.trace.clone());
         add(self.env, name, move |arguments| {
             let mut rest = arguments.clone();
-            let scenario = rest.take("in").map(|name| name.to_string());
-            let (over, seed) = (rest.take("seeds"), rest.take("seed"));
-            let wanted: Vec<_> =
-                rest.named.iter().map(|(name, value)| (name.clone(), written(value))).collect();
-            let mut points = select(view.set(scenario.as_deref())?, &wanted)?;
-            if let Some(seed) = seed {
-                points.retain(|point| number(&seed) == Some(point.seed as f64));
-            }
-            if points.is_empty() {
-                return Err(wrong("there is no such seed"));
-            }
+            let over = rest.take("seeds");
+            let points = meant(&view, &mut rest)?;
             let values = points.iter().map(|point| f(point, &rest)).collect::<Result<Vec<_>, _>>()?;
             let value = over_seeds(&values, over.as_ref())?;
             let std = (values.len() > 1 && over.is_none()).then(|| Spread::of(&values).std);
@@ -51,6 +44,21 @@ impl Words<'_> {
             Ok(value)
         });
     }
+}
+
+/// The points that the keywords of a call select; they differ in nothing but the seed.
+pub(super) fn meant<'a>(view: &'a View, call: &mut Arguments) -> Result<Vec<&'a PointResult>, Error> {
+    let scenario = call.take("in").map(|name| name.to_string());
+    let seed = call.take("seed");
+    let wanted: Vec<_> = call.named.iter().map(|(name, value)| (name.clone(), written(value))).collect();
+    let mut points = select(view.set(scenario.as_deref())?, &wanted)?;
+    if let Some(seed) = seed {
+        points.retain(|point| number(&seed) == Some(point.seed as f64));
+    }
+    if points.is_empty() {
+        return Err(wrong("there is no such seed"));
+    }
+    Ok(points)
 }
 
 /// What `seeds='...'` asks for.
@@ -82,11 +90,11 @@ pub(super) fn median(values: &[f64]) -> f64 {
     }
 }
 
-fn group_flows<'a>(point: &'a PointResult, label: &str) -> Result<Vec<&'a FlowResult>, Error> {
+pub(super) fn group_flows<'a>(point: &'a PointResult, label: &str) -> Result<Vec<&'a FlowResult>, Error> {
     let flows: Vec<_> = point.flows.iter().filter(|flow| flow.label == label).collect();
     if flows.is_empty() {
         let known: Vec<_> = point.groups.iter().map(|group| group.label.as_str()).collect();
-        return Err(wrong(format!("there are no flows called \"{label}\"; there are {}", known.join(", "))));
+        return Err(wrong(format!("there are no flows called \"{label}\"; {}", suggest(label, &known))));
     }
     Ok(flows)
 }
@@ -171,7 +179,7 @@ fn add_link_functions(w: &mut Words<'_>) {
                 let value: fn(&crate::results::LinkResult) -> f64 = $field;
                 point.links.iter().find(|link| link.name == name).map(value).ok_or_else(|| {
                     let known: Vec<_> = point.links.iter().map(|link| link.name.as_str()).collect();
-                    wrong(format!("there is no link called \"{name}\"; there are {}", known.join(", ")))
+                    wrong(format!("there is no link called \"{name}\"; {}", suggest(&name, &known)))
                 })
             });
         )*};
@@ -190,66 +198,9 @@ fn add_link_functions(w: &mut Words<'_>) {
     w.add("traffic_throughput", |point, args| {
         let label = args.text(0, "a stream's label")?;
         let stream = point.traffic.iter().find(|stream| stream.label == label);
-        stream
-            .map(|stream| stream.throughput_bps)
-            .ok_or_else(|| wrong(format!("there is no traffic called \"{label}\"")))
-    });
-}
-
-/// Seconds and one value per look, for the flows of a group taken together.
-fn looks(
-    point: &PointResult,
-    label: &str,
-    value: fn(&crate::engine::Sample) -> f64,
-) -> Result<Vec<(f64, f64)>, Error> {
-    let flows = group_flows(point, label)?;
-    let series = point
-        .series
-        .as_ref()
-        .ok_or_else(|| wrong("this needs probes: add probe = \"1 s\" to the scenario"))?;
-    let sum = |look: usize| flows.iter().map(|flow| value(&series.flows[flow.id][look])).sum();
-    Ok(series.at.iter().enumerate().map(|(look, at)| (at.as_secs_f64(), sum(look))).collect())
-}
-
-/// Values of the looks within (from, to], or within the measuring window.
-fn within(point: &PointResult, looks: Vec<(f64, f64)>, args: &Arguments) -> Result<Vec<f64>, Error> {
-    let (from, to) = match args.given.len() {
-        0 | 1 => (point.measure_s[0], point.measure_s[1]),
-        _ => (args.number(1, "a time in seconds")?, args.number(2, "a time in seconds")?),
-    };
-    let inside: Vec<_> =
-        looks.into_iter().filter(|&(at, _)| at > from && at <= to).map(|(_, value)| value).collect();
-    if inside.is_empty() {
-        return Err(wrong(format!("no probe looked between {from} s and {to} s")));
-    }
-    Ok(inside)
-}
-
-fn add_series_functions(w: &mut Words<'_>) {
-    w.add("cwnd_max", |point, args| {
-        let looks = looks(point, &args.text(0, "a group's label")?, |sample| f64::from(sample.cwnd))?;
-        Ok(within(point, looks, args)?.into_iter().fold(f64::NEG_INFINITY, f64::max))
-    });
-    w.add("cwnd_min", |point, args| {
-        let looks = looks(point, &args.text(0, "a group's label")?, |sample| f64::from(sample.cwnd))?;
-        Ok(within(point, looks, args)?.into_iter().fold(f64::INFINITY, f64::min))
-    });
-    w.add("goodput_between", |point, args| {
-        let label = args.text(0, "a group's label")?;
-        let flows = group_flows(point, &label)?;
-        // A flow's goodput per segment tells the payload, so that the probes need not.
-        let delivered: u64 = flows.iter().map(|flow| flow.delivered).sum();
-        let goodput: f64 = flows.iter().map(|flow| flow.goodput_bps).sum();
-        let bits = goodput * (point.measure_s[1] - point.measure_s[0]) / delivered.max(1) as f64;
-        let looks = looks(point, &label, |sample| f64::from(sample.delivered))?;
-        let span = args.number(2, "a time in seconds")? - args.number(1, "a time in seconds")?;
-        Ok(within(point, looks, args)?.into_iter().sum::<f64>() * bits / span)
-    });
-    w.add("time_to_cwnd", |point, args| {
-        let looks = looks(point, &args.text(0, "a group's label")?, |sample| f64::from(sample.cwnd))?;
-        let target = args.number(1, "a window in segments")?;
-        let after = if args.given.len() > 2 { args.number(2, "a time in seconds")? } else { 0.0 };
-        let reached = looks.into_iter().find(|&(at, cwnd)| at >= after && cwnd >= target);
-        Ok(reached.map_or(f64::INFINITY, |(at, _)| at - after))
+        stream.map(|stream| stream.throughput_bps).ok_or_else(|| {
+            let known: Vec<_> = point.traffic.iter().map(|stream| stream.label.as_str()).collect();
+            wrong(format!("there is no traffic called \"{label}\"; {}", suggest(&label, &known)))
+        })
     });
 }

@@ -15,17 +15,21 @@
 
 mod arithmetic;
 mod call;
+mod calls;
+mod course;
 mod measures;
 mod published;
 mod select;
+mod series;
 mod trace;
 
 pub use select::View;
 pub use trace::Seen;
 
+use crate::scenario::error::nearest;
 use call::{Arguments, from_json, wrong};
 use minijinja::value::{Kwargs, Rest};
-use minijinja::{Environment, Error, State, Value};
+use minijinja::{Environment, Error, ErrorKind, State, Value};
 use std::collections::BTreeMap;
 use trace::{Published, Trace};
 
@@ -50,7 +54,12 @@ pub struct ExpectError {
     expression: String,
     /// What is wrong with it.
     pub reason: String,
+    /// What would be right.
+    pub remedy: String,
 }
+
+/// What expressions look like, for messages.
+const EXAMPLE: &str = "for example goodput('reno') > 0.9 * rate('bottleneck')";
 
 impl ExpectError {
     fn new(expression: &str, error: &Error) -> ExpectError {
@@ -60,7 +69,15 @@ impl ExpectError {
             reason += &format!(": {inner}");
             cause = inner.source();
         }
-        ExpectError { expression: expression.to_owned(), reason }
+        let (reason, remedy) = match (error.kind(), reason.split_once("; ")) {
+            (ErrorKind::UndefinedError, _) => {
+                (reason, "names of flows and links stand in quotes: goodput('reno')".to_owned())
+            }
+            // What is said of a wrong argument ends with what would be right.
+            (ErrorKind::InvalidOperation, Some((reason, remedy))) => (reason.to_owned(), remedy.to_owned()),
+            _ => (reason, EXAMPLE.to_owned()),
+        };
+        ExpectError { expression: expression.to_owned(), reason, remedy }
     }
 }
 
@@ -120,16 +137,25 @@ impl Language {
         expression: &str,
         names: &Names,
     ) -> Result<(serde_json::Value, Vec<Seen>), ExpectError> {
-        let failed = |error: Error| ExpectError::new(expression, &error);
+        let failed = |error: Error| self.explain(expression, &error);
         let mut bound: BTreeMap<String, Value> =
             names.iter().map(|(name, value)| (name.clone(), from_json(value))).collect();
         bound.insert("published".to_owned(), self.published.clone());
         self.trace.take();
         let compiled = self.env.compile_expression(expression).map_err(failed)?;
         let value = compiled.eval(bound).map_err(failed)?;
-        let value = serde_json::to_value(&value)
-            .map_err(|error| ExpectError { expression: expression.to_owned(), reason: error.to_string() })?;
+        let value = serde_json::to_value(&value).map_err(|error| ExpectError {
+            expression: expression.to_owned(),
+            reason: error.to_string(),
+            remedy: EXAMPLE.to_owned(),
+        })?;
         Ok((value, self.trace.take()))
+    }
+
+    /// Evaluates every call in the expression on its own, even where the whole would not come to it.
+    pub(crate) fn check_calls(&self, expression: &str) -> Result<(), ExpectError> {
+        self.check(expression)?;
+        calls::calls(expression).into_iter().try_for_each(|call| self.evaluate(call, &Names::new()).map(drop))
     }
 
     /// Whether the expression holds, and what that was made from.
@@ -138,9 +164,35 @@ impl Language {
             (serde_json::Value::Bool(verdict), seen) => Ok((verdict, seen)),
             (other, _) => Err(ExpectError {
                 expression: expression.to_owned(),
-                reason: format!("it gives {other}, not true or false; compare it with something"),
+                reason: format!("it gives {}, not true or false", kind(&other)),
+                remedy: format!("compare it with something: {EXAMPLE}"),
             }),
         }
+    }
+
+    /// An unknown function is named, and one that is spelt alike.
+    fn explain(&self, expression: &str, error: &Error) -> ExpectError {
+        let mut explained = ExpectError::new(expression, error);
+        if error.kind() == ErrorKind::UnknownFunction {
+            let known = self.env.globals().map(|(name, _)| name);
+            let word = explained.reason.trim_end_matches(" is unknown").to_owned();
+            explained.reason = format!("there is no function called \"{word}\"");
+            if let Some(near) = nearest(&word, known) {
+                explained.remedy = format!("did you mean \"{near}\"?");
+            }
+        }
+        explained
+    }
+}
+
+/// What kind of value this is, for messages.
+fn kind(value: &serde_json::Value) -> &'static str {
+    match value {
+        serde_json::Value::Number(_) => "a number",
+        serde_json::Value::String(_) => "a text",
+        serde_json::Value::Array(_) => "a list",
+        serde_json::Value::Null => "nothing",
+        _ => "a value",
     }
 }
 

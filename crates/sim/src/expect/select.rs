@@ -76,8 +76,12 @@ fn full_name<'a>(points: &'a [PointResult], keyword: &str) -> Result<&'a str, Er
         Some(axis) => Ok(axis),
         None => {
             let axes: Vec<_> = first.parameters.keys().map(|axis| short(axis)).collect();
-            let axes = if axes.is_empty() { "none".to_owned() } else { axes.join(", ") };
-            Err(wrong(format!("there is no axis \"{keyword}\"; the axes are {axes}")))
+            let axes = if axes.is_empty() {
+                "the scenario has no sweep".to_owned()
+            } else {
+                format!("the axes are {}", axes.join(", "))
+            };
+            Err(wrong(format!("there is no axis \"{keyword}\"; {axes}")))
         }
     }
 }

@@ -1,11 +1,13 @@
 //! From experiments to verdicts: every distinct point is run once, in parallel.
 
+use super::check::check;
 use super::format::Experiment;
 use super::library::Library;
 use super::verdict::{Reproduction, judge};
 use crate::results::PointResult;
-use crate::run::{RunError, check, run_point};
+use crate::run::{RunError, run_point};
 use crate::scenario::{Point, ScenarioError, Sweep};
+use crate::store::PointStore;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Settings {
     /// Threads; all cores if not given.
     pub threads: Option<usize>,
+    /// Where finished points are kept and found again.
+    pub store: Option<PointStore>,
 }
 
 /// Why experiments have no verdicts.
@@ -28,6 +32,15 @@ pub enum ReproduceError {
     #[error("interrupted")]
     #[diagnostic(help("run the same command again; points that were finished are not run again"))]
     Interrupted,
+    /// A finished point cannot be kept.
+    #[error("a finished point cannot be kept in {directory}: {why}")]
+    #[diagnostic(help("make room there, or give --store another directory"))]
+    Store {
+        /// Where.
+        directory: String,
+        /// Why.
+        why: String,
+    },
     /// There are no threads to run on.
     #[error("no threads: {0}")]
     #[diagnostic(help("give --threads a smaller number"))]
@@ -61,9 +74,9 @@ impl Work {
     fn new(library: &Library, experiments: &[&Experiment]) -> Result<Work, ScenarioError> {
         let mut work = Work { sweeps: Vec::new(), numbers: HashMap::new(), places: Vec::new() };
         for (e, experiment) in experiments.iter().enumerate() {
+            check(library, experiment)?; // a mistake in the last claim must not cost the whole run
             let sweeps = library.sweeps(experiment)?;
             for (s, (_, sweep)) in sweeps.iter().enumerate() {
-                check(&sweep.points)?;
                 for (p, point) in sweep.points.iter().enumerate() {
                     work.numbers.entry(key(point)).or_insert_with(|| {
                         work.places.push((e, s, p));
@@ -94,6 +107,23 @@ impl Work {
     }
 }
 
+impl Settings {
+    /// A point's result, from the store if it is there.
+    fn point(&self, point: &Point, stop: &AtomicBool) -> Result<PointResult, ReproduceError> {
+        if let Some(result) = self.store.as_ref().and_then(|store| store.get(point)) {
+            return Ok(result);
+        }
+        let result = run_point(point, false, stop)?;
+        if let Some(store) = &self.store {
+            store.put(point, &result).map_err(|error| ReproduceError::Store {
+                directory: store.directory().display().to_string(),
+                why: error.to_string(),
+            })?;
+        }
+        Ok(result)
+    }
+}
+
 /// Runs `experiments` and judges their claims. `progress` hears of points done and points in all.
 pub fn reproduce(
     library: &Library,
@@ -110,7 +140,7 @@ pub fn reproduce(
         if stop.load(Ordering::Relaxed) {
             return Err(ReproduceError::Interrupted);
         }
-        let result = run_point(work.point(number), false, stop)?;
+        let result = settings.point(work.point(number), stop)?;
         progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
         Ok(result)
     };

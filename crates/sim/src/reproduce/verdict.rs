@@ -158,8 +158,9 @@ fn judge_claim(experiment: &Experiment, claim: &Claim, language: &Language) -> R
         Asserted::That(that) => that,
     };
     for names in combinations(claim) {
-        let (holds, seen) =
-            language.judge(that, &names).map_err(|error| experiment.error(claim, error.reason))?;
+        let (holds, seen) = language
+            .judge(that, &names)
+            .map_err(|error| experiment.error(claim, error.reason).help(error.remedy))?;
         judged.cases.push(Case { with: names.into_iter().collect(), holds, seen });
     }
     let all = judged.cases.iter().all(|case| case.holds);

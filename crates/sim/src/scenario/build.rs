@@ -5,7 +5,7 @@ use super::document::path_parts;
 use super::flows::{Ends, FlowGroup, Start, TrafficSpec};
 use super::queue::Scale;
 use super::reader::{At, Result};
-use super::topology::{Access, LinkSpec, NO_LIMIT};
+use super::topology::{Access, LinkSpec, LossSpec, NO_LIMIT};
 use crate::plan::{FlowPlan, Plan, StreamPlan};
 use ackclock_net::{Link, Loss, Queue, Stream};
 use ackclock_units::{Duration, Rate, Time};
@@ -244,7 +244,11 @@ impl Scenario {
     fn link(&self, spec: &LinkSpec, scale: &Scale) -> Link {
         let stream = |what: &str| Stream::new(self.seed, &format!("{what} of {}", spec.name));
         let link = Link::new(spec.rate, spec.delay, spec.queue.build(scale, stream("queue")));
-        if spec.loss > 0.0 { link.with_loss(Loss::new(spec.loss, stream("loss"))) } else { link }
+        match spec.loss {
+            LossSpec::NONE => link,
+            LossSpec::Random(share) => link.with_loss(Loss::new(share, stream("loss"))),
+            LossSpec::Every(period) => link.with_loss(Loss::every(period)),
+        }
     }
 
     fn starts_in_time(&self, path: &str, start: Duration) -> Result<()> {
@@ -271,13 +275,13 @@ impl Scenario {
             }
             Start::Every(interval) => interval.saturating_mul(member as u64),
         };
+        self.starts_in_time(&group.path, start)?;
         if let Some(stop) = group.stop.filter(|&stop| stop <= start) {
             let path = format!("{}.stop", group.path);
             return Err(self
                 .error(&path, format!("it would stop at {stop}, and one of its flows starts at {start}"))
                 .help("let it stop later or start earlier"));
         }
-        self.starts_in_time(&group.path, start)?;
         Ok(FlowPlan {
             forward: with_access(&route.forward, access, links),
             reverse: with_access(&route.reverse, access, links),

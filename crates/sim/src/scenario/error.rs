@@ -1,6 +1,7 @@
 //! What is wrong with a scenario: where, what, and what would be right.
 
-use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+use super::excerpt::Excerpt;
+use miette::{Diagnostic, LabeledSpan, SourceCode};
 use std::fmt;
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ struct Details {
     help: Option<String>,
     unknown_key: bool,
     file: Arc<Source>,
-    shown: NamedSource<String>,
+    shown: Excerpt,
 }
 
 impl ScenarioError {
@@ -52,8 +53,8 @@ impl ScenarioError {
         message: impl Into<String>,
     ) -> ScenarioError {
         let shown = match origin {
-            Origin::File(..) => NamedSource::new(&source.name, source.text.clone()),
-            Origin::CommandLine(written) => NamedSource::new(COMMAND_LINE, written.clone()),
+            Origin::File(..) => Excerpt { name: source.name.clone(), text: source.text.clone() },
+            Origin::CommandLine(written) => Excerpt { name: COMMAND_LINE.to_owned(), text: written.clone() },
         };
         ScenarioError(Box::new(Details {
             message: message.into(),
@@ -131,6 +132,7 @@ impl Diagnostic for ScenarioError {
             }
             Origin::CommandLine(written) => (0, written.len()),
         };
+        let span = (span.0, self.0.shown.clip(span.0, span.1));
         Some(Box::new(std::iter::once(LabeledSpan::new(Some("here".to_owned()), span.0, span.1))))
     }
 }

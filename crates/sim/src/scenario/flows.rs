@@ -165,7 +165,7 @@ pub(crate) fn read_control(at: &At<'_>) -> Result<Settings> {
                     .error(format!("the control \"{word}\" has no parameter of this name"))
                     .help(suggest(name, &known)),
                 SettingsError::Outside { domain } => at
-                    .error(format!("{} does not suit", at.node.value.plain()))
+                    .error(format!("{} cannot be its value", at.node.value.plain()))
                     .help(format!("it must be {domain}")),
             })?;
         }

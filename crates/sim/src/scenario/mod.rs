@@ -3,6 +3,7 @@
 mod build;
 mod document;
 pub(crate) mod error;
+mod excerpt;
 mod flows;
 mod queue;
 pub(crate) mod reader;
@@ -137,6 +138,11 @@ impl Scenario {
         At::new(&expect.node, expect.path.clone(), &self.document.source).error(message)
     }
 
+    /// Number of flows, all groups together.
+    pub fn flows(&self) -> usize {
+        self.groups.iter().map(|group| group.count).sum()
+    }
+
     /// The scenario as it is run, as JSON.
     pub fn to_json(&self) -> serde_json::Value {
         self.document.root.value.to_json()
@@ -183,7 +189,9 @@ fn read_segment(at: &At<'_>, config: &mut Config) -> Result<()> {
         let Some(at) = table.get(key) else { return Ok(()) };
         let Bytes(bytes) = at.quantity()?;
         if !(1..=MOST_BYTES).contains(&bytes) {
-            return Err(at.error(format!("{bytes} B do not fit")).help(format!("1 B to {MOST_BYTES} B")));
+            return Err(at
+                .error(format!("{bytes} B do not make a packet"))
+                .help(format!("it must be 1 B to {MOST_BYTES} B")));
         }
         *place = bytes as u16;
         Ok(())

@@ -92,10 +92,9 @@ impl<'a> At<'a> {
             Value::Number(_) => {
                 let number = self.node.value.plain();
                 // What such a quantity says to the same number as a text tells which units there are.
-                let units = number.parse::<Q>().err().map(|error| error.remedy().to_owned());
-                Err(self
-                    .error(format!("{number} has no unit"))
-                    .help(format!("write it as a text with its unit; {}", units.unwrap_or_default())))
+                let remedy = number.parse::<Q>().err().map(|error| error.remedy().to_owned());
+                let help = format!("put it in quotes and {}", remedy.unwrap_or_default());
+                Err(self.error(format!("{number} has no unit")).help(help))
             }
             _ => Err(self.wrong_kind("a quantity", "a number and its unit in quotes, for example \"40 ms\"")),
         }

@@ -183,16 +183,16 @@ fn contradictions(document: &Document, axes: &[Axis], seeds: Option<&Node>) -> R
     Ok(())
 }
 
-/// A key that nobody knows may have been meant as a free name.
+/// A key that nobody knows may have been meant as a free name, unless it is one of several parts.
 fn explain(error: ScenarioError, axes: &[Axis]) -> ScenarioError {
-    match axes.iter().find(|axis| error.is_unknown_key() && axis.name == error.key()) {
-        Some(axis) => error.help(format!(
-            "an axis is a key of the scenario, such as \"flows.0.control\", or a free name with tables that \
-             each say what they are called: {} = [{{ is = \"small\", ... }}, ...]",
-            axis.name
-        )),
-        None => error,
+    let name = error.key().to_owned();
+    if !error.is_unknown_key() || name.contains('.') || axes.iter().all(|axis| axis.name != name) {
+        return error;
     }
+    error.help(format!(
+        "an axis is a key of the scenario, such as \"flows.0.control\"; or a free name with tables that each \
+         say what they are called: {name} = [{{ is = \"small\", ... }}, {{ is = \"large\", ... }}]"
+    ))
 }
 
 fn read_axes(at: &At<'_>) -> Result<Vec<Axis>> {

@@ -1,0 +1,71 @@
+//! Running the program as a user does, in a directory of its own.
+#![allow(dead_code)]
+
+use assert_cmd::Command;
+use std::path::Path;
+use std::process::Output;
+
+/// A scenario that is right; tests change a word of it.
+pub const SCENARIO: &str = r#"name = "an example"
+seed = 7
+duration = "10 s"
+measure = ["2 s", "10 s"]
+segment = { payload = "1000 B", header = "40 B" }
+tcp = { recovery = "sack", rto_min = "200 ms" }
+
+[topology.dumbbell]
+bottleneck = { rate = "10 Mbit/s", delay = "10 ms", queue = { droptail = "1 bdp" }, loss = 0 }
+access = { rate = "100 Mbit/s", delay = "5 ms" }
+
+[[flows]]
+label = "first"
+count = 2
+control = { compound = { beta = 0.5 } }
+rtt = "60 ms"
+
+[[flows]]
+label = "second"
+control = "reno"
+start = { uniform = ["0 s", "1 s"] }
+stop = "9 s"
+
+[[traffic]]
+label = "noise"
+kind = "cbr"
+rate = "1 Mbit/s"
+on = "1 s"
+off = "1 s"
+
+[[expect]]
+that = "goodput('first') > 1000000"
+"#;
+
+/// The scenario with `old` replaced by `new`, once.
+pub fn with(old: &str, new: &str) -> String {
+    assert_eq!(SCENARIO.matches(old).count(), 1, "\"{old}\" is not in the scenario exactly once");
+    SCENARIO.replacen(old, new, 1)
+}
+
+/// The scenario with this at its end.
+pub fn and(end: &str) -> String {
+    format!("{SCENARIO}{end}")
+}
+
+/// The program, in `directory`, with plain output.
+pub fn ackclock(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::cargo_bin("ackclock").expect("the program is built");
+    command.current_dir(directory).args(arguments);
+    // Neither colours nor box-drawing characters nor a terminal's width get into what is compared.
+    command.env("NO_COLOR", "1").env("LC_ALL", "C").env("TERM", "dumb").env("COLUMNS", "100");
+    command.output().expect("the program runs")
+}
+
+/// Standard output, as text.
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("standard output is UTF-8")
+}
+
+/// Standard error, as text.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("standard error is UTF-8")
+}

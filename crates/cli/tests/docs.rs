@@ -1,0 +1,81 @@
+//! The documentation agrees with the program: generated pages are current, and every scenario in it is read.
+
+use ackclock_sim::scenario::Sweep;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn book() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src")
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn generated_pages_are_current() {
+    let fresh = tempfile::tempdir().expect("a temporary directory");
+    let status = Command::new(env!("CARGO_BIN_EXE_ackclock")).arg("docs").arg(fresh.path()).status();
+    assert!(status.expect("the program runs").success());
+    let mut pages = vec![PathBuf::from("command-line.md"), PathBuf::from("schemes.md")];
+    for scheme in ackclock_cc::schemes() {
+        pages.push(Path::new("schemes").join(format!("{}.md", scheme.name)));
+    }
+    for page in pages {
+        let current = read(&fresh.path().join(&page)) == read(&book().join(&page));
+        assert!(current, "{} is stale: run `make docs`", page.display());
+    }
+}
+
+#[test]
+fn every_page_is_in_the_summary() {
+    let summary = read(&book().join("SUMMARY.md"));
+    for scheme in ackclock_cc::schemes() {
+        assert!(summary.contains(&format!("(schemes/{}.md)", scheme.name)), "{} has no entry", scheme.name);
+    }
+}
+
+/// The fenced blocks of a language in a page.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    let opening = format!("```{language}");
+    let mut blocks = Vec::new();
+    let mut lines = text.lines();
+    while lines.any(|line| line == opening) {
+        let block = lines.by_ref().take_while(|line| *line != "```");
+        blocks.push(block.fold(String::new(), |text, line| text + line + "\n"));
+    }
+    blocks
+}
+
+/// A whole scenario around a fragment.
+fn completed(fragment: &str) -> String {
+    let mut text = String::new();
+    if !fragment.contains("\nduration =") {
+        text += "duration = \"400 s\"\n";
+    }
+    text += fragment;
+    if !fragment.contains("[topology.") {
+        text += "[topology.dumbbell]\nbottleneck = { rate = \"1 Gbit/s\", delay = \"1 ms\" }\n";
+    }
+    if !fragment.contains("[[flows]]") {
+        let ends = if fragment.contains("[topology.graph]") { "from = \"a\"\nto = \"c\"\n" } else { "" };
+        text += &format!("[[flows]]\nlabel = \"layered\"\ncontrol = \"layered\"\n{ends}");
+    }
+    text
+}
+
+#[test]
+fn scenarios_in_the_documentation_are_read() {
+    let mut count = 0;
+    for page in ["scenario.md", "first-run.md", "index.md", "../../README.md"] {
+        for fragment in blocks(&read(&book().join(page)), "toml") {
+            let text = completed(&fragment);
+            let sweep = Sweep::read(page, &text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            for point in &sweep.points {
+                point.scenario.build().unwrap_or_else(|error| panic!("{error}\n{text}"));
+            }
+            count += 1;
+        }
+    }
+    assert!(count >= 9, "only {count} scenarios were found");
+}

@@ -1,0 +1,287 @@
+//! What a user is told about wrong scenarios. Every message can be read in `snapshots/`: it must name the
+//! file, the line and the key, say what is wrong, and say what would be right.
+
+mod common;
+
+use common::{SCENARIO, ackclock, and, stderr, stdout, with};
+use std::fmt::Write;
+
+/// A wrong scenario, the command line's further arguments, and the heading under which its message is shown.
+type Case = (&'static str, String, &'static [&'static str]);
+
+/// What the program says about each case, which must be refused without a trace.
+fn messages(cases: Vec<Case>) -> String {
+    let mut all = String::new();
+    for (heading, text, arguments) in cases {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("case.toml"), text).expect("a file");
+        let mut line = vec!["run", "case.toml", "--json", "--out", "out"];
+        line.extend(arguments);
+        let output = ackclock(directory.path(), &line);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{heading}: {said}");
+        assert_eq!(stdout(&output), "", "{heading}");
+        assert!(!directory.path().join("out").exists(), "{heading}: files were written");
+        assert!(said.contains("help:"), "{heading}: no remedy:\n{said}");
+        writeln!(all, "## {heading}\n{said}").expect("a text grows");
+    }
+    all
+}
+
+/// Compares with the snapshot of the test that calls.
+macro_rules! shown {
+    ($messages:expr) => {
+        insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!($messages) })
+    };
+}
+
+fn case(heading: &'static str, text: String) -> Case {
+    (heading, text, &[])
+}
+
+fn replaced(heading: &'static str, old: &str, new: &str) -> Case {
+    (heading, with(old, new), &[])
+}
+
+/// The scenario as it is, under these settings.
+fn set(heading: &'static str, arguments: &'static [&'static str]) -> Case {
+    (heading, SCENARIO.to_owned(), arguments)
+}
+
+#[test]
+fn toml() {
+    shown!(messages(vec![
+        case("empty file", String::new()),
+        case("not TOML", "duration: 60 s\n".to_owned()),
+        case("a bracket that stays open", "duration = \"60 s\"\nmeasure = [\"1 s\", \"2 s\"\n".to_owned()),
+        case("the same key twice", and("[topology.dumbbell]\n")),
+        case("a value without quotes", "duration = 60 s\n".to_owned()),
+        case("CRLF, a BOM and comments", format!("\u{feff}# comment\r\n{}", and("durations = 1\r\n"))),
+        case("nested too deeply", format!("{}{}{}", "x = ", "[".repeat(60), "]".repeat(60))),
+        case("nested far too deeply", format!("{}{}{}", "x = ", "[".repeat(100_000), "]".repeat(100_000))),
+        case("a key of very many parts", format!("{}x = 1", "a.".repeat(100_000))),
+        case("a list without double brackets", "duration = \"1 s\"\n[topology.dumbbell]\nbottleneck = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n[flows]\ncontrol = \"reno\"\n".to_owned()),
+    ]));
+}
+
+#[test]
+fn keys() {
+    shown!(messages(vec![
+        replaced("misspelt needed key", "duration =", "durations ="),
+        replaced("misspelt optional key", "measure =", "mesure ="),
+        replaced("misspelt key of a flow", "stop =", "stopp ="),
+        replaced("misspelt key of a link", "loss = 0", "los = 0"),
+        replaced("misspelt key in tcp", "rto_min", "min_rto"),
+        replaced("a key that no one would guess", "seed = 7", "zzz = 7"),
+        replaced("missing key of a link", "rate = \"10 Mbit/s\", ", ""),
+        replaced("missing key of traffic", "rate = \"1 Mbit/s\"\n", ""),
+        replaced("missing control", "control = \"reno\"\n", ""),
+        replaced("unknown topology", "topology.dumbbell", "topology.dumbell"),
+        case("two topologies", and("[topology.parking_lot]\nhops = 2\n")),
+        replaced("unknown control", "\"reno\"", "\"rno\""),
+        replaced("unknown parameter", "beta = 0.5", "betta = 0.5"),
+        replaced("parameter out of range", "beta = 0.5", "beta = 1.5"),
+        replaced("parameter of the wrong kind", "beta = 0.5", "beta = [0.5]"),
+        replaced(
+            "parameters of a control without any",
+            "control = \"reno\"",
+            "control = { none = { beta = 0.5 } }"
+        ),
+        replaced("two controls", "control = \"reno\"", "control = { reno = {}, cubic = {} }"),
+        replaced("unknown recovery", "recovery = \"sack\"", "recovery = \"sacks\""),
+        replaced("unknown queue", "droptail = \"1 bdp\"", "drop_tail = \"1 bdp\""),
+        replaced("a queue that takes no settings", "{ droptail = \"1 bdp\" }", "{ unlimited = {} }"),
+        replaced("a queue without its settings", "{ droptail = \"1 bdp\" }", "\"droptail\""),
+        replaced("unknown traffic", "\"cbr\"", "\"vbr\""),
+        replaced("two groups of one name", "\"second\"", "\"first\""),
+        case(
+            "two streams of one name",
+            and("[[traffic]]\nlabel = \"noise\"\nkind = \"cbr\"\nrate = \"1 Mbit/s\"\n")
+        ),
+    ]));
+}
+
+#[test]
+fn values() {
+    shown!(messages(vec![
+        replaced("no unit", "\"10 s\"\nmeasure", "10\nmeasure"),
+        replaced("no unit in the text", "\"60 ms\"", "\"60\""),
+        replaced("ambiguous unit", "\"10 Mbit/s\"", "\"10 Mb/s\""),
+        replaced("wrong case", "\"10 Mbit/s\"", "\"10 mbit/s\""),
+        replaced("unit of something else", "\"60 ms\"", "\"60 Mbit/s\""),
+        replaced("no number", "\"60 ms\"", "\"sixty ms\""),
+        replaced("negative", "delay = \"10 ms\"", "delay = \"-10 ms\""),
+        replaced("not a number", "loss = 0", "loss = nan"),
+        replaced("infinite", "\"60 ms\"", "\"inf ms\""),
+        replaced("too large a probability", "loss = 0", "loss = 1.5"),
+        replaced("a percentage", "loss = 0", "loss = \"1 %\""),
+        replaced("a number in quotes", "loss = 0", "loss = \"0.1\""),
+        replaced("rate of zero", "\"10 Mbit/s\"", "\"0 Mbit/s\""),
+        replaced("enormous rate", "\"10 Mbit/s\"", "\"1e30 Gbit/s\""),
+        replaced("duration of zero", "\"10 s\"\nmeasure", "\"0 s\"\nmeasure"),
+        replaced("enormous duration", "\"10 s\"\nmeasure", "\"1e6 h\"\nmeasure"),
+        replaced("a seed beyond counting", "seed = 7", "seed = 99999999999999999999999"),
+        replaced("a seed that is lost in a float", "seed = 7", "seed = 9007199254740993"),
+    ]));
+}
+
+#[test]
+fn counts_and_kinds() {
+    shown!(messages(vec![
+        replaced("half a flow", "count = 2", "count = 2.5"),
+        replaced("no flows", "count = 2", "count = 0"),
+        replaced("very many flows", "count = 2", "count = 1e300"),
+        replaced("a number for a text", "\"an example\"", "2024"),
+        replaced("half a packet", "\"1 bdp\"", "\"2.5 packets\""),
+        replaced("a queue without a unit", "\"1 bdp\"", "100"),
+        replaced("a queue in an unknown unit", "\"1 bdp\"", "\"1 BDP\""),
+        replaced("a negative queue", "\"1 bdp\"", "\"-1 packets\""),
+        replaced("a segment of nothing", "\"1000 B\"", "\"0 B\""),
+        replaced("a segment that no packet holds", "\"1000 B\"", "\"70 kB\""),
+        replaced("a transfer of nothing", "rtt = \"60 ms\"", "size = \"0 B\""),
+        replaced("a start without a unit", "{ uniform = [\"0 s\", \"1 s\"] }", "5"),
+        replaced("an unknown kind of start", "uniform", "normal"),
+        replaced("an interval with one end", "[\"0 s\", \"1 s\"]", "[\"1 s\"]"),
+        replaced("a flag for a table", "{ compound = { beta = 0.5 } }", "{ compound = true }"),
+        replaced("a list for a quantity", "\"60 ms\"", "[\"60 ms\"]"),
+        replaced("a window of nothing", "rto_min = \"200 ms\"", "receive_window = \"1 B\""),
+        replaced("a word where times or flags stand", "rto_min = \"200 ms\"", "delayed_ack = \"yes\""),
+    ]));
+}
+
+#[test]
+fn contradictions() {
+    shown!(messages(vec![
+        replaced("measured backwards", "[\"2 s\", \"10 s\"]", "[\"10 s\", \"2 s\"]"),
+        replaced("measured after the end", "[\"2 s\", \"10 s\"]", "[\"2 s\", \"20 s\"]"),
+        replaced("stopped before the start", "stop = \"9 s\"", "stop = \"0 s\""),
+        replaced("traffic stopped before its start", "on = \"1 s\"\n", "on = \"1 s\"\nstart = \"5 s\"\nstop = \"4 s\"\n"),
+        replaced("started after the end", "start = { uniform = [\"0 s\", \"1 s\"] }\nstop = \"9 s\"", "start = \"20 s\""),
+        replaced("started one by one beyond the end", "rtt = \"60 ms\"", "start = { every = \"10 s\" }"),
+        replaced("on without off", "off = \"1 s\"\n", ""),
+        replaced("an rtt that light cannot make", "rtt = \"60 ms\"", "rtt = \"15 ms\""),
+        replaced("repeated without end", "rtt = \"60 ms\"", "repeat = 3"),
+        replaced("a pause before nothing", "rtt = \"60 ms\"", "pause = \"3 s\""),
+        replaced("least timeout above the largest", "rto_min = \"200 ms\"", "rto_max = \"100 ms\""),
+        replaced("a timeout of zero", "rto_min = \"200 ms\"", "rto_min = \"0 s\", clock_granularity = \"0 s\""),
+        replaced("RED with one threshold", "{ droptail = \"1 bdp\" }", "{ red = { limit = \"1 bdp\", min = \"2 packets\" } }"),
+        replaced("RED with its thresholds swapped", "{ droptail = \"1 bdp\" }", "{ red = { limit = \"1 bdp\", min = \"9 packets\", max = \"8 kB\" } }"),
+        replaced("too many looks", "seed = 7", "probe = \"1 ns\""),
+        case("a run that could not advance", "duration = \"1 s\"\nsegment = { payload = \"1 B\", header = \"1 B\" }\n[topology.dumbbell]\nbottleneck = { rate = \"100 Gbit/s\", delay = \"0 s\" }\n[[flows]]\ncontrol = \"reno\"\n".to_owned()),
+        case("no way back", "duration = \"1 s\"\n[[topology.graph.links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nboth = false\n[[flows]]\ncontrol = \"reno\"\nfrom = \"a\"\nto = \"b\"\n".to_owned()),
+        case("no such node", "duration = \"1 s\"\n[[topology.graph.links]]\nfrom = \"paris\"\nto = \"rome\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[[flows]]\ncontrol = \"reno\"\nfrom = \"pari\"\nto = \"rome\"\n".to_owned()),
+        case("no ends in a graph", "duration = \"1 s\"\n[[topology.graph.links]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[[flows]]\ncontrol = \"reno\"\n".to_owned()),
+        case("a link to itself", "duration = \"1 s\"\n[[topology.graph.links]]\nfrom = \"a\"\nto = \"a\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[[flows]]\ncontrol = \"reno\"\n".to_owned()),
+        case("the same link twice", "duration = \"1 s\"\n[topology.graph]\nlinks = [{ from = \"a\", to = \"b\", rate = \"1 Mbit/s\", delay = \"1 ms\" },\n         { from = \"b\", to = \"a\", rate = \"1 Mbit/s\", delay = \"1 ms\" }]\n[[flows]]\ncontrol = \"reno\"\n".to_owned()),
+        case("a flow from a node to itself", "duration = \"1 s\"\n[topology.parking_lot]\nhops = 2\nlink = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n[[flows]]\ncontrol = \"reno\"\nto = \"r1\"\n".to_owned()),
+    ]));
+}
+
+#[test]
+fn sweeps() {
+    shown!(messages(vec![
+        case("an axis without values", and("[sweep]\n\"flows.0.count\" = []\n")),
+        case("an axis that is no list", and("[sweep]\n\"flows.0.count\" = 3\n")),
+        case("an unknown key", and("[sweep]\n\"flows.0.counts\" = [1, 2]\n")),
+        case(
+            "a free name without its word",
+            and("[sweep]\nload = [{ \"flows.0.count\" = 1 }, { \"flows.0.count\" = 2 }]\n")
+        ),
+        case("a word that is a table", and("[sweep]\nload = [{ is = {}, \"flows.0.count\" = 1 }]\n")),
+        case(
+            "a wrong value",
+            and("[sweep]\ntopology.dumbbell.bottleneck.rate = [\"1 Mbit/s\", \"2 Mb/s\"]\n")
+        ),
+        case("a value twice", and("[sweep]\n\"flows.0.count\" = [1, 2, 1]\n")),
+        case("a list entry that is not there", and("[sweep]\n\"flows.7.count\" = [1, 2]\n")),
+        case(
+            "an axis that replaces another",
+            and(
+                "[sweep]\n\"flows.0.control.compound.beta\" = [0.2, 0.5]\n\"flows.0.control\" = [\"reno\", \"cubic\"]\n"
+            )
+        ),
+        case(
+            "too many points",
+            and(&format!(
+                "[sweep]\nseed = {0:?}\n\"flows.0.count\" = {0:?}\n",
+                (1..1000).collect::<Vec<_>>()
+            ))
+        ),
+        case("a seed and seeds", format!("seeds = 3\n{SCENARIO}")),
+        case("no seeds", with("seed = 7", "seeds = 0")),
+        case("a seed twice", with("seed = 7", "seeds = [1, 2, 1]")),
+        case("half a seed", with("seed = 7", "seeds = [1, 1.5]")),
+    ]));
+}
+
+#[test]
+fn expectations() {
+    let that = |heading, that| replaced(heading, "goodput('first') > 1000000", that);
+    shown!(messages(vec![
+        that("not an expression", "goodput('first') >"),
+        that("an unknown function", "goodputs('first') > 1"),
+        that("an unknown label", "goodput('frist') > 1"),
+        that("an unknown label behind an and", "goodput('first') < 0 and goodput('third') > 1"),
+        that("an unknown label behind an or", "goodput('first') > 0 or goodput('third') > 1"),
+        that("an unknown link", "utilisation('botleneck') > 0.9"),
+        that("an unknown stream", "traffic_throughput('voice') > 1"),
+        that("a label without quotes", "goodput(first) > 1"),
+        that("a number", "goodput('first')"),
+        that("a text", "'goodput'"),
+        that("no argument", "goodput() > 1"),
+        that("an axis that there is not", "goodput('first', rate='1 Gbit/s') > 1"),
+        that("probes that are off", "cwnd_max('first') > 1"),
+        case(
+            "no probe within",
+            format!(
+                "probe = \"1 s\"\n{}",
+                with("goodput('first') > 1000000", "cwnd_max('first', 3.2, 3.8) > 1")
+            )
+        ),
+        replaced("a misspelt that", "that =", "taht ="),
+    ]));
+}
+
+#[test]
+fn settings() {
+    shown!(messages(vec![
+        set("no value", &["--set", "seed"]),
+        set("nothing at all", &["--set", ""]),
+        set("no key", &["--set", "=5"]),
+        set("an empty part", &["--set", "flows..count=5"]),
+        set("an unknown key", &["--set", "flows.0.cuont=5"]),
+        set("an unknown table", &["--set", "floes.0.count=5"]),
+        set("a list entry that is not there", &["--set", "flows.2.count=5"]),
+        set("a name in a list", &["--set", "flows.first.count=5"]),
+        set("a list that is none", &["--set", "measure=5 s"]),
+        set("an empty list", &["--set", "flows=[]"]),
+        set("an empty value", &["--set", "flows.0.control="]),
+        set("two values in one", &["--set", "seed=1\nabc=2"]),
+        set("a value of another kind", &["--set", "name=2024"]),
+        set("a quote that stays open", &["--set", "\"flows.0.count=3"]),
+        set("a wrong quantity", &["--set", "topology.dumbbell.bottleneck.rate=1 Mb/s"]),
+        (
+            "part of a key that an axis sets",
+            and(
+                "[sweep]\n\"topology.dumbbell.bottleneck.queue\" = [{ droptail = \"1 bdp\" }, \"unlimited\"]\n"
+            ),
+            &["--set", "topology.dumbbell.bottleneck.queue.droptail=5 packets"],
+        ),
+    ]));
+}
+
+/// Files that cannot be read at all.
+#[test]
+fn files() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("latin.toml"), b"# ok\nname = \"Z\xfcrich\"\n").expect("a file");
+    std::fs::create_dir(directory.path().join("folder")).expect("a directory");
+    let mut all = String::new();
+    for name in ["missing.toml", "folder", "latin.toml", "folder/missing.toml"] {
+        let output = ackclock(directory.path(), &["run", name, "--json"]);
+        assert_eq!(output.status.code(), Some(2), "{name}");
+        assert_eq!(stdout(&output), "", "{name}");
+        writeln!(all, "## {name}\n{}", stderr(&output)).expect("a text grows");
+    }
+    shown!(all);
+}
