@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+/// Columns of a table that does not go to a terminal.
+const WIDTH: u16 = 160;
+
 pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
     let library = match &command.experiments {
         Some(directory) => Library::from_directory(directory)?,
@@ -117,7 +120,11 @@ fn print(reproductions: &[Reproduction]) {
         if reproduction.claims.is_empty() {
             say!("  nothing is claimed\n");
         } else {
-            say!("{}\n", plain_table(&["claim", "verdict", "published", "measured"], rows));
+            let mut table = plain_table(&["claim", "verdict", "published", "measured"], rows);
+            if !table.is_tty() {
+                table.set_width(WIDTH);
+            }
+            say!("{table}\n");
         }
     }
     let Counts { holds, fails, untestable } = total(reproductions);

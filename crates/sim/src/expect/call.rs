@@ -98,11 +98,13 @@ pub(crate) fn shown_value(value: &Value) -> String {
     }
 }
 
+/// A number as it is written in an expression, six digits of it.
 pub(crate) fn shown_number(number: f64) -> String {
-    if number != 0.0 && !(1e-3..1e7).contains(&number.abs()) {
-        format!("{number:e}")
+    let rounded: f64 = format!("{number:.5e}").parse().unwrap_or(number);
+    if rounded != 0.0 && !(1e-3..1e7).contains(&rounded.abs()) {
+        format!("{rounded:e}")
     } else {
-        number.to_string()
+        rounded.to_string()
     }
 }
 
