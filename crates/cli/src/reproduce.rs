@@ -46,7 +46,7 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
         write(out, &reproductions)?;
     }
     if command.json {
-        println!("{}", document(&reproductions));
+        say!("{}", document(&reproductions));
     } else {
         print(&reproductions);
     }
@@ -108,7 +108,7 @@ fn word(verdict: Verdict) -> &'static str {
 fn print(reproductions: &[Reproduction]) {
     for reproduction in reproductions {
         let Reproduction { id, title, section, points, .. } = reproduction;
-        println!("{id} (section {section}): {title}; {points} points");
+        say!("{id} (section {section}): {title}; {points} points");
         let rows = reproduction.claims.iter().map(|claim| {
             vec![
                 claim.text.clone(),
@@ -118,17 +118,17 @@ fn print(reproductions: &[Reproduction]) {
             ]
         });
         if reproduction.claims.is_empty() {
-            println!("  nothing is claimed\n");
+            say!("  nothing is claimed\n");
         } else {
             let mut table = plain_table(&["claim", "verdict", "published", "measured"], rows);
             if !table.is_tty() {
                 table.set_width(WIDTH);
             }
-            println!("{table}\n");
+            say!("{table}\n");
         }
     }
     let Counts { holds, fails, untestable } = total(reproductions);
-    println!("{holds} hold, {fails} fail, {untestable} untestable");
+    say!("{holds} hold, {fails} fail, {untestable} untestable");
 }
 
 /// What the source says: in words, and the numbers that were looked at.

@@ -60,7 +60,7 @@ impl Job<'_> {
             directory.finish()?;
         }
         if self.json {
-            println!("{}", output::document(self.sweep, &results));
+            say!("{}", output::document(self.sweep, &results));
         } else {
             table::print(self.sweep, &results);
             if let Some(out) = self.out {

@@ -12,7 +12,7 @@ use serde_json::json;
 pub(crate) fn run(command: &Show) -> Result<(), Failure> {
     let Some(scheme) = scheme(&command.name) else {
         if let Some(experiment) = Library::built_in()?.find(&command.name) {
-            print!("{}", reproduce::describe(experiment));
+            say!("{}", reproduce::describe(experiment).trim_end());
             return Ok(());
         }
         let known: Vec<_> = schemes().iter().map(|scheme| scheme.name).collect();
@@ -25,14 +25,14 @@ pub(crate) fn run(command: &Show) -> Result<(), Failure> {
             .iter()
             .map(|p| json!({"name": p.name, "default": p.default.to_string(), "unit": p.unit, "domain": p.domain_text(), "about": p.about}))
             .collect();
-        println!(
+        say!(
             "{}",
             json!({"name": scheme.name, "title": scheme.title, "source": scheme.source, "summary": scheme.summary,
                    "equations": scheme.equations, "notes": scheme.notes, "parameters": parameters})
         );
         return Ok(());
     }
-    print!("{}", describe(scheme));
+    say!("{}", describe(scheme).trim_end());
     Ok(())
 }
 
