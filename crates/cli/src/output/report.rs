@@ -33,6 +33,7 @@ struct Page<'a> {
     text: &'a str,
     settings: &'a [String],
     command: &'a str,
+    captured: bool,
     version: &'static str,
 }
 
@@ -96,6 +97,7 @@ pub(super) fn page(
         text: &request.text,
         settings: &request.settings,
         command: &request.command,
+        captured: request.captured,
         version: env!("CARGO_PKG_VERSION"),
     }));
     page.into_diagnostic().map_err(Failure::Report)
