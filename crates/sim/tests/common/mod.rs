@@ -143,7 +143,7 @@ impl Observer for Watch {
         let cwnd = sender.window().cwnd;
         let noted = &mut self.flows[flow];
         noted.cwnd_min = noted.cwnd_min.min(cwnd);
-        if !(cwnd >= 1.0) {
+        if cwnd.is_nan() || cwnd < 1.0 {
             self.wrong = Some(format!("flow {flow} has a window of {cwnd} at {now}"));
         }
     }
@@ -164,10 +164,10 @@ pub fn audit(built: &Built, measured: &Measured, watch: &Watch) -> Result<(), St
             ));
         }
         let plan = &built.plan.flows[id];
-        if let Some((first, last)) = noted.new_data {
-            if first < plan.start || plan.stop.is_some_and(|stop| last > stop) {
-                return Err(format!("flow {id} sends from {first} to {last}"));
-            }
+        if let Some((first, last)) = noted.new_data
+            && (first < plan.start || plan.stop.is_some_and(|stop| last > stop))
+        {
+            return Err(format!("flow {id} sends from {first} to {last}"));
         }
         if let (Some(size), false) = (plan.transfer, tally.completions.is_empty()) {
             let least = Duration::from_nanos(size);
