@@ -1,7 +1,9 @@
 //! `ackclock compare`: a scenario written on the spot.
 
-use crate::{Failure, args, run};
-use ackclock_sim::scenario::{Node, Sweep, Value};
+use crate::output::Request;
+use crate::run::Job;
+use crate::{Failure, args};
+use ackclock_sim::scenario::{Document, Node, Sweep, Value};
 
 /// What the command line does not say; the rest replaces these values.
 const SCENARIO: &str = r#"
@@ -23,9 +25,20 @@ control = "reno"
 "#;
 
 pub(crate) fn run(command: &args::Compare) -> Result<(), Failure> {
-    let sweep = Sweep::read_given("the comparison", SCENARIO, given(command))?;
-    let results = run::simulate(&sweep, true)?;
-    run::conclude(&sweep, &results, Some(&command.out), command.json)
+    let mut document = Document::parse("the comparison", SCENARIO)?;
+    for (path, node) in given(command) {
+        document.set(path, node)?;
+    }
+    let text = document.to_toml();
+    let sweep = Sweep::expand(document)?;
+    let job = Job {
+        sweep: &sweep,
+        request: Request::new(&text, &[]),
+        out: Some(&command.out),
+        threads: command.threads,
+        json: command.json,
+    };
+    job.perform()
 }
 
 /// One point per controller: each alone at the bottleneck.

@@ -58,7 +58,7 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
 }
 
 /// A word for this very program: another build may give other results.
-fn build() -> miette::Result<String> {
+pub(crate) fn build() -> miette::Result<String> {
     let program = std::env::current_exe().and_then(std::fs::read);
     let program =
         program.into_diagnostic().wrap_err("this program cannot be read; give --store a directory")?;

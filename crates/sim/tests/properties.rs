@@ -2,7 +2,9 @@
 
 mod common;
 
-use ackclock_sim::run::{run_all, run_point};
+use ackclock_sim::engine::Nobody;
+use ackclock_sim::run::run_point;
+use ackclock_sim::runner::Runner;
 use common::{audit, built, bytes, points, result, watched};
 use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
@@ -177,9 +179,9 @@ proptest! {
         let sweep = format!("{text}[sweep]\n\"flows.0.control\" = [\"reno\", \"cubic\", \"compound\", \"vegas\"]\nseed = [1, 2]\n");
         let points = points(&sweep);
         let run = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
-            let results = pool.install(|| run_all(&points, false, &AtomicBool::new(false), |_, _| {}));
-            results.expect("results").iter().map(bytes).collect::<Vec<_>>()
+            let stop = AtomicBool::new(false);
+            let runner = Runner { probes: false, threads: Some(threads), stop: &stop, store: None, progress: &|_, _| {} };
+            runner.run(&points, &Nobody).expect("results").iter().map(bytes).collect::<Vec<_>>()
         };
         let alone = run(1);
         prop_assert_eq!(&alone, &run(2));

@@ -36,7 +36,13 @@ impl Words<'_> {
         add(self.env, name, move |arguments| {
             let mut rest = arguments.clone();
             let over = rest.take("seeds");
-            let points = meant(&view, &mut rest)?;
+            let mut points = meant(&view, &mut rest)?;
+            if let Some(seed) = trace.only() {
+                points.retain(|point| point.seed == seed);
+            }
+            if points.is_empty() {
+                return Err(wrong("there is no such seed"));
+            }
             let values = points.iter().map(|point| f(point, &rest)).collect::<Result<Vec<_>, _>>()?;
             let value = over_seeds(&values, over.as_ref())?;
             let std = (values.len() > 1 && over.is_none()).then(|| Spread::of(&values).std);

@@ -26,8 +26,9 @@ mod trace;
 pub use select::View;
 pub use trace::Seen;
 
+use crate::results::Spread;
 use crate::scenario::error::nearest;
-use call::{Arguments, from_json, wrong};
+use call::{Arguments, from_json, number, wrong};
 use minijinja::value::{Kwargs, Rest};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use std::collections::BTreeMap;
@@ -86,6 +87,7 @@ pub struct Language {
     env: Environment<'static>,
     trace: Trace,
     published: Value,
+    seeds: Vec<u64>,
 }
 
 impl Language {
@@ -97,7 +99,7 @@ impl Language {
         measures::add_all(&mut env, view, &trace);
         arithmetic::add_all(&mut env, &trace);
         published::add_all(&mut env, &trace);
-        Language { env, trace, published: Value::UNDEFINED }
+        Language { env, trace, published: Value::UNDEFINED, seeds: view.seeds() }
     }
 
     /// With published numbers, which expressions find as `published`.
@@ -112,12 +114,19 @@ impl Language {
     #[must_use]
     pub fn with_definition(mut self, definition: &Definition) -> Language {
         let (made, trace, published) = (definition.clone(), self.trace.clone(), self.published.clone());
-        let name = definition.name.clone();
+        let (name, seeds) = (definition.name.clone(), self.seeds.clone());
         let call = move |state: &State<'_, '_>, given: Rest<Value>, kwargs: Kwargs| {
             Arguments::new(&given, &kwargs)?.each(&mut |arguments| {
                 let names = bind(&made, arguments, &published)?;
-                let value = trace.deeper(|| state.env().compile_expression(&made.is)?.eval(names))?;
-                trace.note(arguments.shown(&made.name), &value, None);
+                let compiled = state.env().compile_expression(&made.is)?;
+                let value = trace.deeper(|| compiled.eval(&names))?;
+                let std = if trace.at_the_top() {
+                    let alone = |&seed| trace.with_only(seed, || compiled.eval(&names));
+                    deviation(seeds.iter().map(alone))
+                } else {
+                    None
+                };
+                trace.note(arguments.shown(&made.name), &value, std);
                 Ok(value)
             })
         };
@@ -168,6 +177,12 @@ impl Language {
         unless_made_up(self.judge(expression, &Names::new()).map(drop), true)
     }
 
+    /// Evaluates every call in the expression on its own, even where the whole would not come to it.
+    pub(crate) fn check_calls(&self, expression: &str, names: &Names) -> Result<(), ExpectError> {
+        self.check(expression)?;
+        calls::calls(expression).into_iter().try_for_each(|call| self.evaluate(call, names).map(drop))
+    }
+
     /// Whether the expression holds, and what that was made from.
     pub fn judge(&self, expression: &str, names: &Names) -> Result<(bool, Vec<Seen>), ExpectError> {
         match self.evaluate(expression, names)? {
@@ -204,6 +219,13 @@ fn kind(value: &serde_json::Value) -> &'static str {
         serde_json::Value::Null => "nothing",
         _ => "a value",
     }
+}
+
+/// Standard deviation of what each seed gives alone, if each gives a number.
+fn deviation(alone: impl Iterator<Item = Result<Value, Error>>) -> Option<f64> {
+    let values = alone.map(|value| number(&value.ok()?)).collect::<Option<Vec<_>>>()?;
+    let std = Spread::of(&values).std;
+    (std > 0.0).then_some(std)
 }
 
 fn bind(

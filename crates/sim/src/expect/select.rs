@@ -3,6 +3,7 @@
 use super::call::{from_json, number, wrong};
 use crate::results::PointResult;
 use minijinja::{Error, Value};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Results that expressions can look into.
@@ -25,6 +26,14 @@ impl View {
     /// The results, scenario by scenario.
     pub fn sets(&self) -> &[(String, Vec<PointResult>)] {
         &self.sets
+    }
+
+    /// Seeds with which every scenario was run, if there are several.
+    pub(super) fn seeds(&self) -> Vec<u64> {
+        let of = |points: &[PointResult]| points.iter().map(|point| point.seed).collect::<BTreeSet<_>>();
+        let sets = self.sets.iter().map(|(_, points)| of(points));
+        let common = sets.reduce(|common, set| common.intersection(&set).copied().collect());
+        common.filter(|seeds| seeds.len() > 1).into_iter().flatten().collect()
     }
 
     /// The results of the scenario called `name`; of the only one if it is not named.

@@ -31,6 +31,8 @@ pub(crate) struct Trace(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     depth: AtomicUsize,
+    /// While this is set, functions see no other seed and nothing is noted.
+    only: Mutex<Option<u64>>,
     seen: Mutex<Vec<Seen>>,
 }
 
@@ -41,6 +43,9 @@ impl Trace {
     }
 
     fn push(&self, call: String, value: Json, std: Option<f64>, published: bool) {
+        if self.only().is_some() {
+            return;
+        }
         let depth = self.0.depth.load(Ordering::Relaxed);
         let seen = Seen { call, value, std, depth, published };
         let mut all = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,6 +59,24 @@ impl Trace {
         self.0.depth.fetch_add(1, Ordering::Relaxed);
         let result = inside();
         self.0.depth.fetch_sub(1, Ordering::Relaxed);
+        result
+    }
+
+    /// Is what is noted now the claim's own text, and no definition's?
+    pub(crate) fn at_the_top(&self) -> bool {
+        self.0.depth.load(Ordering::Relaxed) == 0 && self.only().is_none()
+    }
+
+    /// The seed that functions are held to.
+    pub(crate) fn only(&self) -> Option<u64> {
+        *self.0.only.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Functions see no other seed meanwhile, and nothing is noted.
+    pub(crate) fn with_only<T>(&self, seed: u64, inside: impl FnOnce() -> T) -> T {
+        *self.0.only.lock().unwrap_or_else(PoisonError::into_inner) = Some(seed);
+        let result = inside();
+        *self.0.only.lock().unwrap_or_else(PoisonError::into_inner) = None;
         result
     }
 

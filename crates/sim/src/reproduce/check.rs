@@ -20,7 +20,8 @@ pub fn check(library: &Library, experiment: &Experiment) -> Result<(), ScenarioE
         let Asserted::That(that) = &claim.asserted else { continue };
         for names in combinations(claim) {
             language
-                .judge(that, &names)
+                .check_calls(that, &names)
+                .and_then(|()| language.judge(that, &names).map(drop))
                 .map_err(|error| experiment.error(claim, error.reason).help(error.remedy))?;
         }
     }

@@ -75,7 +75,7 @@ impl Library {
         Library::read(files.into_iter())
     }
 
-    fn read(files: impl Iterator<Item = (String, String)>) -> Result<Library, LibraryError> {
+    pub(super) fn read(files: impl Iterator<Item = (String, String)>) -> Result<Library, LibraryError> {
         let mut experiments = Vec::new();
         for (path, text) in files {
             let experiment = Experiment::parse(&path, &text)?;

@@ -52,15 +52,6 @@ impl Sweep {
         Sweep::expand(document)
     }
 
-    /// Reads a text, sets values that were given on the command line (dotted path and value), and expands.
-    pub fn read_given(name: &str, text: &str, given: Vec<(&str, Node)>) -> Result<Sweep> {
-        let mut document = Document::parse(name, text)?;
-        for (path, node) in given {
-            document.set(path, node)?;
-        }
-        Sweep::expand(document)
-    }
-
     /// Expands a document.
     pub fn expand(mut document: Document) -> Result<Sweep> {
         let source = Arc::clone(&document.source);
