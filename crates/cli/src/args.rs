@@ -39,9 +39,12 @@ pub(crate) struct Run {
     /// Set a value of the scenario before it is run; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Write the report, CSV series and results into this directory.
+    /// Write the report, CSV series and results into this directory; an interrupted run can go on there.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Threads to run on; all cores if not given.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) threads: Option<usize>,
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
@@ -76,6 +79,9 @@ pub(crate) struct Compare {
     /// Where the report goes.
     #[arg(long, value_name = "DIR", default_value = "ackclock-out")]
     pub(crate) out: PathBuf,
+    /// Threads to run on; all cores if not given.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) threads: Option<usize>,
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
@@ -150,4 +156,11 @@ pub(crate) struct Man {
 pub(crate) struct Docs {
     /// The book's source directory.
     pub(crate) dir: PathBuf,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("a whole number from 1 on is wanted".to_owned()),
+        Ok(number) => Ok(number),
+    }
 }

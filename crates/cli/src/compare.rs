@@ -1,12 +1,21 @@
 //! `ackclock compare`: a scenario written on the spot.
 
-use crate::{Failure, args, run};
+use crate::output::Request;
+use crate::run::Job;
+use crate::{Failure, args};
 use ackclock_sim::scenario::Sweep;
 
 pub(crate) fn run(command: &args::Compare) -> Result<(), Failure> {
-    let sweep = Sweep::read("the comparison", &scenario(command), &[])?;
-    let results = run::simulate(&sweep, true)?;
-    run::conclude(&sweep, &results, Some(&command.out), command.json)
+    let text = scenario(command);
+    let sweep = Sweep::read("the comparison", &text, &[])?;
+    let job = Job {
+        sweep: &sweep,
+        request: Request::new(&text, &[]),
+        out: Some(&command.out),
+        threads: command.threads,
+        json: command.json,
+    };
+    job.perform()
 }
 
 /// One point per controller, and one in which all of them share the bottleneck.

@@ -3,9 +3,13 @@
 mod args;
 mod compare;
 mod docs;
+mod figures;
 mod input;
+mod interrupt;
 mod list;
+mod memory;
 mod output;
+mod progress;
 mod reproduce;
 mod run;
 mod show;
@@ -18,6 +22,8 @@ use std::process::ExitCode;
 pub(crate) enum Failure {
     /// It ran, and an expectation failed: exit status 1.
     Expectation,
+    /// Ctrl-C; what to say about it. Exit status 130.
+    Interrupted(String),
     /// Bad usage or input, or something that could not be done: exit status 2.
     Report(miette::Report),
 }
@@ -43,6 +49,10 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Expectation) => ExitCode::from(1),
+        Err(Failure::Interrupted(message)) => {
+            eprintln!("{message}");
+            ExitCode::from(interrupt::EXIT_STATUS)
+        }
         Err(Failure::Report(report)) => {
             eprintln!("{report:?}");
             ExitCode::from(2)

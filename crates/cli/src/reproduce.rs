@@ -1,18 +1,20 @@
 //! `ackclock reproduce`.
 
+use crate::progress::Progress;
 use crate::table::plain_table;
-use crate::{Failure, args};
+use crate::{Failure, args, interrupt, memory};
+use ackclock_sim::engine::Nobody;
 use ackclock_sim::reproduce::{
-    Case, Counts, Experiment, Judged, Library, Reproduction, Settings, Verdict, reproduce,
+    Asserted, Case, Counts, Experiment, Judged, Library, Plan, Reproduction, Verdict,
 };
+use ackclock_sim::results::PointResult;
+use ackclock_sim::run::check;
+use ackclock_sim::runner::{Runner, RunnerError};
 use ackclock_sim::store::PointStore;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use miette::{IntoDiagnostic, WrapErr};
+use miette::{IntoDiagnostic, WrapErr, miette};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 /// Columns of a table that does not go to a terminal.
 const WIDTH: u16 = 160;
@@ -22,26 +24,9 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
         Some(directory) => Library::from_directory(directory)?,
         None => Library::built_in()?,
     };
-    let chosen = library.select(&command.what)?;
-    let store = match &command.store {
-        Some(directory) => directory.clone(),
-        None => PathBuf::from("ackclock-out/points").join(build()?),
-    };
-    let store = PointStore::open(&store)
-        .into_diagnostic()
-        .wrap_err_with(|| format!("{} cannot be made", store.display()))?;
-    let settings = Settings { threads: command.threads, store: Some(store) };
-    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} points, {elapsed} (about {eta} left)");
-    bar.set_style(style.into_diagnostic()?);
-    bar.enable_steady_tick(Duration::from_secs(2));
-    let progress = |done: usize, total: usize| {
-        bar.set_length(total as u64);
-        bar.set_position(done as u64);
-    };
-    let outcome = reproduce(&library, &chosen, &settings, &AtomicBool::new(false), &progress);
-    bar.finish_and_clear();
-    let reproductions = outcome?;
+    let plan = Plan::new(&library, library.select(&command.what)?)?;
+    let results = simulate(command, &plan)?;
+    let reproductions = plan.judge(&results)?;
     if let Some(out) = &command.out {
         write(out, &reproductions)?;
     }
@@ -57,8 +42,48 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
     if command.strict && failing { Err(Failure::Expectation) } else { Ok(()) }
 }
 
+/// Runs every point that is not finished yet.
+fn simulate(command: &args::Reproduce, plan: &Plan<'_>) -> Result<Vec<PointResult>, Failure> {
+    let points = plan.points();
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    memory::check(check(points)?, command.threads.unwrap_or_else(cores).min(points.len()))?;
+    let directory = match &command.store {
+        Some(directory) => directory.clone(),
+        None => PathBuf::from("ackclock-out/points").join(build()?),
+    };
+    let store = PointStore::open(&directory)
+        .into_diagnostic()
+        .wrap_err_with(|| format!("{} cannot be made", directory.display()))?;
+    let progress = Progress::new(points)?;
+    let runner = Runner {
+        probes: false,
+        threads: command.threads,
+        stop: interrupt::listen()?,
+        store: Some(&store),
+        progress: &|number, share| progress.follow(number, share),
+    };
+    let results = runner.run(points, &Nobody);
+    progress.clear();
+    results.map_err(|error| match error {
+        RunnerError::Interrupted => {
+            let finished = points.iter().filter(|point| store.contains(point)).count();
+            Failure::Interrupted(format!(
+                "interrupted: {finished} of {} points are finished and kept in {}\n\
+                 Run the same command again to go on with the others.",
+                points.len(),
+                directory.display()
+            ))
+        }
+        RunnerError::Scenario(error) => error.into(),
+        error => Failure::Report(miette!(
+            help = format!("finished points are kept in {}", directory.display()),
+            "{error}"
+        )),
+    })
+}
+
 /// A word for this very program: another build may give other results.
-fn build() -> miette::Result<String> {
+pub(crate) fn build() -> miette::Result<String> {
     let program = std::env::current_exe().and_then(std::fs::read);
     let program =
         program.into_diagnostic().wrap_err("this program cannot be read; give --store a directory")?;
@@ -279,8 +304,8 @@ pub(crate) fn describe(experiment: &Experiment) -> String {
     for claim in &experiment.claims {
         let _ = write!(text, "\n  - {}\n", claim.text.trim());
         let _ = match &claim.asserted {
-            ackclock_sim::reproduce::Asserted::That(that) => writeln!(text, "    {}", that.trim()),
-            ackclock_sim::reproduce::Asserted::Untestable(why) => {
+            Asserted::That(that) => writeln!(text, "    {}", that.trim()),
+            Asserted::Untestable(why) => {
                 writeln!(text, "    untestable: {}", why.trim())
             }
         };

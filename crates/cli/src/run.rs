@@ -1,59 +1,123 @@
 //! `ackclock run`.
 
-use crate::{Failure, args, input, output, table};
+use crate::output::{self, OutputDirectory, Request};
+use crate::progress::Progress;
+use crate::{Failure, args, input, interrupt, memory, table};
+use ackclock_sim::engine::Nobody;
 use ackclock_sim::results::PointResult;
-use ackclock_sim::run::{RunError, check, run_all};
+use ackclock_sim::run::check;
+use ackclock_sim::runner::{Runner, RunnerError};
 use ackclock_sim::scenario::Sweep;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use miette::{IntoDiagnostic, miette};
+use miette::miette;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+
+/// What `run` and `compare` have to do.
+pub(crate) struct Job<'a> {
+    pub(crate) sweep: &'a Sweep,
+    pub(crate) request: Request,
+    pub(crate) out: Option<&'a Path>,
+    pub(crate) threads: Option<usize>,
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(command: &args::Run) -> Result<(), Failure> {
     let name = command.file.display().to_string();
-    let sweep = Sweep::read(&name, &input::read(&command.file)?, &command.settings)?;
-    let results = simulate(&sweep, command.out.is_some())?;
-    conclude(&sweep, &results, command.out.as_deref(), command.json)
+    let text = input::read(&command.file)?;
+    let sweep = Sweep::read(&name, &text, &command.settings)?;
+    let job = Job {
+        sweep: &sweep,
+        request: Request::new(&text, &command.settings),
+        out: command.out.as_deref(),
+        threads: command.threads,
+        json: command.json,
+    };
+    job.perform()
 }
 
-/// Runs every point, with a progress bar for what takes over two seconds.
-pub(crate) fn simulate(sweep: &Sweep, probes: bool) -> Result<Vec<PointResult>, Failure> {
-    check(&sweep.points)?;
-    let bar = ProgressBar::with_draw_target(Some(sweep.points.len() as u64), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} points, {elapsed} (about {eta} left)");
-    bar.set_style(style.into_diagnostic()?);
-    if sweep.points.len() > 1 {
-        bar.enable_steady_tick(Duration::from_secs(2));
+impl Job<'_> {
+    /// Runs a sweep, prints and writes what was measured, and gives the verdict.
+    pub(crate) fn perform(&self) -> Result<(), Failure> {
+        let points = &self.sweep.points;
+        let need = check(points)?;
+        self.out.map(output::check).transpose()?;
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        memory::check(need, self.threads.unwrap_or_else(cores).min(points.len()))?;
+        let directory = self.out.map(OutputDirectory::begin).transpose()?;
+        let results = match self.simulate(directory.as_ref()) {
+            Ok(results) => results,
+            Err(error) => return Err(self.unfinished(error, directory)),
+        };
+        if let Some(directory) = directory {
+            output::write(&directory, &self.request, self.sweep, &results)?;
+            directory.finish()?;
+        }
+        if self.json {
+            println!("{}", output::document(self.sweep, &results));
+        } else {
+            table::print(self.sweep, &results);
+            if let Some(out) = self.out {
+                eprintln!("wrote {}", out.join("report.html").display());
+            }
+        }
+        let all_hold =
+            results.iter().flat_map(|point| &point.expectations).all(|expectation| expectation.holds);
+        if all_hold { Ok(()) } else { Err(Failure::Expectation) }
     }
-    let stop = AtomicBool::new(false);
-    let results = run_all(&sweep.points, probes, &stop, |_, _| bar.inc(1));
-    bar.finish_and_clear();
-    match results {
-        Ok(results) => Ok(results),
-        Err(RunError::Scenario(error)) => Err(Failure::Report(error.into())),
-        Err(RunError::Interrupted) => Err(Failure::Report(miette!("interrupted"))),
-    }
-}
 
-/// Prints, writes, and gives the verdict.
-pub(crate) fn conclude(
-    sweep: &Sweep,
-    results: &[PointResult],
-    out: Option<&Path>,
-    json: bool,
-) -> Result<(), Failure> {
-    if let Some(out) = out {
-        output::write(out, sweep, results)?;
+    /// Runs every point.
+    fn simulate(&self, directory: Option<&OutputDirectory>) -> Result<Vec<PointResult>, Stopped> {
+        let progress = Progress::new(&self.sweep.points).map_err(Stopped::Otherwise)?;
+        let runner = Runner {
+            probes: self.out.is_some(),
+            threads: self.threads,
+            stop: interrupt::listen().map_err(Stopped::Otherwise)?,
+            store: directory.map(OutputDirectory::store),
+            progress: &|number, share| progress.follow(number, share),
+        };
+        let results = runner.run(&self.sweep.points, &Nobody);
+        progress.clear();
+        results.map_err(Stopped::Running)
     }
-    if json {
-        println!("{}", output::document(sweep, results));
-    } else {
-        table::print(sweep, results);
-        if let Some(out) = out {
-            eprintln!("wrote {}", out.join("report.html").display());
+
+    /// What to say, and to keep, when there are no results.
+    fn unfinished(&self, error: Stopped, directory: Option<OutputDirectory>) -> Failure {
+        let finished = directory.as_ref().map_or(0, |directory| {
+            self.sweep.points.iter().filter(|point| directory.store().contains(point)).count()
+        });
+        let kept = directory.as_ref().filter(|_| finished > 0).map(|it| it.partial().display().to_string());
+        let failure = match (error, &kept) {
+            (Stopped::Running(RunnerError::Interrupted), Some(partial)) => Failure::Interrupted(format!(
+                "interrupted: {finished} of {} points are finished and kept in {partial}\n\
+                 Run the same command again to go on with the others.",
+                self.sweep.points.len()
+            )),
+            (Stopped::Running(RunnerError::Interrupted), None) if self.out.is_some() => {
+                Failure::Interrupted("interrupted before a point was finished; nothing is kept".to_owned())
+            }
+            (Stopped::Running(RunnerError::Interrupted), None) => Failure::Interrupted(
+                "interrupted; nothing is kept\n\
+                 With --out DIR finished points are kept, and the same command goes on where it was interrupted."
+                    .to_owned(),
+            ),
+            (Stopped::Running(RunnerError::Scenario(error)), _) => Failure::Report(error.into()),
+            (Stopped::Running(error), Some(partial)) => {
+                let help = format!(
+                    "{finished} points are kept in {partial}; make room there and run the same command again"
+                );
+                Failure::Report(miette!(help = help, "{error}"))
+            }
+            (Stopped::Running(error), None) => Failure::Report(miette!("{error}")),
+            (Stopped::Otherwise(report), _) => Failure::Report(report),
+        };
+        match directory.filter(|_| kept.is_none()).map(OutputDirectory::discard) {
+            Some(Err(error)) => error,
+            _ => failure,
         }
     }
-    let all_hold = results.iter().flat_map(|point| &point.expectations).all(|expectation| expectation.holds);
-    if all_hold { Ok(()) } else { Err(Failure::Expectation) }
+}
+
+/// Why there are no results.
+enum Stopped {
+    Running(RunnerError),
+    Otherwise(miette::Report),
 }

@@ -1,5 +1,5 @@
-//! Loss that owes nothing to the queue: every packet with the same probability, whatever happened before, or
-//! chosen packets.
+//! Loss that owes nothing to the queue: every packet with the same probability, whatever happened before,
+//! chosen packets, or one packet in so many.
 
 use crate::Stream;
 
@@ -17,6 +17,8 @@ enum Pattern {
     Bernoulli(f64, Stream),
     /// Gaps between chosen packets.
     Chosen(std::vec::IntoIter<u64>),
+    /// As many packets pass between any two losses.
+    Periodic(u64),
 }
 
 impl Loss {
@@ -37,6 +39,11 @@ impl Loss {
             *position = gap;
         }
         Loss::with(Pattern::Chosen(positions.into_iter()))
+    }
+
+    /// Loss of every `period`-th packet; of all of them if it is 0 or 1.
+    pub fn every(period: u64) -> Loss {
+        Loss::with(Pattern::Periodic(period.saturating_sub(1)))
     }
 
     fn with(pattern: Pattern) -> Loss {
@@ -66,6 +73,7 @@ impl Loss {
                 (libm::log(1.0 - stream.uniform()) / survives) as u64
             }
             Pattern::Chosen(gaps) => gaps.next().unwrap_or(u64::MAX),
+            Pattern::Periodic(gap) => *gap,
         }
     }
 }
@@ -94,5 +102,13 @@ mod tests {
         let mut loss = Loss::of_packets([7, 0, 3, 4, 7]);
         let lost: Vec<u32> = (0..20).filter(|_| loss.strikes()).collect();
         assert_eq!(lost, [0, 3, 4, 7]);
+    }
+
+    #[test]
+    fn loses_one_packet_in_so_many() {
+        let mut loss = Loss::every(4);
+        let lost: Vec<u32> = (0..13).filter(|_| loss.strikes()).collect();
+        assert_eq!(lost, [3, 7, 11]);
+        assert!(Loss::every(1).strikes());
     }
 }

@@ -58,7 +58,14 @@ fn looks(built: &Built, duration: Duration, interval: Duration, value: f32) -> S
     let most = (MOST_SAMPLES / built.plan.flows.len().max(1)).max(1) as u64;
     let interval = interval.max(Duration::from_nanos(duration.as_nanos() / most)).as_nanos().max(1);
     let count = 1 + (duration.as_nanos() / interval) as usize;
-    let sample = Sample { cwnd: value, ssthresh: value, srtt_s: value, in_flight: value, delivered: value };
+    let sample = Sample {
+        cwnd: value,
+        ssthresh: value,
+        srtt_s: value,
+        in_flight: value,
+        delivered: value,
+        arrived: value,
+    };
     Series {
         at: (0..count as u64).map(|look| Time::from_nanos(interval * look)).collect(),
         flows: vec![vec![sample; count]; built.plan.flows.len()],

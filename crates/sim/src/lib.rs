@@ -7,5 +7,6 @@ pub mod plan;
 pub mod reproduce;
 pub mod results;
 pub mod run;
+pub mod runner;
 pub mod scenario;
 pub mod store;

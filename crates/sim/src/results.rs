@@ -178,6 +178,13 @@ impl Spread {
     }
 }
 
+impl LinkResult {
+    /// Is it worth a line in a table: did anything wait here or get lost, or is this the bottleneck?
+    pub fn is_telling(&self) -> bool {
+        self.drops > 0 || self.queue_max > 0 || self.name == "bottleneck"
+    }
+}
+
 impl PointResult {
     /// Puts names and units to what the engine measured. Expectations are added by who evaluates them.
     pub fn new(

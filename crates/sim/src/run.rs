@@ -10,8 +10,13 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Looks of the probes in a run that does not say how often it wants them.
-const DEFAULT_LOOKS: u64 = 500;
+/// Slices of virtual time between which a run may be stopped.
+const SLICES: u64 = 1000;
+
+/// Looks of the probes in a run that does not say how often it wants them: fewer at very many flows.
+fn default_looks(flows: usize) -> u64 {
+    (500_000 / flows.max(1) as u64).clamp(50, 500)
+}
 
 /// Why a point has no result.
 #[derive(Debug, thiserror::Error)]
@@ -37,28 +42,38 @@ pub fn run_observed<O: Observer>(
     stop: &AtomicBool,
     observer: O,
 ) -> Result<(PointResult, O), RunError> {
+    run_followed(point, probes, observer, |_| !stop.load(Ordering::Relaxed))
+}
+
+/// Runs one point under the eyes of an observer. `go_on` hears every now and then which share of the simulated
+/// time has passed, and says whether to go on.
+pub fn run_followed<O: Observer>(
+    point: &Point,
+    probes: bool,
+    observer: O,
+    go_on: impl Fn(f64) -> bool,
+) -> Result<(PointResult, O), RunError> {
     let scenario = &point.scenario;
     let mut built = scenario.build()?;
     if probes && built.plan.probe.is_none() {
-        built.plan.probe = Some(Duration::from_nanos((scenario.duration.as_nanos() / DEFAULT_LOOKS).max(1)));
+        let looks = default_looks(built.plan.flows.len());
+        built.plan.probe = Some(Duration::from_nanos((scenario.duration.as_nanos() / looks).max(1)));
     }
     let begun = Instant::now();
     let mut engine = Engine::new(built.plan.clone(), observer);
     // A slice of virtual time is short enough for an interruption to be heard.
-    let slice = Duration::from_nanos((scenario.duration.as_nanos() / 200).max(1));
+    let slice = Duration::from_nanos((scenario.duration.as_nanos() / SLICES).max(1));
     let mut until = engine.now() + slice;
     while engine.run_until(until) {
-        if stop.load(Ordering::Relaxed) {
+        if !go_on(until.as_nanos() as f64 / scenario.duration.as_nanos() as f64) {
             return Err(RunError::Interrupted);
         }
         until += slice;
     }
     let (measured, observer) = engine.run();
     let wall_s = begun.elapsed().as_secs_f64();
-    let span = (
-        scenario.duration.as_secs_f64(),
-        [scenario.measure.0.as_secs_f64(), scenario.measure.1.as_secs_f64()],
-    );
+    let seconds = |span: Duration| span.as_nanos() as f64 / 1e9;
+    let span = (seconds(scenario.duration), [seconds(scenario.measure.0), seconds(scenario.measure.1)]);
     let mut result = PointResult::new(&point.parameters, &built, scenario.seed, span, measured, wall_s);
     result.expectations = judge(scenario, &result);
     Ok((result, observer))
@@ -100,22 +115,4 @@ fn check_point(point: &Point) -> Result<f64, ScenarioError> {
         }
     }
     Ok(built.memory)
-}
-
-/// Runs points in parallel; `done` hears of each as it finishes. The order of the results is that of the points.
-pub fn run_all(
-    points: &[Point],
-    probes: bool,
-    stop: &AtomicBool,
-    done: impl Fn(usize, &PointResult) + Sync,
-) -> Result<Vec<PointResult>, RunError> {
-    let run = |(number, point): (usize, &Point)| {
-        if stop.load(Ordering::Relaxed) {
-            return Err(RunError::Interrupted);
-        }
-        let result = run_point(point, probes, stop)?;
-        done(number, &result);
-        Ok(result)
-    };
-    points.par_iter().enumerate().map(run).collect()
 }

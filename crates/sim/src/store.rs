@@ -11,6 +11,10 @@ use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Writes so far, so that no two of them meet.
+static WRITES: AtomicU64 = AtomicU64::new(0);
 
 /// A directory of finished points.
 #[derive(Clone, Debug)]
@@ -52,10 +56,16 @@ impl PointStore {
         Some(PointResult { series: kept.series, ..kept.result })
     }
 
+    /// Is this point finished?
+    pub fn contains(&self, point: &Point) -> bool {
+        self.path(point).is_file()
+    }
+
     /// Keeps the result of a point.
     pub fn put(&self, point: &Point, result: &PointResult) -> io::Result<()> {
         let path = self.path(point);
-        let partial = path.with_extension("partial");
+        // Two points may be the same one, and be finished at the same time.
+        let partial = path.with_extension(format!("{}.partial", WRITES.fetch_add(1, Ordering::Relaxed)));
         let mut file = BufWriter::new(File::create(&partial)?);
         serde_json::to_writer(&mut file, &Keeping { result, series: result.series.as_ref() })?;
         file.flush()?;

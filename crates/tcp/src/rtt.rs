@@ -17,6 +17,8 @@ pub struct RttEstimator {
     granularity: Duration,
 }
 
+/// Longer samples come from a peer that echoes what it was never sent; eight times this fits the filter.
+const LONGEST_SAMPLE: Duration = Duration::from_secs(1_000_000);
 /// Doublings beyond which the upper bound holds in any case.
 const MOST_DOUBLINGS: u32 = 16;
 
@@ -38,6 +40,7 @@ impl RttEstimator {
     /// Takes a raw sample.
     #[inline]
     pub fn sample(&mut self, rtt: Duration) {
+        let rtt = rtt.min(LONGEST_SAMPLE);
         let r = rtt.as_nanos() as i64;
         if self.rtt_min == Duration::MAX {
             self.srtt_8 = r << 3; // RFC 6298 (2.2)
@@ -108,6 +111,17 @@ mod tests {
         assert_eq!(rtt.srtt(), Duration::from_micros(112_500));
         assert_eq!(rtt.rto(), Duration::from_micros(362_500));
         assert_eq!(rtt.rtt_min(), Duration::from_millis(100));
+    }
+
+    /// A peer that echoes zero to a clock that counts from 1970.
+    #[test]
+    fn an_absurd_sample_breaks_nothing() {
+        let mut rtt = estimator();
+        for sample in [Duration::MAX, Duration::ZERO, Duration::from_secs(1_800_000_000), Duration::MAX] {
+            rtt.sample(sample);
+            assert!(rtt.rto() >= Duration::from_millis(200) && rtt.rto() <= Duration::from_secs(60));
+            assert!(rtt.srtt() <= Duration::from_secs(1_000_000));
+        }
     }
 
     #[test]

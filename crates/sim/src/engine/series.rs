@@ -24,7 +24,7 @@ pub struct Series {
 
 /// A look at a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(into = "[Exact; 5]", from = "[Exact; 5]")]
+#[serde(into = "[Exact; 6]", from = "[Exact; 6]")]
 pub struct Sample {
     /// Congestion window, segments.
     pub cwnd: f32,
@@ -36,18 +36,20 @@ pub struct Sample {
     pub in_flight: f32,
     /// Segments delivered in order since the last look.
     pub delivered: f32,
+    /// Segments that reached the receiver since the last look, duplicates included.
+    pub arrived: f32,
 }
 
-impl From<Sample> for [Exact; 5] {
-    fn from(s: Sample) -> [Exact; 5] {
-        [s.cwnd, s.ssthresh, s.srtt_s, s.in_flight, s.delivered].map(Exact)
+impl From<Sample> for [Exact; 6] {
+    fn from(s: Sample) -> [Exact; 6] {
+        [s.cwnd, s.ssthresh, s.srtt_s, s.in_flight, s.delivered, s.arrived].map(Exact)
     }
 }
 
-impl From<[Exact; 5]> for Sample {
-    fn from(values: [Exact; 5]) -> Sample {
-        let [cwnd, ssthresh, srtt_s, in_flight, delivered] = values.map(|Exact(value)| value);
-        Sample { cwnd, ssthresh, srtt_s, in_flight, delivered }
+impl From<[Exact; 6]> for Sample {
+    fn from(values: [Exact; 6]) -> Sample {
+        let [cwnd, ssthresh, srtt_s, in_flight, delivered, arrived] = values.map(|Exact(value)| value);
+        Sample { cwnd, ssthresh, srtt_s, in_flight, delivered, arrived }
     }
 }
 
@@ -139,10 +141,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost(bits in prop::collection::vec(any::<u32>(), 5)) {
+        fn nothing_is_lost(bits in prop::collection::vec(any::<u32>(), 6)) {
             let values: Vec<f32> = bits.iter().map(|&bits| f32::from_bits(bits)).collect();
             let sample = Sample {
                 cwnd: values[0], ssthresh: values[1], srtt_s: values[2], in_flight: values[3], delivered: values[4],
+                arrived: values[5],
             };
             let series = Series {
                 at: vec![Time::from_nanos(u64::from(bits[0]))],

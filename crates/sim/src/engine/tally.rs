@@ -110,7 +110,8 @@ struct FlowCount {
     cwnd_integral: f64,
     cwnd_time: f64,
     last_change: Time,
-    probed: u64,
+    /// Delivered and arrived at the last look.
+    probed: (u64, u64),
 }
 
 #[derive(Clone, Copy, Default)]
@@ -259,15 +260,16 @@ impl Tally {
         series.at.push(now);
         let per_second = 1.0 / interval.as_secs_f64();
         for (flow, (count, (sender, receiver))) in self.flows.iter_mut().zip(flows).enumerate() {
-            let delivered = count.totals(sender, receiver).delivered;
+            let Totals { delivered, arrived, .. } = count.totals(sender, receiver);
             series.flows[flow].push(Sample {
                 cwnd: sender.window().cwnd as f32,
                 ssthresh: sender.window().ssthresh as f32,
                 srtt_s: sender.rtt().srtt().as_secs_f64() as f32,
                 in_flight: sender.in_flight() as f32,
-                delivered: (delivered - count.probed) as f32,
+                delivered: (delivered - count.probed.0) as f32,
+                arrived: (arrived - count.probed.1) as f32,
             });
-            count.probed = delivered;
+            count.probed = (delivered, arrived);
             let (names, values) = &mut series.inner[flow];
             let first = names.is_empty();
             sender.controller().inspect(&mut |name, value| {

@@ -13,6 +13,7 @@ pub(super) fn add_all(env: &mut Environment<'static>, view: &View, trace: &Trace
     add_flow_functions(&mut words);
     add_link_functions(&mut words);
     super::series::add_all(&mut words);
+    super::course::add_all(&mut words);
     let view = view.clone();
     add(env, "axis", move |arguments| {
         let mut arguments = arguments.clone();
@@ -23,9 +24,9 @@ pub(super) fn add_all(env: &mut Environment<'static>, view: &View, trace: &Trace
 
 /// Where functions are added.
 pub(super) struct Words<'a> {
-    env: &'a mut Environment<'static>,
-    view: &'a View,
-    trace: &'a Trace,
+    pub(super) env: &'a mut Environment<'static>,
+    pub(super) view: &'a View,
+    pub(super) trace: &'a Trace,
 }
 
 impl Words<'_> {
@@ -34,20 +35,8 @@ impl Words<'_> {
         let (view, trace) = (self.view.clone(), self.trace.clone());
         add(self.env, name, move |arguments| {
             let mut rest = arguments.clone();
-            let scenario = rest.take("in").map(|name| name.to_string());
-            let (over, seed) = (rest.take("seeds"), rest.take("seed"));
-            let wanted: Vec<_> =
-                rest.named.iter().map(|(name, value)| (name.clone(), written(value))).collect();
-            let mut points = select(view.set(scenario.as_deref())?, &wanted)?;
-            if let Some(seed) = seed {
-                points.retain(|point| number(&seed) == Some(point.seed as f64));
-            }
-            if let Some(seed) = trace.only() {
-                points.retain(|point| point.seed == seed);
-            }
-            if points.is_empty() {
-                return Err(wrong("there is no such seed"));
-            }
+            let over = rest.take("seeds");
+            let points = meant(&view, &mut rest, &trace)?;
             let values = points.iter().map(|point| f(point, &rest)).collect::<Result<Vec<_>, _>>()?;
             let value = over_seeds(&values, over.as_ref())?;
             let std = (values.len() > 1 && over.is_none()).then(|| Spread::of(&values).std);
@@ -55,6 +44,28 @@ impl Words<'_> {
             Ok(value)
         });
     }
+}
+
+/// The points that the keywords of a call select; they differ in nothing but the seed.
+pub(super) fn meant<'a>(
+    view: &'a View,
+    call: &mut Arguments,
+    trace: &Trace,
+) -> Result<Vec<&'a PointResult>, Error> {
+    let scenario = call.take("in").map(|name| name.to_string());
+    let seed = call.take("seed");
+    let wanted: Vec<_> = call.named.iter().map(|(name, value)| (name.clone(), written(value))).collect();
+    let mut points = select(view.set(scenario.as_deref())?, &wanted)?;
+    if let Some(seed) = seed {
+        points.retain(|point| number(&seed) == Some(point.seed as f64));
+    }
+    if let Some(seed) = trace.only() {
+        points.retain(|point| point.seed == seed);
+    }
+    if points.is_empty() {
+        return Err(wrong("there is no such seed"));
+    }
+    Ok(points)
 }
 
 /// What `seeds='...'` asks for.

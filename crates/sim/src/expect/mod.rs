@@ -16,6 +16,7 @@
 mod arithmetic;
 mod call;
 mod calls;
+mod course;
 mod measures;
 mod published;
 mod select;

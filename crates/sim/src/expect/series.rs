@@ -1,16 +1,16 @@
 //! Functions that look into what the probes saw.
 //!
-//! A flow's variable is `cwnd`, `ssthresh`, `srtt`, `in_flight`, `delivered` (segments since the last look), or one
-//! of its controller's own, such as Compound's `dwnd`; those of a group's flows are added up.
+//! A flow's variable is `cwnd`, `ssthresh`, `srtt`, `in_flight`, `delivered` (segments since the last look), `goodput`
+//! (bit/s since the last look), or one of its controller's own, such as Compound's `dwnd`; those of a group's flows are added up.
 
 use super::call::{Answer, Arguments, wrong};
 use super::measures::{Words, group_flows};
 use crate::engine::{Sample, Series};
-use crate::results::PointResult;
+use crate::results::{FlowResult, PointResult};
 use minijinja::Error;
 
 /// Seconds and a value, look by look.
-type Looks = Vec<(f64, f64)>;
+pub(super) type Looks = Vec<(f64, f64)>;
 
 pub(super) fn add_all(w: &mut Words<'_>) {
     w.add("cwnd_max", |point, args| Ok(most(&within(point, flow_looks(point, args, "cwnd")?, args, 1)?)));
@@ -78,18 +78,25 @@ fn series(point: &PointResult) -> Result<&Series, Error> {
 }
 
 fn timed(series: &Series, values: impl Iterator<Item = f64>) -> Looks {
-    series.at.iter().map(|at| at.as_secs_f64()).zip(values).collect()
+    // Divided, not multiplied: a look at 30 s is then at 30 exactly, so that bounds mean what they say.
+    series.at.iter().map(|at| at.as_nanos() as f64 / 1e9).zip(values).collect()
 }
 
 /// The variable that the second argument names.
-fn named(point: &PointResult, args: &Arguments) -> Result<Looks, Error> {
+pub(super) fn named(point: &PointResult, args: &Arguments) -> Result<Looks, Error> {
     flow_looks(point, args, &args.text(1, "a variable")?)
 }
 
 /// A variable of the flows of the group that the first argument names, added up.
-fn flow_looks(point: &PointResult, args: &Arguments, variable: &str) -> Result<Looks, Error> {
+pub(super) fn flow_looks(point: &PointResult, args: &Arguments, variable: &str) -> Result<Looks, Error> {
     let flows = group_flows(point, &args.text(0, "a group's label")?)?;
     let series = series(point)?;
+    if variable == "goodput" {
+        let bits = payload_bits(point, &flows);
+        let delivered = flow_looks(point, args, "delivered")?;
+        let interval = delivered.get(1).map_or(f64::NAN, |(at, _)| *at);
+        return Ok(delivered.into_iter().map(|(at, segments)| (at, segments * bits / interval)).collect());
+    }
     let pick: Option<fn(&Sample) -> f32> = match variable {
         "cwnd" => Some(|sample| sample.cwnd),
         "ssthresh" => Some(|sample| sample.ssthresh),
@@ -109,7 +116,7 @@ fn flow_looks(point: &PointResult, args: &Arguments, variable: &str) -> Result<L
         let column = names.iter().position(|name| name == variable).ok_or_else(|| {
             let own = names.iter().map(|name| format!(", {name}")).collect::<String>();
             wrong(format!(
-                "there is no \"{variable}\"; there are cwnd, ssthresh, srtt, in_flight, delivered{own}"
+                "there is no \"{variable}\"; there are cwnd, ssthresh, srtt, in_flight, delivered, goodput{own}"
             ))
         })?;
         let values = values.iter().skip(column).step_by(names.len()).map(|&value| f64::from(value));
@@ -119,9 +126,14 @@ fn flow_looks(point: &PointResult, args: &Arguments, variable: &str) -> Result<L
 }
 
 /// Values of the looks within (from, to], the arguments from `first` on; or within the measuring window.
-fn within(point: &PointResult, looks: Looks, args: &Arguments, first: usize) -> Result<Vec<f64>, Error> {
+pub(super) fn within(
+    point: &PointResult,
+    looks: Looks,
+    args: &Arguments,
+    first: usize,
+) -> Result<Vec<f64>, Error> {
     let (from, to) = if args.given.len() <= first {
-        (point.measure_s[0], point.measure_s[1])
+        (whole_nanoseconds(point.measure_s[0]), whole_nanoseconds(point.measure_s[1]))
     } else {
         (args.number(first, "a time in seconds")?, args.number(first + 1, "a time in seconds")?)
     };
@@ -136,12 +148,21 @@ fn within(point: &PointResult, looks: Looks, args: &Arguments, first: usize) -> 
     Ok(inside)
 }
 
-fn goodput_between(point: &PointResult, args: &Arguments) -> Answer {
-    let flows = group_flows(point, &args.text(0, "a group's label")?)?;
-    // A flow's goodput per segment tells the payload, so that the probes need not.
+/// Seconds without the last bit that a multiplication may have left.
+fn whole_nanoseconds(seconds: f64) -> f64 {
+    (seconds * 1e9).round() / 1e9
+}
+
+/// Bits of payload per segment. A flow's goodput tells it, so that the probes need not.
+fn payload_bits(point: &PointResult, flows: &[&FlowResult]) -> f64 {
     let delivered: u64 = flows.iter().map(|flow| flow.delivered).sum();
     let goodput: f64 = flows.iter().map(|flow| flow.goodput_bps).sum();
-    let bits = goodput * (point.measure_s[1] - point.measure_s[0]) / delivered.max(1) as f64;
+    goodput * (point.measure_s[1] - point.measure_s[0]) / delivered.max(1) as f64
+}
+
+fn goodput_between(point: &PointResult, args: &Arguments) -> Answer {
+    let flows = group_flows(point, &args.text(0, "a group's label")?)?;
+    let bits = payload_bits(point, &flows);
     let span = args.number(2, "a time in seconds")? - args.number(1, "a time in seconds")?;
     let looks = within(point, flow_looks(point, args, "delivered")?, args, 1)?;
     Ok(looks.into_iter().sum::<f64>() * bits / span)

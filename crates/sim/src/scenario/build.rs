@@ -5,7 +5,7 @@ use super::document::path_parts;
 use super::flows::{Ends, FlowGroup, Start, TrafficSpec};
 use super::queue::Scale;
 use super::reader::{At, Result};
-use super::topology::{Access, LinkSpec, NO_LIMIT};
+use super::topology::{Access, LinkSpec, LossSpec, NO_LIMIT};
 use crate::plan::{FlowPlan, Plan, StreamPlan};
 use ackclock_net::{Link, Loss, Queue, Stream};
 use ackclock_units::{Duration, Rate, Time};
@@ -244,7 +244,11 @@ impl Scenario {
     fn link(&self, spec: &LinkSpec, scale: &Scale) -> Link {
         let stream = |what: &str| Stream::new(self.seed, &format!("{what} of {}", spec.name));
         let link = Link::new(spec.rate, spec.delay, spec.queue.build(scale, stream("queue")));
-        if spec.loss > 0.0 { link.with_loss(Loss::new(spec.loss, stream("loss"))) } else { link }
+        match spec.loss {
+            LossSpec::NONE => link,
+            LossSpec::Random(share) => link.with_loss(Loss::new(share, stream("loss"))),
+            LossSpec::Every(period) => link.with_loss(Loss::every(period)),
+        }
     }
 
     fn starts_in_time(&self, path: &str, start: Duration) -> Result<()> {

@@ -138,6 +138,11 @@ impl Scenario {
         At::new(&expect.node, expect.path.clone(), &self.document.source).error(message)
     }
 
+    /// Number of flows, all groups together.
+    pub fn flows(&self) -> usize {
+        self.groups.iter().map(|group| group.count).sum()
+    }
+
     /// The scenario as it is run, as JSON.
     pub fn to_json(&self) -> serde_json::Value {
         self.document.root.value.to_json()

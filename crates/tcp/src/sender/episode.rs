@@ -33,7 +33,6 @@ impl Sender {
         }
         if heard.acked > 0 && self.cwnd_limited {
             self.controller.grow(path, sample, &mut self.window);
-            self.tame();
         }
     }
 
@@ -62,8 +61,7 @@ impl Sender {
                 self.start_over(collapses);
             }
         }
-        self.tame();
-        // The first retransmission is about to leave: RFC 6298 (5.1) and RFC 6675 section 5 (6).
+        // The first retransmission is about to leave: RFC 6298 (5.1); RFC 6675 section 6 allows it for each.
         self.restart_timer(now);
     }
 
@@ -72,9 +70,7 @@ impl Sender {
             return;
         }
         let episode = self.episode();
-        let progress = self.recovery.on_ack(&episode, heard, &mut self.board, &mut self.window);
-        self.tame();
-        match progress {
+        match self.recovery.on_ack(&episode, heard, &mut self.board, &mut self.window) {
             Progress::Ends => {
                 self.restore_spared();
                 self.restart_timer(now);
@@ -108,7 +104,6 @@ impl Sender {
         self.restart_timer(now);
         if self.cwnd_limited {
             self.controller.grow(path, sample, &mut self.window);
-            self.tame();
         }
         if self.una >= self.recover {
             self.recovered(now, heard);
@@ -121,7 +116,6 @@ impl Sender {
             return false;
         };
         self.window.cwnd = std::mem::replace(&mut self.window.ssthresh, ssthresh);
-        self.tame();
         true
     }
 
@@ -170,6 +164,7 @@ impl Sender {
         self.recover = self.nxt;
         self.duplicates = 0;
         self.start_over(self.collapses);
+        self.tame();
         self.deadline = Some(now + self.rtt.rto());
         self.paced_until = now; // (5.4): the earliest segment leaves now, at whatever pace the others follow
     }

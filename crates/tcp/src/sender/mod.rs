@@ -101,7 +101,6 @@ pub struct Sender {
 }
 
 /// `window` segments, but at least `least`, also for NaN, and at most what a receiver can advertise.
-#[inline]
 #[allow(clippy::manual_clamp, reason = "clamp leaves NaN as it is")]
 fn tamed(window: f64, least: f64) -> f64 {
     window.max(least).min(MOST_WINDOW)
@@ -220,7 +219,9 @@ impl Sender {
     /// Whatever a controller wrote, the window is a number of segments, and at least one.
     #[inline]
     fn tame(&mut self) {
-        self.window.cwnd = tamed(self.window.cwnd, 1.0);
+        if !(1.0..=MOST_WINDOW).contains(&self.window.cwnd) {
+            self.window.cwnd = tamed(self.window.cwnd, 1.0);
+        }
     }
 
     fn tell(&mut self, now: Time, event: Event) {
@@ -248,15 +249,13 @@ impl Sender {
     /// Takes an acknowledgement. `draw` supplies a uniform number for controllers that want one.
     #[inline]
     pub fn on_ack(&mut self, now: Time, ack: &Ack, draw: impl FnOnce() -> f64) {
-        let sent = self.nxt + u64::from(self.probing.sent);
-        if ack.flags.epoch() != self.epoch || ack.ack < self.una || ack.ack > sent {
-            return; // of an earlier connection, old, or for what was never sent (RFC 9293 section 3.10.7.4)
+        if ack.flags.epoch() != self.epoch || ack.ack < self.una {
+            return; // of an earlier connection, or old
         }
-        if ack.ack > self.nxt {
-            self.probe_was_taken();
+        if ack.ack > self.nxt && !self.probe_was_taken(ack.ack) {
+            return; // for what was never sent (RFC 9293 section 3.10.7.4)
         }
-        let is_update = u64::from(ack.window) != self.peer_window;
-        self.peer_window = u64::from(ack.window);
+        let peer_window = std::mem::replace(&mut self.peer_window, u64::from(ack.window));
         let acked = ack.ack - self.una;
         let was_sacked = self.board.advance(ack.ack);
         self.una = ack.ack;
@@ -284,18 +283,19 @@ impl Sender {
         };
         let path = self.path(now);
         self.controller.on_sample(&path, &sample, &mut self.window);
-        self.tame();
 
         // RFC 6675 section 2: with SACK a duplicate is one that tells something new; RFC 5681 section 2 (e): without,
         // one that does not even change the window.
-        let news = if self.sack { sacked > 0 } else { !is_update };
-        let duplicate = acked == 0 && news && self.nxt > self.una;
+        let duplicate = acked == 0
+            && self.nxt > self.una
+            && if self.sack { sacked > 0 } else { self.peer_window == peer_window };
         let heard = Heard { acked, delivered, lost };
         match self.state {
             State::Open => self.on_ack_open(now, &path, &sample, heard, duplicate),
             State::Recovery => self.on_ack_recovery(now, heard, duplicate),
             State::Loss => self.on_ack_loss(now, &path, &sample, heard),
         }
+        self.tame();
         if self.nxt == self.una {
             self.all_acknowledged(now);
         }
@@ -347,15 +347,24 @@ impl Sender {
 
     #[inline]
     fn next_open(&mut self) -> Option<Pick> {
-        let in_flight =
-            if self.config.limited_transmit { self.in_flight() } else { self.nxt - self.una } as f64;
-        let extra = if self.duplicates == 0 || self.sack || !self.config.limited_transmit {
-            0.0
-        } else {
-            f64::from(self.duplicates.min(LIMITED_TRANSMITS))
-        };
-        self.cwnd_limited = in_flight + 1.0 > self.window.cwnd + extra;
+        let mut window = self.window.cwnd;
+        let mut in_flight = self.in_flight();
+        if self.duplicates > 0 || self.board.sacked() > 0 {
+            (window, in_flight) = self.with_limited_transmit(window, in_flight);
+        }
+        self.cwnd_limited = in_flight as f64 + 1.0 > window;
         (!self.cwnd_limited && self.has_new_data()).then_some(Pick::New)
+    }
+
+    /// RFC 3042: the first two duplicates each let out a new segment, beyond the window; with SACK what was reported
+    /// has left the pipe (RFC 6675 section 5 (3)) and thereby does the same.
+    #[cold]
+    fn with_limited_transmit(&self, window: f64, in_flight: u64) -> (f64, u64) {
+        match (self.config.limited_transmit, self.sack) {
+            (false, _) => (window, self.nxt - self.una),
+            (true, true) => (window, in_flight),
+            (true, false) => (window + f64::from(self.duplicates.min(LIMITED_TRANSMITS)), in_flight),
+        }
     }
 
     fn next_loss(&mut self) -> Option<Pick> {

@@ -36,10 +36,15 @@ impl Sender {
         self.deadline = Some(now + self.rtt.doubled(self.probing.count));
     }
 
-    /// The probe is acknowledged, so it was a segment like any other.
-    pub(super) fn probe_was_taken(&mut self) {
-        self.nxt += 1;
-        self.probing = Probing::default();
+    /// If `ack` acknowledges the probe, that was a segment like any other.
+    #[cold]
+    pub(super) fn probe_was_taken(&mut self, ack: u64) -> bool {
+        let taken = self.probing.sent && ack == self.nxt + 1;
+        if taken {
+            self.nxt = ack;
+            self.probing = Probing::default();
+        }
+        taken
     }
 
     /// The probe: the next new segment, which is not counted as sent until it is acknowledged.

@@ -1,0 +1,68 @@
+//! Is there room for what is about to run?
+
+use miette::{Report, miette};
+use sysinfo::{MemoryRefreshKind, RefreshKind, System};
+
+/// Memory that this process may still take: what the machine has, and what its control group allows. `None`
+/// where the system does not tell.
+fn available() -> Option<u64> {
+    let system = System::new_with_specifics(
+        RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram()),
+    );
+    let machine = Some(system.available_memory()).filter(|&bytes| bytes > 0);
+    let group = system.cgroup_limits().map(|limits| limits.free_memory);
+    machine.into_iter().chain(group).min()
+}
+
+/// Refuses what cannot fit: `need` bytes for each of `at_once` points.
+pub(crate) fn check(need: f64, at_once: usize) -> Result<(), Report> {
+    available().map_or(Ok(()), |available| fits(need, at_once, available as f64))
+}
+
+fn fits(need: f64, at_once: usize, available: f64) -> Result<(), Report> {
+    let total = need * at_once as f64;
+    if total <= available {
+        return Ok(());
+    }
+    let (total, free) = (size(total), size(available));
+    if at_once == 1 || need > available {
+        let help =
+            "shorten the longest queue, lower the rate or the round-trip time, or simulate fewer flows";
+        return Err(miette!(
+            help = help,
+            "the packets of this scenario can take {} of memory, and {free} are available",
+            size(need)
+        ));
+    }
+    let fitting = (available / need) as usize;
+    let help = format!("run fewer points at once: --threads {fitting}");
+    Err(miette!(
+        help = help,
+        "the packets of the {at_once} points that run at once can take {total} of memory, and {free} are available"
+    ))
+}
+
+fn size(bytes: f64) -> String {
+    if bytes >= 1e9 { format!("{:.1} GB", bytes / 1e9) } else { format!("{:.1} MB", bytes / 1e6) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_both_numbers_and_the_remedy() {
+        assert!(fits(1e9, 8, 8e9).is_ok());
+        let many = fits(2e9, 8, 5e9).expect_err("16 GB do not fit");
+        assert!(many.to_string().contains("16.0 GB") && many.to_string().contains("5.0 GB"), "{many}");
+        assert!(many.help().is_some_and(|help| help.to_string().contains("--threads 2")));
+        let one = fits(9e9, 8, 5e9).expect_err("not even one fits");
+        assert!(one.to_string().contains("9.0 GB"), "{one}");
+        assert!(one.help().is_some_and(|help| help.to_string().contains("queue")));
+    }
+
+    #[test]
+    fn this_machine_has_some_memory() {
+        assert!(available().is_none_or(|bytes| bytes > 1_000_000));
+    }
+}

@@ -1,0 +1,108 @@
+//! Results as files: one page that shows everything, and beside it what other programs read.
+
+mod across;
+mod axis;
+mod chart;
+mod curves;
+mod directory;
+mod report;
+mod series;
+mod shown;
+
+pub(crate) use directory::{OutputDirectory, check};
+pub(crate) use shown::plain;
+
+use crate::Failure;
+use ackclock_sim::results::PointResult;
+use ackclock_sim::scenario::Sweep;
+use chart::Chart;
+use serde_json::{Value, json};
+use shown::Shown;
+use std::path::Path;
+
+/// Points that get pictures of their own; beyond them the CSV files serve better.
+const MOST_PICTURED: usize = 100;
+
+/// What was asked for, in the words of the user.
+pub(crate) struct Request {
+    /// The scenario's text as given.
+    pub(crate) text: String,
+    /// Every `--set`.
+    pub(crate) settings: Vec<String>,
+    /// The command line.
+    pub(crate) command: String,
+}
+
+impl Request {
+    /// With the command line of this process.
+    pub(crate) fn new(text: &str, settings: &[String]) -> Request {
+        let words = std::env::args().skip(1);
+        let quoted = words.map(|word| match shlex::try_quote(&word) {
+            Ok(quoted) => quoted.into_owned(),
+            Err(_) => word, // only a zero byte cannot be quoted, and no argument has one
+        });
+        let command = std::iter::once("ackclock".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ");
+        Request { text: text.to_owned(), settings: settings.to_vec(), command }
+    }
+}
+
+/// The JSON contract.
+pub(crate) fn document(sweep: &Sweep, results: &[PointResult]) -> Value {
+    let scenario = sweep.points.first().map(|point| point.scenario.to_json());
+    json!({"scenario": scenario, "points": results})
+}
+
+/// The charts of a report.
+struct Gallery {
+    /// What was measured against a swept value.
+    across: Vec<Chart>,
+    /// All points in one.
+    overlaid: Vec<Chart>,
+    /// Point by point; one that is not pictured has none.
+    points: Vec<Vec<Chart>>,
+}
+
+impl Gallery {
+    fn new(sweep: &Sweep, results: &[PointResult], points: &[Shown<'_>]) -> Gallery {
+        let pictured =
+            |(number, shown)| if number < MOST_PICTURED { curves::of_point(shown) } else { Vec::new() };
+        Gallery {
+            across: across::charts(sweep, results),
+            overlaid: curves::overlaid(points),
+            points: points.iter().enumerate().map(pictured).collect(),
+        }
+    }
+
+    fn write(&self, to: &OutputDirectory, points: &[Shown<'_>]) -> Result<(), Failure> {
+        let pictures = Path::new("pictures");
+        let save = |folder: &Path, chart: &Chart| {
+            to.write(folder.join(format!("{}.svg", shown::slug(&chart.id))), chart.to_svg().as_bytes())
+        };
+        for chart in self.across.iter().chain(&self.overlaid) {
+            save(pictures, chart)?;
+        }
+        for (charts, shown) in self.points.iter().zip(points) {
+            for chart in charts {
+                save(&pictures.join(&shown.folder), chart)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Fills the output directory; it is finished by whoever began it.
+pub(crate) fn write(
+    to: &OutputDirectory,
+    request: &Request,
+    sweep: &Sweep,
+    results: &[PointResult],
+) -> Result<(), Failure> {
+    let points = shown::shown(sweep, results)?;
+    let gallery = Gallery::new(sweep, results, &points);
+    gallery.write(to, &points)?;
+    series::write(to, &points, &sweep.axes)?;
+    to.write("scenario.toml", request.text.as_bytes())?;
+    let page = report::page(request, sweep, results, &points, &gallery)?;
+    to.write("report.html", page.as_bytes())?;
+    to.write("results.json", format!("{:#}\n", document(sweep, results)).as_bytes())
+}

@@ -1,0 +1,117 @@
+//! What the probes saw, as CSV: one row per look and flow, link or variable.
+
+use super::directory::OutputDirectory;
+use super::shown::{Shown, seconds};
+use crate::Failure;
+use csv::Writer;
+use miette::IntoDiagnostic;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+type Csv = Writer<BufWriter<File>>;
+
+fn open(to: &OutputDirectory, folder: &Path, name: &str, header: &[&str]) -> Result<Csv, Failure> {
+    let mut file = Writer::from_writer(to.create(folder.join(name))?);
+    file.write_record(header).into_diagnostic()?;
+    Ok(file)
+}
+
+/// Writes the series of every point, and a table of the points if there are several.
+pub(crate) fn write(to: &OutputDirectory, points: &[Shown<'_>], axes: &[String]) -> Result<(), Failure> {
+    let folder = Path::new("series");
+    for shown in points {
+        if shown.result.series.is_some() {
+            let folder = folder.join(&shown.folder);
+            flows(to, &folder, shown)?;
+            links(to, &folder, shown)?;
+            inner(to, &folder, shown)?;
+        }
+    }
+    if points.len() > 1 {
+        let header: Vec<&str> =
+            ["folder", "seed"].into_iter().chain(axes.iter().map(String::as_str)).collect();
+        let mut file = open(to, folder, "points.csv", &header)?;
+        for shown in points {
+            let seed = shown.result.seed.to_string();
+            let values = shown.result.parameters.values().map(super::plain);
+            let row: Vec<String> = [shown.folder.clone(), seed].into_iter().chain(values).collect();
+            file.write_record(&row).into_diagnostic()?;
+        }
+        file.flush().into_diagnostic()?;
+    }
+    Ok(())
+}
+
+fn flows(to: &OutputDirectory, folder: &Path, shown: &Shown<'_>) -> Result<(), Failure> {
+    let Some(series) = &shown.result.series else { return Ok(()) };
+    let header = [
+        "time_s",
+        "flow",
+        "label",
+        "cwnd_segments",
+        "ssthresh_segments",
+        "srtt_s",
+        "in_flight_segments",
+        "goodput_bps",
+        "throughput_bps",
+    ];
+    let mut file = open(to, folder, "flows.csv", &header)?;
+    for (look, at) in series.at.iter().enumerate() {
+        let at = seconds(*at).to_string();
+        for (flow, samples) in series.flows.iter().enumerate() {
+            let sample = samples[look];
+            let (goodput, throughput) = shown.rates(series, flow, look);
+            let row = [
+                &at,
+                &flow.to_string(),
+                &shown.result.flows[flow].label,
+                &sample.cwnd.to_string(),
+                &sample.ssthresh.to_string(),
+                &sample.srtt_s.to_string(),
+                &sample.in_flight.to_string(),
+                &goodput.to_string(),
+                &throughput.to_string(),
+            ];
+            file.write_record(row).into_diagnostic()?;
+        }
+    }
+    file.flush().into_diagnostic()?;
+    Ok(())
+}
+
+fn links(to: &OutputDirectory, folder: &Path, shown: &Shown<'_>) -> Result<(), Failure> {
+    let Some(series) = &shown.result.series else { return Ok(()) };
+    let mut file = open(to, folder, "links.csv", &["time_s", "link", "queue_packets", "throughput_bps"])?;
+    for (look, at) in series.at.iter().enumerate() {
+        let at = seconds(*at).to_string();
+        // The flows' own access links follow those that have a name.
+        for (link, samples) in shown.result.links.iter().zip(&series.links) {
+            let (queue, throughput) = samples[look];
+            let row = [&at, &link.name, &queue.to_string(), &throughput.to_string()];
+            file.write_record(row).into_diagnostic()?;
+        }
+    }
+    file.flush().into_diagnostic()?;
+    Ok(())
+}
+
+fn inner(to: &OutputDirectory, folder: &Path, shown: &Shown<'_>) -> Result<(), Failure> {
+    let Some(series) = &shown.result.series else { return Ok(()) };
+    if series.inner.iter().all(|(names, _)| names.is_empty()) {
+        return Ok(());
+    }
+    let mut file = open(to, folder, "inner.csv", &["time_s", "flow", "label", "variable", "value"])?;
+    for (look, at) in series.at.iter().enumerate() {
+        let at = seconds(*at).to_string();
+        for (flow, (names, values)) in series.inner.iter().enumerate() {
+            let looks = values.iter().skip(look * names.len());
+            for (name, value) in names.iter().zip(looks) {
+                let row = [&at, &flow.to_string(), &shown.result.flows[flow].label, name, &value.to_string()];
+                file.write_record(row).into_diagnostic()?;
+            }
+        }
+    }
+    file.flush().into_diagnostic()?;
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! A point of a sweep with the names that reports, pictures and files give it.
+
+use crate::Failure;
+use crate::figures::{seeded, short};
+use ackclock_sim::engine::{Sample, Series};
+use ackclock_sim::results::PointResult;
+use ackclock_sim::scenario::Sweep;
+use ackclock_units::Time;
+use std::ops::Range;
+
+/// A point and its result, ready to be shown.
+pub(crate) struct Shown<'a> {
+    pub(crate) result: &'a PointResult,
+    /// What distinguishes it, for people; empty if there is only one point.
+    pub(crate) name: String,
+    /// The same as the name of a folder; empty if there is only one point.
+    pub(crate) folder: String,
+    /// Bytes of payload in a segment, and bytes of a segment on the wire, flow by flow.
+    pub(crate) sizes: Vec<(u32, u32)>,
+}
+
+impl Shown<'_> {
+    /// Label and flows of each group.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
+        let mut from = 0;
+        self.result.groups.iter().map(move |group| {
+            let flows = from..from + group.count;
+            from = flows.end;
+            (group.label.as_str(), flows)
+        })
+    }
+
+    /// A flow's own name: its group's label, numbered where the group has several.
+    pub(crate) fn flow_name(&self, flow: usize) -> String {
+        let (label, members) =
+            self.groups().find(|(_, members)| members.contains(&flow)).unwrap_or(("flow", flow..flow + 1));
+        if members.len() == 1 { label.to_owned() } else { format!("{label} {}", flow - members.start + 1) }
+    }
+
+    /// The links that reports speak of.
+    pub(crate) fn links(&self) -> impl Iterator<Item = usize> {
+        let links = self.result.links.iter().enumerate();
+        links.filter(|(_, link)| link.is_telling()).map(|(number, _)| number)
+    }
+
+    /// Goodput and throughput of a flow since the look before, bit/s.
+    pub(crate) fn rates(&self, series: &Series, flow: usize, look: usize) -> (f64, f64) {
+        let Some(before) = look.checked_sub(1) else { return (0.0, 0.0) };
+        let per_second = 8.0 / series.at[look].since(series.at[before]).as_secs_f64();
+        let (Sample { delivered, arrived, .. }, (payload, segment)) =
+            (series.flows[flow][look], self.sizes[flow]);
+        let rate = |segments: f32, bytes: u32| f64::from(segments) * f64::from(bytes) * per_second;
+        (rate(delivered, payload), rate(arrived, segment))
+    }
+
+    /// Are averages taken over a part of the run only?
+    pub(crate) fn window(&self) -> Option<[f64; 2]> {
+        let [from, to] = self.result.measure_s;
+        (from > 0.0 || to < self.result.duration_s).then_some([from, to])
+    }
+}
+
+/// An instant in seconds, exact to the last digit that is shown.
+pub(crate) fn seconds(at: Time) -> f64 {
+    at.as_nanos() as f64 / 1e9
+}
+
+/// A value of an axis as it was written, without quotes.
+pub(crate) fn plain(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Number(number) => match number.as_f64() {
+            Some(small) if small != 0.0 && small.abs() < 1e-3 => format!("{small:e}"),
+            Some(number) => number.to_string(),
+            None => number.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// Names every point.
+pub(crate) fn shown<'a>(sweep: &Sweep, results: &'a [PointResult]) -> Result<Vec<Shown<'a>>, Failure> {
+    let seeded = seeded(results);
+    let digits = results.len().to_string().len();
+    let mut all = Vec::with_capacity(results.len());
+    for (number, (point, result)) in sweep.points.iter().zip(results).enumerate() {
+        let built = point.scenario.build()?;
+        let members = built
+            .groups
+            .iter()
+            .flat_map(|group| std::iter::repeat_n((group.payload, group.segment), group.count));
+        let name = name(result, seeded);
+        let folder = match results.len() {
+            1 => String::new(),
+            _ => format!("{:0digits$}-{}", number + 1, slug(&name)),
+        };
+        all.push(Shown { result, name, folder, sizes: members.collect() });
+    }
+    Ok(all)
+}
+
+fn name(result: &PointResult, seeded: bool) -> String {
+    let mut parts: Vec<String> = match result.parameters.len() {
+        1 => result.parameters.values().map(plain).collect(),
+        _ => result
+            .parameters
+            .iter()
+            .map(|(axis, value)| format!("{} {}", short(axis), plain(value)))
+            .collect(),
+    };
+    if seeded {
+        parts.push(format!("seed {}", result.seed));
+    }
+    parts.join(", ")
+}
+
+/// A name that every file system takes.
+pub(crate) fn slug(name: &str) -> String {
+    let mut slug = String::new();
+    for letter in name.chars().take(60) {
+        if letter.is_ascii_alphanumeric() || letter == '.' {
+            slug.push(letter.to_ascii_lowercase());
+        } else if !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.trim_matches(['-', '.']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slug;
+
+    #[test]
+    fn folders_have_plain_names() {
+        assert_eq!(slug("rate 1 Gbit/s, control pert(layered)"), "rate-1-gbit-s-control-pert-layered");
+        assert_eq!(slug("../.."), "");
+        assert_eq!(slug("loss 0.001"), "loss-0.001");
+    }
+}

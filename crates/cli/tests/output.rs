@@ -1,0 +1,190 @@
+//! What `--out` leaves behind: everything or nothing, and what an interrupted run needs to go on.
+
+mod common;
+
+use common::{SCENARIO, ackclock, and, stderr, stdout, with};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const SWEEP: &str = "[sweep]\n\"flows.1.control\" = [\"reno\", \"cubic\"]\n";
+
+fn home(scenario: &str) -> tempfile::TempDir {
+    let home = tempfile::tempdir().expect("a directory");
+    fs::write(home.path().join("case.toml"), scenario).expect("a file");
+    home
+}
+
+/// Every file below a directory, relative to it, in order.
+fn files(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut ahead: Vec<PathBuf> = vec![directory.to_owned()];
+    while let Some(path) = ahead.pop() {
+        if path.is_dir() {
+            ahead.extend(
+                fs::read_dir(path).expect("a directory").map(|entry| entry.expect("an entry").path()),
+            );
+        } else {
+            let name = path.strip_prefix(directory).expect("a path below");
+            found.push(name.to_str().expect("a plain name").replace('\\', "/"));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn csv(path: &Path) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(path).expect("a CSV file");
+    text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn a_single_run_leaves_a_report_and_series() {
+    let home = home(SCENARIO);
+    let output = ackclock(home.path(), &["run", "case.toml", "--out", "out", "--set", "seed=3", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let out = home.path().join("out");
+    let expected = [
+        "pictures/cwnd.svg",
+        "pictures/inner-base-rtt.svg",
+        "pictures/inner-diff.svg",
+        "pictures/inner-dwnd.svg",
+        "pictures/inner-loss-window.svg",
+        "pictures/queue.svg",
+        "pictures/srtt.svg",
+        "pictures/throughput.svg",
+        "report.html",
+        "results.json",
+        "scenario.toml",
+        "series/flows.csv",
+        "series/inner.csv",
+        "series/links.csv",
+    ];
+    assert_eq!(files(&out), expected);
+    let read = |name: &str| fs::read_to_string(out.join(name)).expect("a file");
+    assert_eq!(read("scenario.toml"), SCENARIO);
+    let told: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let kept: serde_json::Value = serde_json::from_str(&read("results.json")).expect("JSON");
+    assert_eq!(told, kept);
+    let page = read("report.html");
+    for part in ["an example", "seed=3", "--set", "<svg", "✓ holds", "compound", "bottleneck"] {
+        assert!(page.contains(part), "{part} is not in the report");
+    }
+    for link in ["http", "src=", "url(", "@import"] {
+        let own = page.matches("http://www.w3.org/2000/svg").count();
+        let count =
+            if link == "http" { page.matches(link).count() - own } else { page.matches(link).count() };
+        assert_eq!(count, 0, "the report reaches out: {link}");
+    }
+}
+
+#[test]
+fn series_have_their_units_and_add_up() {
+    let home = home(SCENARIO);
+    let output = ackclock(home.path(), &["run", "case.toml", "--out", "out", "--json"]);
+    let result: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let rows = csv(&home.path().join("out/series/flows.csv"));
+    let header = "time_s,flow,label,cwnd_segments,ssthresh_segments,srtt_s,in_flight_segments,goodput_bps,throughput_bps";
+    assert_eq!(rows[0].join(","), header);
+    assert_eq!(rows.len(), 1 + 3 * 501, "three flows, a look every 20 ms");
+    let number = |row: &[String], column: usize| row[column].parse::<f64>().expect("a number");
+    let looks = rows[1..].iter().filter(|row| row[1] == "0" && number(row, 0) > 2.0);
+    let goodputs: Vec<f64> = looks.map(|row| number(row, 7)).collect();
+    let mean = goodputs.iter().sum::<f64>() / goodputs.len() as f64;
+    let measured = result["points"][0]["flows"][0]["goodput_bps"].as_f64().expect("a number");
+    assert!((mean / measured - 1.0).abs() < 0.01, "{mean} against {measured}");
+    let links = csv(&home.path().join("out/series/links.csv"));
+    assert_eq!(links[0].join(","), "time_s,link,queue_packets,throughput_bps");
+    let inner = csv(&home.path().join("out/series/inner.csv"));
+    assert_eq!(inner[0].join(","), "time_s,flow,label,variable,value");
+    assert!(inner.iter().any(|row| row[2] == "first" && row[3] == "dwnd"));
+}
+
+#[test]
+fn a_sweep_has_a_folder_for_every_point() {
+    let home = home(&and(SWEEP));
+    let output = ackclock(home.path(), &["run", "case.toml", "--out", "out"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let found = files(&home.path().join("out"));
+    for name in ["pictures/cwnd.svg", "pictures/1-reno/cwnd.svg", "series/2-cubic/flows.csv"] {
+        assert!(found.contains(&name.to_owned()), "{name} is missing: {found:?}");
+    }
+    let points = csv(&home.path().join("out/series/points.csv"));
+    assert_eq!(points[1].join(","), "1-reno,7,reno");
+    assert!(found.iter().all(|name| !name.starts_with("points/")), "{found:?}");
+}
+
+#[test]
+fn labels_cannot_break_the_report() {
+    let home = home(&with("label = \"second\"", "label = \"<script>&\\\"'\""));
+    let output = ackclock(home.path(), &["run", "case.toml", "--out", "out"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = fs::read_to_string(home.path().join("out/report.html")).expect("a file");
+    assert!(page.contains("&lt;script&gt;") && !page.contains("<script>"));
+}
+
+#[test]
+fn foreign_directories_and_impossible_runs_are_refused_before_anything_happens() {
+    let home = home(SCENARIO);
+    fs::create_dir(home.path().join("mine")).expect("a directory");
+    fs::write(home.path().join("mine/thesis.tex"), "").expect("a file");
+    let output = ackclock(home.path(), &["run", "case.toml", "--out", "mine"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("not an ackclock output directory"), "{}", stderr(&output));
+    let huge = "topology.dumbbell.bottleneck.queue={ droptail = \"1e9 packets\" }";
+    let rate = "topology.dumbbell.bottleneck.rate=\"100 Tbit/s\"";
+    let output = ackclock(
+        home.path(),
+        &["run", "case.toml", "--out", "out", "--set", huge, "--set", rate, "--set", "flows.0.rtt=\"1 h\""],
+    );
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("memory") && stderr(&output).contains("GB"), "{}", stderr(&output));
+    assert_eq!(files(home.path()), ["case.toml", "mine/thesis.tex"]);
+    let output = ackclock(home.path(), &["run", "case.toml", "--threads", "0"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// A sweep of eight points on one thread, interrupted when the first of them is finished.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_sweep_goes_on_where_it_was() {
+    let long = with("duration = \"10 s\"", "duration = \"400 s\"\nseeds = 8");
+    let home = home(&long);
+    let arguments = ["run", "case.toml", "--out", "out", "--threads", "1"];
+    let child = Command::new(env!("CARGO_BIN_EXE_ackclock"))
+        .args(arguments)
+        .current_dir(home.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let kept = || {
+        let found = files(home.path());
+        found
+            .into_iter()
+            .filter(|name| name.starts_with("out.partial/points") && name.ends_with(".json"))
+            .count()
+    };
+    let begun = Instant::now();
+    while kept() == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no point is ever finished");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(killed.success());
+    let output = child.wait_with_output().expect("the program ends");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("of 8 points are finished and kept in out.partial"), "{said}");
+    assert!(said.contains("Run the same command again"), "{said}");
+    assert!(!home.path().join("out").exists());
+    assert!((1..8).contains(&kept()));
+    let output = ackclock(home.path(), &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(!home.path().join("out.partial").exists());
+    let text = fs::read_to_string(home.path().join("out/results.json")).expect("results");
+    let result: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(result["points"].as_array().map(Vec::len), Some(8));
+    assert_eq!(stderr(&output), "wrote out/report.html\n", "no progress where nobody can see it");
+}
