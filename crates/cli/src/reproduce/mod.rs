@@ -1,21 +1,26 @@
 //! `ackclock reproduce`.
 
+mod page;
+mod shown;
+
 use crate::progress::Progress;
 use crate::table::plain_table;
-use crate::{Failure, args, interrupt, memory};
+use crate::{Failure, args, interrupt, memory, output};
 use ackclock_sim::engine::Nobody;
-use ackclock_sim::reproduce::{
-    Asserted, Case, Counts, Experiment, Judged, Library, Plan, Reproduction, Verdict,
-};
+use ackclock_sim::reproduce::{Asserted, Counts, Experiment, Library, Plan, Reproduction, Source};
 use ackclock_sim::results::PointResult;
 use ackclock_sim::run::check;
 use ackclock_sim::runner::{Runner, RunnerError};
 use ackclock_sim::store::PointStore;
 use miette::{IntoDiagnostic, WrapErr, miette};
+use page::{Picture, page};
 use serde_json::{Value, json};
+use shown::{measured, published, word};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+/// Where charts lie, beside the page.
+const PICTURES: &str = "pictures";
 /// Columns of a table that does not go to a terminal.
 const WIDTH: u16 = 160;
 
@@ -28,7 +33,7 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
     let results = simulate(command, &plan)?;
     let reproductions = plan.judge(&results)?;
     if let Some(out) = &command.out {
-        write(out, &reproductions)?;
+        write(out, &command.what, &plan, &reproductions)?;
     }
     if command.json {
         println!("{}", document(&reproductions));
@@ -99,18 +104,23 @@ fn document(reproductions: &[Reproduction]) -> Value {
     json!({"counts": total(reproductions), "experiments": reproductions})
 }
 
-/// Writes the output directory: the page, the verdicts, and the results of every point.
-fn write(out: &Path, reproductions: &[Reproduction]) -> Result<(), Failure> {
-    std::fs::create_dir_all(out)
+/// Writes the output directory: the page, its pictures, the verdicts, and the results of every point.
+fn write(out: &Path, what: &str, plan: &Plan<'_>, reproductions: &[Reproduction]) -> Result<(), Failure> {
+    let folder = out.join(PICTURES);
+    std::fs::create_dir_all(&folder)
         .into_diagnostic()
-        .wrap_err_with(|| format!("{} cannot be made", out.display()))?;
+        .wrap_err_with(|| format!("{} cannot be made", folder.display()))?;
     let save = |name: &str, text: String| {
         let path = out.join(name);
         std::fs::write(&path, text)
             .into_diagnostic()
             .wrap_err_with(|| format!("{} cannot be written", path.display()))
     };
-    save("reproduction.md", page(reproductions))?;
+    let pictures = pictures(plan, reproductions);
+    for picture in &pictures {
+        save(&picture.file, picture.svg.clone())?;
+    }
+    save("reproduction.md", page(&format!("ackclock reproduce {what}"), reproductions, &pictures))?;
     save("reproduction.json", format!("{:#}\n", document(reproductions)))?;
     for reproduction in reproductions.iter().filter(|reproduction| reproduction.points > 0) {
         let sets =
@@ -121,12 +131,26 @@ fn write(out: &Path, reproductions: &[Reproduction]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Holds => "holds",
-        Verdict::Fails => "FAILS",
-        Verdict::Untestable => "untestable",
+/// Goodput against what is swept, for every scenario that is an experiment's own.
+fn pictures(plan: &Plan<'_>, reproductions: &[Reproduction]) -> Vec<Picture> {
+    let mut pictures = Vec::new();
+    for ((experiment, sweeps), reproduction) in plan.sweeps().zip(reproductions) {
+        let sets = experiment.scenarios.iter().zip(sweeps).zip(&reproduction.results);
+        for (((name, source), (_, sweep)), (_, results)) in sets {
+            if matches!(source, Source::Of(..)) {
+                continue;
+            }
+            let Some(svg) = output::goodput_across(sweep, results) else { continue };
+            let suffix = if name.is_empty() { String::new() } else { format!("-{name}") };
+            pictures.push(Picture {
+                id: experiment.id.clone(),
+                title: format!("Goodput{}{name}", if name.is_empty() { "" } else { ": " }),
+                file: format!("{PICTURES}/{}{suffix}.svg", experiment.id),
+                svg,
+            });
+        }
     }
+    pictures
 }
 
 /// One table per experiment.
@@ -139,7 +163,7 @@ fn print(reproductions: &[Reproduction]) {
                 claim.text.clone(),
                 word(claim.verdict).to_owned(),
                 published(claim),
-                measured(claim).join("\n"),
+                measured(claim, false).join("\n"),
             ]
         });
         if reproduction.claims.is_empty() {
@@ -154,139 +178,6 @@ fn print(reproductions: &[Reproduction]) {
     }
     let Counts { holds, fails, untestable } = total(reproductions);
     println!("{holds} hold, {fails} fail, {untestable} untestable");
-}
-
-/// What the source says: in words, and the numbers that were looked at.
-fn published(claim: &Judged) -> String {
-    let mut parts: Vec<String> = claim.published.iter().cloned().collect();
-    for seen in claim.cases.iter().flat_map(|case| &case.seen).filter(|seen| seen.published) {
-        let text = format!("{} = {}", seen.call.trim_start_matches("published."), number(&seen.value));
-        if !parts.contains(&text) {
-            parts.push(text);
-        }
-    }
-    parts.join("\n")
-}
-
-/// What was measured, a line per case; why and what was tried where there is more to say.
-fn measured(claim: &Judged) -> Vec<String> {
-    let mut lines: Vec<String> =
-        claim.cases.iter().map(|case| case_line(case, claim.cases.len() > 1)).collect();
-    lines.retain(|line| !line.is_empty());
-    lines.extend(claim.untestable.clone());
-    if claim.verdict == Verdict::Fails {
-        lines.extend(claim.tried.iter().map(|tried| format!("tried: {tried}")));
-    }
-    lines
-}
-
-fn case_line(case: &Case, several: bool) -> String {
-    let seen = case.seen.iter().filter(|seen| !seen.published && seen.depth == 0);
-    let seen: Vec<_> = seen
-        .map(|seen| {
-            let std = seen.std.map(|std| format!(" ± {}", shown(std))).unwrap_or_default();
-            format!("{} = {}{std}", seen.call, number(&seen.value))
-        })
-        .collect();
-    let mark = if !several || case.holds { "" } else { "✗ " };
-    format!("{mark}{}", seen.join(", "))
-}
-
-/// A number, or several, short enough for a table.
-fn number(value: &Value) -> String {
-    match value {
-        Value::Number(number) => shown(number.as_f64().unwrap_or(f64::NAN)),
-        Value::Object(entries) => entries
-            .iter()
-            .map(|(key, value)| format!("{key} {}", number(value)))
-            .collect::<Vec<_>>()
-            .join(", "),
-        Value::Array(items) => items.iter().map(number).collect::<Vec<_>>().join(", "),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-fn shown(number: f64) -> String {
-    let size = number.abs();
-    match size {
-        0.0 => "0".to_owned(),
-        _ if !(1e-3..1e6).contains(&size) => format!("{number:.3e}"),
-        _ if size >= 1000.0 => format!("{number:.0}"),
-        _ => {
-            let digits = (3 - size.log10().floor() as i32).clamp(0, 5) as usize;
-            let text = format!("{number:.digits$}");
-            if text.contains('.') {
-                text.trim_end_matches('0').trim_end_matches('.').to_owned()
-            } else {
-                text
-            }
-        }
-    }
-}
-
-/// The page for people: Markdown.
-fn page(reproductions: &[Reproduction]) -> String {
-    let Counts { holds, fails, untestable } = total(reproductions);
-    let mut page = format!(
-        "# Published experiments, run again\n\n{holds} claims hold, {fails} fail, {untestable} cannot be tested here.\n\n\
-         A claim holds if its expression is true for every combination it names. Numbers are means over \
-         seeds, ± one standard deviation over seeds where there are several.\n\n\
-         | experiment | claims | hold | fail | untestable | points |\n|---|---|---|---|---|---|\n"
-    );
-    for reproduction in reproductions {
-        let Reproduction { id, title, counts, points, claims, .. } = reproduction;
-        let Counts { holds, fails, untestable } = counts;
-        let _ = writeln!(
-            page,
-            "| [{id}](#{id}): {} | {} | {holds} | {fails} | {untestable} | {points} |",
-            cell(title),
-            claims.len()
-        );
-    }
-    for reproduction in reproductions {
-        section(&mut page, reproduction);
-    }
-    page
-}
-
-fn section(page: &mut String, reproduction: &Reproduction) {
-    let Reproduction { id, title, section, kind, summary, notes, work, .. } = reproduction;
-    let _ = write!(
-        page,
-        "\n## {id}\n\n**{title}** ({work}, section {section}; {})\n\n{}\n",
-        kind.word(),
-        summary.trim()
-    );
-    for note in notes {
-        let _ = write!(page, "\n- {}", note.trim().replace('\n', " "));
-    }
-    if !notes.is_empty() {
-        page.push('\n');
-    }
-    if reproduction.claims.is_empty() {
-        page.push_str("\nNothing is claimed.\n");
-        return;
-    }
-    page.push_str("\n| claim | verdict | published | measured |\n|---|---|---|---|\n");
-    for claim in &reproduction.claims {
-        let mut text = cell(&claim.text);
-        if let Some(that) = &claim.that {
-            let _ = write!(text, "<br>`{}`", cell(that));
-        }
-        if let Some(whose) = &claim.tolerance_from {
-            let _ = write!(text, "<br>threshold: {}", cell(whose));
-        }
-        let lines: Vec<_> = measured(claim).iter().map(|line| cell(line)).collect();
-        let verdict = if claim.verdict == Verdict::Fails { "**fails**" } else { word(claim.verdict) };
-        let _ =
-            writeln!(page, "| {text} | {verdict} | {} | {} |", cell(&published(claim)), lines.join("<br>"));
-    }
-}
-
-/// Text that cannot break a table.
-fn cell(text: &str) -> String {
-    text.trim().replace('|', "\\|").replace('\n', "<br>")
 }
 
 /// What `ackclock show` says about an experiment.
