@@ -149,7 +149,7 @@ fn foreign_directories_and_impossible_runs_are_refused_before_anything_happens()
 #[cfg(unix)]
 #[test]
 fn an_interrupted_sweep_goes_on_where_it_was() {
-    let long = with("duration = \"10 s\"", "duration = \"400 s\"\nseeds = 8");
+    let long = with("seed = 7\nduration = \"10 s\"", "seeds = 8\nduration = \"400 s\"");
     let home = home(&long);
     let arguments = ["run", "case.toml", "--out", "out", "--threads", "1"];
     let child = Command::new(env!("CARGO_BIN_EXE_ackclock"))

@@ -16,8 +16,10 @@ pub struct Plan {
     pub measure: (Time, Time),
     /// How often the probes look; `None` switches them off.
     pub probe: Option<Duration>,
-    /// All links.
+    /// All links; the first ones are those of the topology, the rest are flows' own.
     pub links: Vec<Link>,
+    /// How many links the topology has: what is measured there must not run ahead of time.
+    pub measured: usize,
     /// TCP flows.
     pub flows: Vec<FlowPlan>,
     /// Unresponsive traffic.

@@ -270,3 +270,40 @@ fn transfers_repeat_after_their_pause() {
         (0..10).map(|n| Time::ZERO + Duration::from_nanos(n * (took.as_nanos() + 1_000_000_000))).collect();
     assert_eq!(watch.flows[0].left, starts);
 }
+
+/// What happens at a link is counted when packets reach it, not when their way there is known.
+#[test]
+fn links_are_measured_in_their_own_time() {
+    let text = "duration = \"4 s\"\nmeasure = [\"1 s\", \"1500 ms\"]\n".to_owned()
+        + &dumbbell(
+            "rate = \"10 Mbit/s\", delay = \"0 s\"",
+            "access = { delay = \"500 ms\" }\n[[flows]]\ncontrol = \"reno\"\nstart = \"3 s\"\n\
+             [[traffic]]\nkind = \"cbr\"\nrate = \"5 Mbit/s\"\non = \"1 s\"\noff = \"1 s\"\n",
+        );
+    // Datagrams leave up to 1 s and arrive up to 1.5 s: all the while the link works half the time.
+    let link = &result(&text).links[0];
+    assert!((0.499..=0.501).contains(&link.utilisation), "{link:?}");
+    assert!((312..=313).contains(&link.arrivals), "{link:?}");
+}
+
+/// The mean window is taken over the time in which the flow runs.
+#[test]
+fn mean_windows_are_those_of_running_flows() {
+    let mean = |seconds: u32, flow: &str| {
+        let text = format!("duration = \"{seconds} s\"\n")
+            + &dumbbell(
+                "rate = \"10 Mbit/s\", delay = \"20 ms\", queue = { droptail = \"1 bdp\" }",
+                &format!("[[flows]]\ncontrol = \"reno\"\n{flow}"),
+            );
+        result(&text).flows[0].cwnd_mean
+    };
+    let alone = mean(5, "");
+    assert_eq!(mean(10, "start = \"5 s\"\n"), alone);
+    assert!((mean(10, "stop = \"5 s\"\n") / alone - 1.0).abs() < 0.02, "{alone}");
+    let short = mean(1, "size = \"100 kB\"\n");
+    assert_eq!(mean(9, "size = \"100 kB\"\n"), short);
+    assert!(
+        (mean(9, "size = \"100 kB\"\nrepeat = 5\npause = \"1 s\"\n") / short - 1.0).abs() < 1e-9,
+        "{short}"
+    );
+}

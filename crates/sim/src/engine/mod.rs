@@ -114,7 +114,7 @@ impl<O: Observer> Engine<O> {
         let streams: Vec<&[usize]> = plan.streams.iter().map(|stream| &*stream.route).collect();
         let reverse: Vec<&[usize]> = plan.flows.iter().map(|flow| &*flow.reverse).collect();
         let data_paths = [forward, streams].concat();
-        let gates = route::gates(&plan.links, &[&data_paths[..], &reverse[..]].concat());
+        let gates = route::gates(&plan.links, plan.measured, &[&data_paths[..], &reverse[..]].concat());
         let (data, data_entrances) = Traffic::new(&data_paths, &gates, &plan.links);
         let (acks, ack_entrances) = Traffic::new(&reverse, &gates, &plan.links);
         let mut data_entrances = data_entrances.into_iter();

@@ -243,7 +243,7 @@ impl Tally {
                     early: to.early - from.early,
                     errors: to.errors - from.errors,
                     marks: to.marks - from.marks,
-                    waited_ns: link.waited_ns(now) - from.waited_ns,
+                    waited_ns: link.waited_ns(now).saturating_sub(from.waited_ns),
                     service_ns: to.service_ns - from.service_ns,
                     longest: to.longest,
                 },

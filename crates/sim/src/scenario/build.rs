@@ -126,6 +126,7 @@ impl Scenario {
             measure: (time(self.measure.0), time(self.measure.1)),
             probe: self.probe,
             links,
+            measured: self.topology.links.len(),
             flows,
             streams,
         };

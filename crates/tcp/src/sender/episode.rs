@@ -143,7 +143,6 @@ impl Sender {
             self.window.cwnd = LOSS_WINDOW;
         }
         self.board.lose_all(self.nxt);
-        self.timed = None;
     }
 
     /// The retransmission timer, if it has expired: RFC 6298 section 5.
