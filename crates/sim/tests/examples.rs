@@ -1,6 +1,8 @@
 //! The examples for newcomers: all of them run, and what they expect holds.
 
-use ackclock_sim::run::{check, run_all};
+use ackclock_sim::engine::Nobody;
+use ackclock_sim::run::check;
+use ackclock_sim::runner::Runner;
 use ackclock_sim::scenario::Sweep;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -19,8 +21,9 @@ fn every_example_keeps_its_promises() {
         assert!(text.starts_with("# "), "{name} does not say what it shows");
         let sweep = Sweep::read(&name, &text, &[]).unwrap_or_else(|error| panic!("{error}"));
         check(&sweep.points).unwrap_or_else(|error| panic!("{error}"));
-        let results = run_all(&sweep.points, false, &AtomicBool::new(false), |_, _| {});
-        for result in results.unwrap_or_else(|error| panic!("{name}: {error}")) {
+        let stop = AtomicBool::new(false);
+        let runner = Runner { probes: false, threads: None, stop: &stop, store: None, progress: &|_, _| {} };
+        for result in runner.run(&sweep.points, &Nobody).unwrap_or_else(|error| panic!("{name}: {error}")) {
             assert!(!result.expectations.is_empty(), "{name} expects nothing");
             for expectation in &result.expectations {
                 assert!(expectation.holds, "{name}, {:?}: {}", result.parameters, expectation.that);
