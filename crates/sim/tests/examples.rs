@@ -1,9 +1,10 @@
 //! The examples for newcomers: all of them run, and what they expect holds.
 
-use ackclock_sim::run::{check, run_all};
+mod common;
+
+use ackclock_sim::run::check;
 use ackclock_sim::scenario::Sweep;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 #[test]
 fn every_example_keeps_its_promises() {
@@ -19,8 +20,7 @@ fn every_example_keeps_its_promises() {
         assert!(text.starts_with("# "), "{name} does not say what it shows");
         let sweep = Sweep::read(&name, &text, &[]).unwrap_or_else(|error| panic!("{error}"));
         check(&sweep.points).unwrap_or_else(|error| panic!("{error}"));
-        let results = run_all(&sweep.points, false, &AtomicBool::new(false), |_, _| {});
-        for result in results.unwrap_or_else(|error| panic!("{name}: {error}")) {
+        for result in common::run_all(&sweep.points, None) {
             assert!(!result.expectations.is_empty(), "{name} expects nothing");
             for expectation in &result.expectations {
                 assert!(expectation.holds, "{name}, {:?}: {}", result.parameters, expectation.that);
