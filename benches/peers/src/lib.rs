@@ -5,6 +5,7 @@
 
 pub mod cases;
 pub mod derive;
+pub mod golden;
 pub mod machine;
 pub mod ns2;
 pub mod outcome;

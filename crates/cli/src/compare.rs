@@ -35,6 +35,7 @@ pub(crate) fn run(command: &args::Compare) -> Result<(), Failure> {
         sweep: &sweep,
         request: Request::new(&text, &[]),
         out: Some(&command.out),
+        captures: &[],
         threads: command.threads,
         json: command.json,
     };

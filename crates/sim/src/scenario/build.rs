@@ -31,6 +31,8 @@ pub struct LinkInfo {
     pub name: String,
     /// Its rate.
     pub rate: Rate,
+    /// The link the other way, if there is one.
+    pub opposite: Option<usize>,
 }
 
 /// A group of flows.
@@ -130,8 +132,11 @@ impl Scenario {
             flows,
             streams,
         };
-        let links =
-            self.topology.links.iter().map(|link| LinkInfo { name: link.name.clone(), rate: link.rate });
+        let links = self.topology.links.iter().enumerate().map(|(number, link)| LinkInfo {
+            name: link.name.clone(),
+            rate: link.rate,
+            opposite: self.topology.opposite(number),
+        });
         let groups = self.groups.iter().map(|group| GroupInfo {
             label: group.label.clone(),
             count: group.count,

@@ -13,6 +13,7 @@ mod topology;
 
 pub use build::{Built, GroupInfo, LinkInfo};
 pub use document::{Document, Node, Value};
+pub(crate) use error::suggest;
 pub use error::{ScenarioError, Source};
 pub use sweep::{Point, Sweep};
 pub use tcp::RECOVERIES;
