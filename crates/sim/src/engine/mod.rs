@@ -134,7 +134,7 @@ impl<O: Observer> Engine<O> {
                 Flow {
                     sender: Sender::new(flow.config.clone(), flow.control.build(), 0, limit, flow.start),
                     receiver: Receiver::new(&flow.config, 0),
-                    draws: Draws::new(plan.seed, &format!("flow {number}")),
+                    draws: flow.draws.clone(),
                     out,
                     back,
                     rto_entry: Time::NEVER,
