@@ -4,7 +4,8 @@ mod common;
 
 use ackclock_cc::Event;
 use ackclock_tcp::recovery::NewRenoConfig;
-use ackclock_tcp::{Config, Detection, Flags, RecoveryKind, State};
+use ackclock_tcp::{Config, Data, Detection, Flags, Receiver, RecoveryKind, SackBlock, State};
+use ackclock_units::{Duration, Time};
 use common::lab::{Lab, Scripted, config, made, recoveries, sack};
 
 fn lab(config: Config, limit: u64) -> Lab {
@@ -211,4 +212,49 @@ fn which_partial_acknowledgements_restart_the_timer() {
         assert_eq!(lab.sender.state(), State::Recovery);
         assert_eq!(lab.sender.poll_timeout() == deadline, impatient);
     }
+}
+
+/// RFC 6675 section 6 lets a retransmission restart the timer; the first of an episode does, later ones do not.
+#[test]
+fn the_first_retransmission_has_a_whole_timeout() {
+    for recovery in recoveries() {
+        let mut lab = lab(config(recovery, 20), 1000);
+        lab.send();
+        for end in 2..=4 {
+            lab.wait(20);
+            lab.sack(0, &[(1, end)]);
+        }
+        assert_ne!(lab.sender.state(), State::Open);
+        assert_eq!(lab.until_timeout(), lab.sender.rtt().rto(), "{}", recovery.name());
+        lab.wait(20);
+        lab.sack(0, &[(1, 5)]);
+        assert!(lab.until_timeout() < lab.sender.rtt().rto());
+    }
+}
+
+/// RFC 2018 section 4: the first block is the run of the segment that has just arrived, of a copy too.
+#[test]
+fn a_copy_reports_its_run_first() {
+    let mut receiver = Receiver::new(&Config::default(), 0);
+    let mut arrive = |seq| receiver.on_data(Time::ZERO, &Data { seq, ..Data::default() });
+    for seq in [0, 3, 4, 8] {
+        arrive(seq);
+    }
+    let ack = arrive(3).expect("a copy is acknowledged at once");
+    assert_eq!(ack.blocks[..2], [SackBlock { offset: 2, length: 2 }, SackBlock { offset: 7, length: 1 }]);
+    assert_eq!((ack.blocks[2].length, receiver.duplicates()), (0, 1));
+}
+
+/// A mark is not held back with a delayed acknowledgement.
+#[test]
+fn a_mark_is_echoed_at_once() {
+    let config = Config { ecn: true, delayed_ack: Some(Duration::from_millis(100)), ..Config::default() };
+    let mut receiver = Receiver::new(&config, 0);
+    let mut arrive = |seq, flags| receiver.on_data(Time::ZERO, &Data { seq, flags, ..Data::default() });
+    assert_eq!(arrive(0, Flags::ECT), None);
+    assert!(arrive(1, Flags::ECT).is_some());
+    let ack = arrive(2, Flags::ECT.with(Flags::CE)).expect("at once");
+    assert!(ack.flags.has(Flags::ECE));
+    assert_eq!(arrive(3, Flags::ECT.with(Flags::CWR)), None);
+    assert!(!arrive(4, Flags::ECT).expect("the second").flags.has(Flags::ECE));
 }

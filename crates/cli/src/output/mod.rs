@@ -115,6 +115,12 @@ fn paint(_: &OutputDirectory, _: &Path, _: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The chart of goodput against a swept value, if there is one: SVG.
+pub(crate) fn goodput_across(sweep: &Sweep, results: &[PointResult]) -> Option<String> {
+    let charts = across::charts(sweep, results);
+    charts.iter().find(|chart| chart.id == "across-goodput").map(Chart::to_svg)
+}
+
 /// Fills the output directory; it is finished by whoever began it.
 pub(crate) fn write(
     to: &OutputDirectory,

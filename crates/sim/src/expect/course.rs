@@ -12,7 +12,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
     let (view, trace) = (w.view.clone(), w.trace.clone());
     add(w.env, "looks", move |arguments| {
         let mut rest = arguments.clone();
-        let points = meant(&view, &mut rest)?;
+        let points = meant(&view, &mut rest, &trace)?;
         let [point] = points[..] else {
             return Err(wrong("looks are those of one run; say seed=..."));
         };

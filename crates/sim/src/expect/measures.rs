@@ -36,13 +36,7 @@ impl Words<'_> {
         add(self.env, name, move |arguments| {
             let mut rest = arguments.clone();
             let over = rest.take("seeds");
-            let mut points = meant(&view, &mut rest)?;
-            if let Some(seed) = trace.only() {
-                points.retain(|point| point.seed == seed);
-            }
-            if points.is_empty() {
-                return Err(wrong("there is no such seed"));
-            }
+            let points = meant(&view, &mut rest, &trace)?;
             let values = points.iter().map(|point| f(point, &rest)).collect::<Result<Vec<_>, _>>()?;
             let value = over_seeds(&values, over.as_ref())?;
             let std = (values.len() > 1 && over.is_none()).then(|| Spread::of(&values).std);
@@ -53,13 +47,20 @@ impl Words<'_> {
 }
 
 /// The points that the keywords of a call select; they differ in nothing but the seed.
-pub(super) fn meant<'a>(view: &'a View, call: &mut Arguments) -> Result<Vec<&'a PointResult>, Error> {
+pub(super) fn meant<'a>(
+    view: &'a View,
+    call: &mut Arguments,
+    trace: &Trace,
+) -> Result<Vec<&'a PointResult>, Error> {
     let scenario = call.take("in").map(|name| name.to_string());
     let seed = call.take("seed");
     let wanted: Vec<_> = call.named.iter().map(|(name, value)| (name.clone(), written(value))).collect();
     let mut points = select(view.set(scenario.as_deref())?, &wanted)?;
     if let Some(seed) = seed {
         points.retain(|point| number(&seed) == Some(point.seed as f64));
+    }
+    if let Some(seed) = trace.only() {
+        points.retain(|point| point.seed == seed);
     }
     if points.is_empty() {
         return Err(wrong("there is no such seed"));

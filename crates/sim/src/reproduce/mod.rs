@@ -7,13 +7,13 @@
 mod check;
 mod format;
 mod library;
-mod runner;
+mod plan;
 mod verdict;
 
 pub use check::check;
-pub use format::{Asserted, Claim, Experiment, Kind};
+pub use format::{Asserted, Claim, Experiment, Kind, Source};
 pub use library::{Library, LibraryError};
-pub use runner::{ReproduceError, Settings, reproduce};
+pub use plan::Plan;
 pub use verdict::{Case, Counts, Judged, Reproduction, Verdict};
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Experiments: format, selection, verdicts.
 
 use super::*;
+use crate::engine::Nobody;
+use crate::runner::Runner;
 use crate::scenario::ScenarioError;
 use crate::store::PointStore;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 const SCENARIO: &str = r#"
@@ -61,9 +62,13 @@ fn wrong(rest: &str) -> ScenarioError {
     }
 }
 
-fn run(library: &Library, what: &str, settings: &Settings) -> Vec<Reproduction> {
+fn run(library: &Library, what: &str, store: Option<&PointStore>) -> Vec<Reproduction> {
     let chosen = library.select(what).expect("it is there");
-    reproduce(library, &chosen, settings, &AtomicBool::new(false), &|_, _| ()).expect("verdicts")
+    let plan = Plan::new(library, chosen).expect("a plan");
+    let stop = AtomicBool::new(false);
+    let runner = Runner { probes: false, threads: Some(2), stop: &stop, store, progress: &|_, _| () };
+    let results = runner.run(plan.points(), &Nobody).expect("results");
+    plan.judge(&results).expect("verdicts")
 }
 
 #[test]
@@ -79,7 +84,7 @@ fn every_experiment_is_sound() {
 #[test]
 fn a_claim_holds_or_fails_with_its_numbers() {
     let library = library(vec![file("one", &format!("{SCENARIO}{CLAIMS}"))]);
-    let made = run(&library, "all", &Settings { threads: Some(2), store: None });
+    let made = run(&library, "all", None);
     let [one] = &made[..] else { panic!("one experiment") };
     assert_eq!((one.points, one.counts), (4, Counts { holds: 1, fails: 1, untestable: 1 }));
     let all = &one.claims[1];
@@ -104,17 +109,12 @@ fn a_shared_scenario_is_run_once_and_a_kept_point_not_again() {
     let library = library(vec![file("one", SCENARIO), file("two", other)]);
     let directory = tempfile::tempdir().expect("a directory");
     let store = PointStore::open(directory.path()).expect("a store");
-    let settings = Settings { threads: Some(1), store: Some(store) };
-    let heard = Mutex::new(Vec::new());
-    let chosen = library.select("all").expect("two");
-    let hear = |done, all| heard.lock().expect("nobody panicked").push((done, all));
-    let first = reproduce(&library, &chosen, &settings, &AtomicBool::new(false), &hear).expect("verdicts");
-    assert_eq!(heard.into_inner().expect("nobody panicked"), [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]);
+    let plan = Plan::new(&library, library.select("all").expect("two")).expect("a plan");
+    assert_eq!(plan.points().len(), 4);
+    let first = run(&library, "all", Some(&store));
     assert_eq!(first[1].points, 4);
-    // Again, and nothing may run any more: a stopped run would be an error.
-    let stopped = AtomicBool::new(true);
-    assert!(reproduce(&library, &chosen, &Settings::default(), &stopped, &|_, _| ()).is_err());
-    let again = run(&library, "two", &settings);
+    assert!(plan.points().iter().all(|point| store.contains(point)));
+    let again = run(&library, "two", Some(&store));
     assert_eq!(format!("{:?}", again[0].claims), format!("{:?}", first[1].claims));
 }
 

@@ -61,7 +61,8 @@ impl Sender {
                 self.start_over(collapses);
             }
         }
-        // The first retransmission is about to leave: RFC 6298 (5.1); RFC 6675 section 6 allows it for each.
+        // The first retransmission is about to leave and has a whole timeout, as in ns-2 and Linux: RFC 6675 section 6 allows
+        // that, while RFC 6298 (5.3) restarts the timer only for new data.
         self.restart_timer(now);
     }
 
