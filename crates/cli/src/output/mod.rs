@@ -47,7 +47,7 @@ pub(crate) struct Request {
 impl Request {
     /// With the command line of this process.
     pub(crate) fn new(text: &str, settings: &[String]) -> Request {
-        let words = std::env::args().skip(1);
+        let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
         let quoted = words.map(|word| match shlex::try_quote(&word) {
             Ok(quoted) => quoted.into_owned(),
             Err(_) => word, // only a zero byte cannot be quoted, and no argument has one
