@@ -1,5 +1,6 @@
 //! Is there room for what is about to run?
 
+use ackclock_sim::run::Need;
 use miette::{Report, miette};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
@@ -14,28 +15,37 @@ fn available() -> Option<u64> {
     machine.into_iter().chain(group).min()
 }
 
-/// Refuses what cannot fit: `need` bytes for each of `at_once` points.
-pub(crate) fn check(need: f64, at_once: usize) -> Result<(), Report> {
+/// Refuses what cannot fit when so many points run at once.
+pub(crate) fn check(need: Need, at_once: usize) -> Result<(), Report> {
     available().map_or(Ok(()), |available| fits(need, at_once, available as f64))
 }
 
-fn fits(need: f64, at_once: usize, available: f64) -> Result<(), Report> {
-    let total = need * at_once as f64;
+fn fits(Need { running, kept }: Need, at_once: usize, available: f64) -> Result<(), Report> {
+    let total = running * at_once as f64 + kept;
     if total <= available {
         return Ok(());
     }
-    let (total, free) = (size(total), size(available));
-    if at_once == 1 || need > available {
-        let help =
-            "shorten the longest queue, lower the rate or the round-trip time, or simulate fewer flows";
+    let free = size(available);
+    if kept > available / 2.0 {
+        let help = "let probe in the scenario be a longer time, or run fewer points or flows";
         return Err(miette!(
             help = help,
-            "the packets of this scenario can take {} of memory, and {free} are available",
-            size(need)
+            "what the probes see takes {} of memory, and {free} are available",
+            size(kept)
         ));
     }
-    let fitting = (available / need) as usize;
+    let fitting = ((available - kept) / running) as usize;
+    if fitting == 0 {
+        let help =
+            "shorten the longest queue, lower the rate or the round-trip time, or simulate fewer flows";
+        let running = size(running);
+        return Err(miette!(
+            help = help,
+            "the packets of this scenario can take {running} of memory, and {free} are available"
+        ));
+    }
     let help = format!("run fewer points at once: --threads {fitting}");
+    let total = size(total);
     Err(miette!(
         help = help,
         "the packets of the {at_once} points that run at once can take {total} of memory, and {free} are available"
@@ -52,13 +62,17 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_with_both_numbers_and_the_remedy() {
-        assert!(fits(1e9, 8, 8e9).is_ok());
-        let many = fits(2e9, 8, 5e9).expect_err("16 GB do not fit");
+        let need = |running, kept| Need { running, kept };
+        assert!(fits(need(1e9, 0.0), 8, 8e9).is_ok());
+        let many = fits(need(2e9, 0.0), 8, 5e9).expect_err("16 GB do not fit");
         assert!(many.to_string().contains("16.0 GB") && many.to_string().contains("5.0 GB"), "{many}");
         assert!(many.help().is_some_and(|help| help.to_string().contains("--threads 2")));
-        let one = fits(9e9, 8, 5e9).expect_err("not even one fits");
+        let one = fits(need(9e9, 0.0), 8, 5e9).expect_err("not even one fits");
         assert!(one.to_string().contains("9.0 GB"), "{one}");
         assert!(one.help().is_some_and(|help| help.to_string().contains("queue")));
+        let series = fits(need(1e6, 6e9), 8, 5e9).expect_err("nor do the series");
+        assert!(series.to_string().contains("6.0 GB"), "{series}");
+        assert!(series.help().is_some_and(|help| help.to_string().contains("probe")));
     }
 
     #[test]

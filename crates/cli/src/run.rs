@@ -42,7 +42,7 @@ impl Job<'_> {
     /// Runs a sweep, prints and writes what was measured, and gives the verdict.
     pub(crate) fn perform(&self) -> Result<(), Failure> {
         let points = &self.sweep.points;
-        let need = check(points)?;
+        let need = check(points, self.out.is_some())?;
         capture::check(self.captures, points)?;
         self.out.map(output::check).transpose()?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);

@@ -61,7 +61,13 @@ fn a_single_run_leaves_a_report_and_series() {
         "series/inner.csv",
         "series/links.csv",
     ];
-    assert_eq!(files(&out), expected);
+    let (painted, others): (Vec<_>, Vec<_>) =
+        files(&out).into_iter().partition(|name| name.ends_with(".png"));
+    assert_eq!(others, expected);
+    if cfg!(feature = "png") {
+        let drawn = others.iter().filter(|name| name.ends_with(".svg"));
+        assert_eq!(painted, drawn.map(|name| name.replace(".svg", ".png")).collect::<Vec<_>>());
+    }
     let read = |name: &str| fs::read_to_string(out.join(name)).expect("a file");
     assert_eq!(read("scenario.toml"), SCENARIO);
     let told: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");

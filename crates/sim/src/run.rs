@@ -1,10 +1,10 @@
 //! Running the points of a sweep, on all cores.
 
-use crate::engine::{Engine, Nobody, Observer};
+use crate::engine::{Engine, Nobody, Observer, Sample};
 use crate::expect::{Language, Names, View};
 use crate::imagined::imagined;
 use crate::results::{Expectation, PointResult};
-use crate::scenario::{Expect, Point, Scenario, ScenarioError};
+use crate::scenario::{Built, Expect, Point, Scenario, ScenarioError};
 use ackclock_units::Duration;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,9 +13,13 @@ use std::time::Instant;
 /// Slices of virtual time between which a run may be stopped.
 const SLICES: u64 = 1000;
 
-/// Looks of the probes in a run that does not say how often it wants them: fewer at very many flows.
-fn default_looks(flows: usize) -> u64 {
-    (500_000 / flows.max(1) as u64).clamp(50, 500)
+/// Bytes that a flow's own variables take at each look, roughly.
+const PER_VARIABLES: usize = 16;
+
+/// How often probes look in a run that does not say how often it wants them: less often at very many flows.
+fn default_interval(point: &Point, built: &Built) -> Duration {
+    let looks = (500_000 / built.plan.flows.len().max(1) as u64).clamp(20, 500);
+    Duration::from_nanos((point.scenario.duration.as_nanos() / looks).max(1))
 }
 
 /// Why a point has no result.
@@ -56,8 +60,7 @@ pub fn run_followed<O: Observer>(
     let scenario = &point.scenario;
     let mut built = scenario.build()?;
     if probes && built.plan.probe.is_none() {
-        let looks = default_looks(built.plan.flows.len());
-        built.plan.probe = Some(Duration::from_nanos((scenario.duration.as_nanos() / looks).max(1)));
+        built.plan.probe = Some(default_interval(point, &built));
     }
     let begun = Instant::now();
     let mut engine = Engine::new(built.plan.clone(), observer);
@@ -95,14 +98,26 @@ fn judge(scenario: &Scenario, result: &PointResult) -> Vec<Expectation> {
 /// Made-up results over which each expectation is evaluated beforehand.
 const VARIANTS: u64 = 4;
 
-/// Lays out every point and evaluates its expectations over made-up results, so that mistakes show before
-/// anything runs; returns the most memory one point needs, bytes.
-pub fn check(points: &[Point]) -> Result<f64, ScenarioError> {
-    let checked: Vec<_> = points.par_iter().map(check_point).collect();
-    checked.into_iter().try_fold(0.0_f64, |most, memory| Ok(most.max(memory?)))
+/// Memory that a sweep takes, bytes, as far as it is known beforehand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Need {
+    /// Most that one point needs while it runs.
+    pub running: f64,
+    /// What the probes have seen at all points; it stays until the last one is finished.
+    pub kept: f64,
 }
 
-fn check_point(point: &Point) -> Result<f64, ScenarioError> {
+/// Lays out every point and evaluates its expectations over made-up results, so that mistakes show before
+/// anything runs; returns the memory that it will take. `probes` is as in [`run_point`].
+pub fn check(points: &[Point], probes: bool) -> Result<Need, ScenarioError> {
+    let checked: Vec<_> = points.par_iter().map(|point| check_point(point, probes)).collect();
+    checked.into_iter().try_fold(Need::default(), |sum, need| {
+        let need = need?;
+        Ok(Need { running: sum.running.max(need.running), kept: sum.kept + need.kept })
+    })
+}
+
+fn check_point(point: &Point, probes: bool) -> Result<Need, ScenarioError> {
     let built = point.scenario.build()?;
     let variants = if point.scenario.expects.is_empty() { 0 } else { VARIANTS };
     for variant in 0..variants {
@@ -113,5 +128,13 @@ fn check_point(point: &Point) -> Result<f64, ScenarioError> {
                 .map_err(|error| point.scenario.expect_error(expect, error.reason).help(error.remedy))?;
         }
     }
-    Ok(built.memory)
+    let interval = built.plan.probe.or_else(|| probes.then(|| default_interval(point, &built)));
+    let looks = interval.map_or(0.0, |it| point.scenario.duration.as_secs_f64() / it.as_secs_f64() + 1.0);
+    let sizes = [
+        (built.plan.flows.len(), size_of::<Sample>() + PER_VARIABLES),
+        (built.plan.links.len(), size_of::<(u32, f32)>()),
+        (built.plan.streams.len(), size_of::<f32>()),
+    ];
+    let look: usize = sizes.iter().map(|(count, bytes)| count * bytes).sum();
+    Ok(Need { running: built.memory, kept: looks * look as f64 })
 }

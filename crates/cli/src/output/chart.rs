@@ -172,6 +172,8 @@ impl Chart {
         let canvas = SVGBackend::with_string(&mut svg, (width * SCALE, height * SCALE)).into_drawing_area();
         let drawn = self.draw_on(&canvas, ground);
         drop(canvas);
+        // XML has no place for control characters, which a label may well hold.
+        svg.retain(|letter| !letter.is_control() || letter == '\n');
         // Drawing into memory fails only where a coordinate range is empty, which `range` rules out.
         if let Err(error) = drawn {
             return format!("<!-- {} could not be drawn: {error} -->", self.id);
@@ -336,6 +338,19 @@ mod tests {
         }
         assert!(!inline.contains("\"#"), "every colour is the page's");
         assert!(!file.contains("<0>"), "labels are escaped");
+    }
+
+    #[test]
+    fn any_label_makes_a_well_formed_picture() {
+        let curves = ["bell\u{7}", "]]>", "a & b", "\"'", "漢字", ""].map(|label| Curve {
+            label: label.to_owned(),
+            points: vec![(0.0, 1.0), (1.0, 2.0)],
+            ..Curve::default()
+        });
+        let svg = Chart { curves: curves.into(), ..chart() }.to_svg();
+        assert!(!svg.contains('\u{7}') && svg.contains("a &amp; b") && svg.contains("漢字"));
+        #[cfg(feature = "png")]
+        assert!(crate::output::png::Painter::new().paint(&svg).is_ok());
     }
 
     #[test]

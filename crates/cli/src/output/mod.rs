@@ -5,6 +5,8 @@ mod axis;
 mod chart;
 mod curves;
 mod directory;
+#[cfg(feature = "png")]
+mod png;
 mod report;
 mod series;
 mod shown;
@@ -17,12 +19,18 @@ use ackclock_sim::capture::Captures;
 use ackclock_sim::results::PointResult;
 use ackclock_sim::scenario::Sweep;
 use chart::Chart;
+use rayon::prelude::*;
 use serde_json::{Value, json};
 use shown::Shown;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+#[cfg(feature = "png")]
+use std::sync::LazyLock;
 
 /// Points that get pictures of their own; beyond them the CSV files serve better.
 const MOST_PICTURED: usize = 100;
+
+/// Pictures that are painted as PNG, too.
+const MOST_PAINTED: usize = 64;
 
 /// What was asked for, in the words of the user.
 pub(crate) struct Request {
@@ -39,7 +47,7 @@ pub(crate) struct Request {
 impl Request {
     /// With the command line of this process.
     pub(crate) fn new(text: &str, settings: &[String]) -> Request {
-        let words = std::env::args().skip(1);
+        let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
         let quoted = words.map(|word| match shlex::try_quote(&word) {
             Ok(quoted) => quoted.into_owned(),
             Err(_) => word, // only a zero byte cannot be quoted, and no argument has one
@@ -78,19 +86,33 @@ impl Gallery {
 
     fn write(&self, to: &OutputDirectory, points: &[Shown<'_>]) -> Result<(), Failure> {
         let pictures = Path::new("pictures");
-        let save = |folder: &Path, chart: &Chart| {
-            to.write(folder.join(format!("{}.svg", shown::slug(&chart.id))), chart.to_svg().as_bytes())
-        };
-        for chart in self.across.iter().chain(&self.overlaid) {
-            save(pictures, chart)?;
-        }
+        let shared = self.across.iter().chain(&self.overlaid);
+        let mut all: Vec<(PathBuf, &Chart)> = shared.map(|chart| (pictures.to_owned(), chart)).collect();
+        let painted = all.len();
         for (charts, shown) in self.points.iter().zip(points) {
-            for chart in charts {
-                save(&pictures.join(&shown.folder), chart)?;
-            }
+            all.extend(charts.iter().map(|chart| (pictures.join(&shown.folder), chart)));
         }
-        Ok(())
+        // Painting takes its time: of very many pictures only those of the whole sweep are painted.
+        let painted = if all.len() <= MOST_PAINTED { all.len() } else { painted };
+        let save = |(number, (folder, chart)): (usize, (PathBuf, &Chart))| {
+            let file = folder.join(shown::slug(&chart.id));
+            let svg = chart.to_svg();
+            to.write(file.with_extension("svg"), svg.as_bytes())?;
+            if number < painted { paint(to, &file, &svg) } else { Ok(()) }
+        };
+        all.into_par_iter().enumerate().try_for_each(save)
     }
+}
+
+#[cfg(feature = "png")]
+fn paint(to: &OutputDirectory, file: &Path, svg: &str) -> Result<(), Failure> {
+    static PAINTER: LazyLock<png::Painter> = LazyLock::new(png::Painter::new);
+    to.write(file.with_extension("png"), &PAINTER.paint(svg)?)
+}
+
+#[cfg(not(feature = "png"))]
+fn paint(_: &OutputDirectory, _: &Path, _: &str) -> Result<(), Failure> {
+    Ok(())
 }
 
 /// The chart of goodput against a swept value, if there is one: SVG.

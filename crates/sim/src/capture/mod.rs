@@ -19,8 +19,9 @@ use ackclock_tcp::Sender;
 use ackclock_units::{Duration, Time};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tap::{Direction, Tap};
 
 /// Why a link cannot be captured.
@@ -109,9 +110,14 @@ impl Captures {
     }
 }
 
+/// Captures begun so far, so that no two of them meet.
+static CAPTURES: AtomicU64 = AtomicU64::new(0);
+
 /// What watches one point.
 pub struct Taps {
     taps: Vec<Tap<BufWriter<File>>>,
+    /// Where the files are until they are complete.
+    folder: PathBuf,
     end: Time,
 }
 
@@ -123,14 +129,16 @@ impl Watch for Captures {
     }
 
     fn begin(&self, point: &Point) -> io::Result<Taps> {
-        let folder = unfinished(&self.folder(point));
+        // Two points may be the same one, and run at the same time.
+        let number = CAPTURES.fetch_add(1, Ordering::Relaxed);
+        let folder = self.folder(point).with_extension(format!("{number}.partial"));
         fs::create_dir_all(&folder)?;
         let built = point.scenario.build().map_err(io::Error::other)?;
         let taps = self.links.iter().map(|link| {
             let file = BufWriter::new(File::create(folder.join(file_name(link)))?);
             tap(&built, link, file)
         });
-        Ok(Taps { taps: taps.collect::<io::Result<_>>()?, end: built.plan.duration })
+        Ok(Taps { taps: taps.collect::<io::Result<_>>()?, end: built.plan.duration, folder })
     }
 
     fn finish(&self, point: &Point, taps: Taps) -> io::Result<()> {
@@ -138,15 +146,14 @@ impl Watch for Captures {
             tap.finish(taps.end)?.flush()?;
         }
         let folder = self.folder(point);
-        if folder.exists() {
-            fs::remove_dir_all(&folder)?;
+        if folder.exists() && !self.has(point) {
+            fs::remove_dir_all(&folder)?; // an earlier run captured other links
         }
-        fs::rename(unfinished(&folder), folder)
+        match fs::rename(&taps.folder, folder) {
+            Err(_) if self.has(point) => fs::remove_dir_all(taps.folder),
+            renamed => renamed,
+        }
     }
-}
-
-fn unfinished(folder: &Path) -> PathBuf {
-    folder.with_extension("partial")
 }
 
 /// A tap at a link of this name.
