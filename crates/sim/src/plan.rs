@@ -1,7 +1,7 @@
 //! What the engine runs: links, routes over them, and who sends what and when. No names, no text.
 
 use ackclock_cc::Settings;
-use ackclock_net::Link;
+use ackclock_net::{Link, Stream};
 use ackclock_tcp::Config;
 use ackclock_units::{Duration, Rate, Time};
 
@@ -37,6 +37,8 @@ pub struct FlowPlan {
     pub config: Config,
     /// The congestion controller.
     pub control: Settings,
+    /// Random numbers for the controller; their own, so that other flows do not change them.
+    pub draws: Stream,
     /// When the first transfer starts.
     pub start: Time,
     /// When the application stops sending, if it does.

@@ -1,11 +1,10 @@
 //! The examples for newcomers: all of them run, and what they expect holds.
 
-use ackclock_sim::engine::Nobody;
+mod common;
+
 use ackclock_sim::run::check;
-use ackclock_sim::runner::Runner;
 use ackclock_sim::scenario::Sweep;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 #[test]
 fn every_example_keeps_its_promises() {
@@ -21,9 +20,7 @@ fn every_example_keeps_its_promises() {
         assert!(text.starts_with("# "), "{name} does not say what it shows");
         let sweep = Sweep::read(&name, &text, &[]).unwrap_or_else(|error| panic!("{error}"));
         check(&sweep.points).unwrap_or_else(|error| panic!("{error}"));
-        let stop = AtomicBool::new(false);
-        let runner = Runner { probes: false, threads: None, stop: &stop, store: None, progress: &|_, _| {} };
-        for result in runner.run(&sweep.points, &Nobody).unwrap_or_else(|error| panic!("{name}: {error}")) {
+        for result in common::run_all(&sweep.points, None) {
             assert!(!result.expectations.is_empty(), "{name} expects nothing");
             for expectation in &result.expectations {
                 assert!(expectation.holds, "{name}, {:?}: {}", result.parameters, expectation.that);

@@ -2,10 +2,8 @@
 
 mod common;
 
-use ackclock_sim::engine::Nobody;
 use ackclock_sim::run::run_point;
-use ackclock_sim::runner::Runner;
-use common::{audit, built, bytes, points, result, watched};
+use common::{audit, built, bytes, points, result, run_all, watched};
 use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
 
@@ -178,11 +176,7 @@ proptest! {
     fn any_number_of_threads_gives_the_same(text in scenario()) {
         let sweep = format!("{text}[sweep]\n\"flows.0.control\" = [\"reno\", \"cubic\", \"compound\", \"vegas\"]\nseed = [1, 2]\n");
         let points = points(&sweep);
-        let run = |threads| {
-            let stop = AtomicBool::new(false);
-            let runner = Runner { probes: false, threads: Some(threads), stop: &stop, store: None, progress: &|_, _| {} };
-            runner.run(&points, &Nobody).expect("results").iter().map(bytes).collect::<Vec<_>>()
-        };
+        let run = |threads| run_all(&points, Some(threads)).iter().map(bytes).collect::<Vec<_>>();
         let alone = run(1);
         prop_assert_eq!(&alone, &run(2));
         prop_assert_eq!(&alone, &run(5));

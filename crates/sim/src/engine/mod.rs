@@ -1,7 +1,7 @@
 //! The engine: virtual time jumps from one packet's arrival to the next.
 //!
-//! Packets in flight wait in [lanes](lanes); only the head of each lane takes part in the search for what
-//! comes next, in [winner trees](tree). Timers wait in a heap, because they are rare: a retransmission timer
+//! Packets in flight wait in lanes; only the head of each lane takes part in the search for what
+//! comes next, in winner trees. Timers wait in a heap, because they are rare: a retransmission timer
 //! that is put off keeps its old entry and is re-armed when it fires early.
 
 mod lanes;
@@ -136,7 +136,7 @@ impl<O: Observer> Engine<O> {
                 Flow {
                     sender: Sender::new(flow.config.clone(), flow.control.build(), 0, limit, flow.start),
                     receiver: Receiver::new(&flow.config, 0),
-                    draws: Draws::new(plan.seed, &format!("flow {number}")),
+                    draws: flow.draws.clone(),
                     out,
                     back,
                     rto_entry: Time::NEVER,

@@ -293,6 +293,7 @@ impl Scenario {
             reverse: with_access(&route.reverse, access, links),
             config: group.config.clone(),
             control: group.control.clone(),
+            draws: Stream::new(self.seed, &format!("draws of {} {member}", group.label)),
             start: Time::ZERO + start,
             stop: group.stop.map(|stop| Time::ZERO + stop),
             transfer: group.size,

@@ -2,9 +2,10 @@
 #![allow(dead_code)]
 
 use ackclock_net::{Fate, Limit, Link, Queue};
-use ackclock_sim::engine::{Carrying, Engine, Measured, Observer};
+use ackclock_sim::engine::{Carrying, Engine, Measured, Nobody, Observer};
 use ackclock_sim::results::PointResult;
 use ackclock_sim::run::run_point;
+use ackclock_sim::runner::Runner;
 use ackclock_sim::scenario::{Built, Point, Sweep};
 use ackclock_tcp::{Flags, Sender};
 use ackclock_units::{Duration, Time};
@@ -25,6 +26,13 @@ pub fn built(text: &str) -> Built {
 pub fn result(text: &str) -> PointResult {
     run_point(&points(text)[0], false, &AtomicBool::new(false))
         .unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The results of all points, on so many threads; on all cores if it is not said.
+pub fn run_all(points: &[Point], threads: Option<usize>) -> Vec<PointResult> {
+    let stop = AtomicBool::new(false);
+    let runner = Runner { probes: false, threads, stop: &stop, store: None, progress: &|_, _| {} };
+    runner.run(points, &Nobody).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A result without what the machine's speed decides.
