@@ -17,3 +17,17 @@ peers:
 	@command -v ns >/dev/null || apt-get install -y ns2 || (apt-get update && apt-get install -y ns2) || \
 		{ echo "make peers needs ns-2: install Debian's package ns2 as root (apt-get install ns2)" >&2; exit 1; }
 	cargo run --release -q -p ackclock-peers -- run --results benches/results --document docs/src/peers.md
+
+# Instructions per delivered segment, per acknowledgement and so on, held against benches/results/instructions.json.
+.PHONY: instructions instructions-accept
+instructions:
+	@command -v valgrind >/dev/null || apt-get install -y valgrind || (apt-get update && apt-get install -y valgrind) || \
+		{ echo "make instructions needs valgrind: install it as root (apt-get install valgrind)" >&2; exit 1; }
+	cargo run --release -q -p ackclock-bench -- compare
+instructions-accept:
+	cargo run --release -q -p ackclock-bench -- accept
+
+# Benches in time; they tell what parts take, and guard nothing.
+.PHONY: bench
+bench:
+	cargo bench -p ackclock-bench

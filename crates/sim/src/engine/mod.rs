@@ -16,6 +16,8 @@ mod tree;
 pub use observe::{Carrying, Nobody, Observer};
 pub use series::{Sample, Series};
 pub use tally::{FlowTally, LinkTally, Measured, StreamTally};
+#[doc(hidden)] // for the benches
+pub use tree::WinnerTree;
 
 use crate::plan::{FlowPlan, Plan, StreamPlan};
 use ackclock_net::{Carried, Link, Stream as Draws};

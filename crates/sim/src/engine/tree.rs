@@ -6,7 +6,7 @@
 use ackclock_units::Time;
 
 /// The tree.
-pub(crate) struct WinnerTree {
+pub struct WinnerTree {
     /// Node 1 is the root, node i has children 2i and 2i+1, leaves are the last `leaves` nodes.
     nodes: Vec<Node>,
     leaves: usize,
@@ -20,7 +20,7 @@ struct Node {
 
 impl WinnerTree {
     /// A tree over `count` streams, all of them empty.
-    pub(crate) fn new(count: usize) -> WinnerTree {
+    pub fn new(count: usize) -> WinnerTree {
         let leaves = count.next_power_of_two().max(2);
         let mut nodes = vec![Node { time: Time::NEVER, leaf: 0 }; 2 * leaves];
         for (leaf, node) in nodes[leaves..].iter_mut().enumerate() {
@@ -34,14 +34,14 @@ impl WinnerTree {
 
     /// The earliest head and its stream; of several at the same time, the lowest stream.
     #[inline]
-    pub(crate) fn earliest(&self) -> (Time, usize) {
+    pub fn earliest(&self) -> (Time, usize) {
         let root = self.nodes[1];
         (root.time, root.leaf as usize)
     }
 
     /// The head of `stream` is now at `time`.
     #[inline]
-    pub(crate) fn set(&mut self, stream: usize, time: Time) {
+    pub fn set(&mut self, stream: usize, time: Time) {
         let mut at = self.leaves + stream;
         self.nodes[at].time = time;
         while at > 1 {
