@@ -12,7 +12,11 @@ use serde_json::json;
 pub(crate) fn run(command: &Show) -> Result<(), Failure> {
     let Some(scheme) = scheme(&command.name) else {
         if let Some(experiment) = Library::built_in()?.find(&command.name) {
-            print!("{}", reproduce::describe(experiment));
+            if command.json {
+                println!("{}", experiment.to_json());
+            } else {
+                print!("{}", reproduce::describe(experiment));
+            }
             return Ok(());
         }
         let known: Vec<_> = schemes().iter().map(|scheme| scheme.name).collect();
