@@ -3,7 +3,7 @@
 use ackclock_peers::cases::{self, Case};
 use ackclock_peers::machine::Machine;
 use ackclock_peers::report::Report;
-use ackclock_peers::{ns2, own, run, table, trace};
+use ackclock_peers::{golden, ns2, own, run, table, trace};
 use clap::{Parser, Subcommand};
 use miette::{IntoDiagnostic, Result, miette};
 use std::path::PathBuf;
@@ -41,17 +41,22 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         point: usize,
     },
-    /// Print what happens to the first flow, packet by packet.
+    /// Print what happens to a flow, packet by packet.
     Trace {
         /// The scenario.
         file: PathBuf,
         /// Number of the point, from 0.
         #[arg(long, default_value_t = 0)]
         point: usize,
+        /// Number of the flow, from 0.
+        #[arg(long, default_value_t = 0)]
+        flow: usize,
         /// Positions of packets that are lost at the bottleneck.
         #[arg(long, value_delimiter = ',')]
         drop: Vec<u64>,
     },
+    /// Run ns-2 under the chosen drop patterns and record what it sends.
+    Golden,
     /// Print what the ns-2 script has to be told to run the same.
     Arguments {
         /// The scenario.
@@ -78,10 +83,15 @@ fn main() -> Result<()> {
             let outcome = own::run_here(&file, point)?;
             println!("{}", serde_json::to_string(&outcome).into_diagnostic()?);
         }
-        Command::Trace { file, point, drop } => {
+        Command::Trace { file, point, flow, drop } => {
             let plan = cases::point(&file, point)?.scenario.build()?.plan;
-            for entry in trace::trace(plan, &drop) {
+            for entry in trace::trace(plan, flow, &drop) {
                 println!("{entry}");
+            }
+        }
+        Command::Golden => {
+            for golden in golden::read()? {
+                golden.record()?;
             }
         }
         Command::Arguments { file, point } => {

@@ -7,7 +7,7 @@ use ackclock_tcp::{Sender, State};
 use ackclock_units::{Duration, Time};
 use std::fmt;
 
-/// What happened to flow 0.
+/// What happened to a flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event {
     /// The sender put a segment on its access link.
@@ -40,8 +40,10 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Writes down what happens to flow 0.
+/// Writes down what happens to one flow.
 pub struct Log {
+    /// The flow.
+    flow: u32,
     /// Its access link.
     first_link: usize,
     /// What happened.
@@ -50,7 +52,10 @@ pub struct Log {
 
 impl Observer for Log {
     fn at_link(&mut self, link: usize, _delay: Duration, packet: Carrying<'_>, fate: Fate) {
-        let Carrying::Data(0, data) = packet else { return };
+        let Carrying::Data(flow, data) = packet else { return };
+        if flow != self.flow {
+            return;
+        }
         if link == self.first_link {
             self.entries.push(Entry { at: data.sent_at, event: Event::Send(data.seq) });
         }
@@ -60,7 +65,7 @@ impl Observer for Log {
     }
 
     fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
-        if flow == 0 {
+        if flow == self.flow as usize {
             let (cwnd, pipe) = (sender.window().cwnd, sender.in_flight());
             self.entries
                 .push(Entry { at: now, event: Event::Heard(sender.una(), cwnd, pipe, sender.state()) });
@@ -68,14 +73,14 @@ impl Observer for Log {
     }
 }
 
-/// Runs `plan` and returns what happened to flow 0. Packets at the positions in `drop` are lost at the
+/// Runs `plan` and returns what happened to flow number `flow`. Packets at the positions in `drop` are lost at the
 /// bottleneck, where the first packet that arrives has position 0.
-pub fn trace(mut plan: Plan, drop: &[u64]) -> Vec<Entry> {
+pub fn trace(mut plan: Plan, flow: usize, drop: &[u64]) -> Vec<Entry> {
     if !drop.is_empty() {
         let link = &mut plan.links[crate::derive::BOTTLENECK];
         *link = link.clone().with_loss(Loss::of_packets(drop.iter().copied()));
     }
-    let log = Log { first_link: plan.flows[0].forward[0], entries: Vec::new() };
+    let log = Log { flow: flow as u32, first_link: plan.flows[flow].forward[0], entries: Vec::new() };
     let (_, log) = Engine::new(plan, log).run();
     log.entries
 }

@@ -42,6 +42,9 @@ pub(crate) struct Run {
     /// Write the report, CSV series and results into this directory; an interrupted run can go on there.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Capture the packets on this link into DIR/capture/LINK.pcapng; may be repeated.
+    #[arg(long = "capture", value_name = "LINK", requires = "out")]
+    pub(crate) captures: Vec<String>,
     /// Threads to run on; all cores if not given.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) threads: Option<usize>,

@@ -3,55 +3,62 @@
 use crate::output::Request;
 use crate::run::Job;
 use crate::{Failure, args};
-use ackclock_sim::scenario::Sweep;
+use ackclock_sim::scenario::{Document, Node, Sweep, Value};
+
+/// What the command line does not say; the rest replaces these values.
+const SCENARIO: &str = r#"
+name = ""
+seed = 1
+duration = ""
+
+[topology.dumbbell]
+bottleneck = { rate = "", delay = "0 s", queue = { droptail = "" }, loss = 0 }
+
+[[flows]]
+label = "flows"
+count = 1
+rtt = ""
+control = "reno"
+
+[sweep]
+"flows.0.control" = []
+"#;
 
 pub(crate) fn run(command: &args::Compare) -> Result<(), Failure> {
-    let text = scenario(command);
-    let sweep = Sweep::read("the comparison", &text, &[])?;
+    let mut document = Document::parse("the comparison", SCENARIO)?;
+    for (path, node) in given(command) {
+        document.set(path, node)?;
+    }
+    let text = document.to_toml();
+    let sweep = Sweep::expand(document)?;
     let job = Job {
         sweep: &sweep,
         request: Request::new(&text, &[]),
         out: Some(&command.out),
+        captures: &[],
         threads: command.threads,
         json: command.json,
     };
     job.perform()
 }
 
-/// One point per controller, and one in which all of them share the bottleneck.
-fn scenario(command: &args::Compare) -> String {
-    let quoted = |text: &str| toml_text(text);
-    let controls: Vec<_> = command.controls.iter().map(|control| quoted(control)).collect();
-    format!(
-        "name = \"comparison of {names}\"\n\
-         seed = {seed}\n\
-         duration = {duration}\n\
-         \n\
-         [topology.dumbbell]\n\
-         bottleneck = {{ rate = {rate}, delay = \"0 s\", queue = {{ droptail = {buffer} }}, loss = {loss:?} }}\n\
-         \n\
-         [[flows]]\n\
-         label = \"flows\"\n\
-         count = {flows}\n\
-         rtt = {rtt}\n\
-         control = {first}\n\
-         \n\
-         [sweep]\n\
-         \"flows.0.control\" = [{controls}]\n",
-        names = command.controls.join(", ").replace(['"', '\\'], ""),
-        seed = command.seed,
-        duration = quoted(&command.duration),
-        rate = quoted(&command.rate),
-        buffer = quoted(&command.buffer),
-        loss = command.loss,
-        flows = command.flows,
-        rtt = quoted(&command.rtt),
-        first = controls[0],
-        controls = controls.join(", "),
-    )
-}
-
-/// A TOML string.
-fn toml_text(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+/// One point per controller: each alone at the bottleneck.
+fn given(command: &args::Compare) -> Vec<(&'static str, Node)> {
+    let text =
+        |flag: &str, value: &str| Node::given(Value::Text(value.to_owned()), &format!("{flag} {value}"));
+    let number = |flag: &str, value: f64| Node::given(Value::Number(value), &format!("{flag} {value}"));
+    let control = |control: &String| Node::given(Value::Text(control.clone()), control);
+    let controls = command.controls.iter().map(control).collect();
+    let all = command.controls.join(" ");
+    vec![
+        ("name", text("comparison of", &command.controls.join(", "))),
+        ("seed", number("--seed", command.seed as f64)),
+        ("duration", text("--duration", &command.duration)),
+        ("topology.dumbbell.bottleneck.rate", text("--rate", &command.rate)),
+        ("topology.dumbbell.bottleneck.queue.droptail", text("--buffer", &command.buffer)),
+        ("topology.dumbbell.bottleneck.loss", number("--loss", command.loss)),
+        ("flows.0.count", number("--flows", f64::from(command.flows))),
+        ("flows.0.rtt", text("--rtt", &command.rtt)),
+        ("sweep.\"flows.0.control\"", Node::given_list(controls, &all)),
+    ]
 }

@@ -12,7 +12,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 pub(crate) fn completions(command: &Completions) -> Result<(), Failure> {
-    clap_complete::generate(command.shell, &mut Arguments::command(), "ackclock", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(command.shell, &mut Arguments::command(), "ackclock", &mut script);
+    say!("{}", String::from_utf8_lossy(&script).trim_end());
     Ok(())
 }
 

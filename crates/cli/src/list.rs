@@ -63,12 +63,12 @@ pub(crate) fn run(command: &List) -> Result<(), Failure> {
             .iter()
             .map(|(kind, name, what, source)| json!({"kind": word(*kind), "name": name, "what": what, "source": source}))
             .collect();
-        println!("{}", json!(list));
+        say!("{}", json!(list));
         return Ok(());
     }
     let rows = chosen.iter().map(|(kind, name, what, source)| {
         vec![word(*kind).to_owned(), name.clone(), what.clone(), source.clone()]
     });
-    println!("{}", plain_table(&["kind", "name", "what it does", "source"], rows));
+    say!("{}", plain_table(&["kind", "name", "what it does", "source"], rows));
     Ok(())
 }

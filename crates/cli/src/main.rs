@@ -1,5 +1,16 @@
 //! The command line: one binary, `ackclock`.
 
+/// Prints a line. A reader that has gone away, as in `| head`, is no failure.
+macro_rules! say {
+    ($($format:tt)*) => {{
+        use std::io::Write;
+        match writeln!(std::io::stdout(), $($format)*) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => crate::cannot_print(&error),
+            _ => {}
+        }
+    }};
+}
+
 mod args;
 mod compare;
 mod docs;
@@ -32,6 +43,12 @@ impl<E: Into<miette::Report>> From<E> for Failure {
     fn from(error: E) -> Failure {
         Failure::Report(error.into())
     }
+}
+
+/// Results that cannot be handed over are lost: the user must hear of it.
+fn cannot_print(error: &std::io::Error) -> ! {
+    eprintln!("standard output cannot be written: {error}");
+    std::process::exit(2)
 }
 
 fn main() -> ExitCode {

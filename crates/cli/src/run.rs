@@ -3,6 +3,7 @@
 use crate::output::{self, OutputDirectory, Request};
 use crate::progress::Progress;
 use crate::{Failure, args, input, interrupt, memory, table};
+use ackclock_sim::capture::{self, Captures};
 use ackclock_sim::engine::Nobody;
 use ackclock_sim::results::PointResult;
 use ackclock_sim::run::check;
@@ -16,6 +17,7 @@ pub(crate) struct Job<'a> {
     pub(crate) sweep: &'a Sweep,
     pub(crate) request: Request,
     pub(crate) out: Option<&'a Path>,
+    pub(crate) captures: &'a [String],
     pub(crate) threads: Option<usize>,
     pub(crate) json: bool,
 }
@@ -24,10 +26,12 @@ pub(crate) fn run(command: &args::Run) -> Result<(), Failure> {
     let name = command.file.display().to_string();
     let text = input::read(&command.file)?;
     let sweep = Sweep::read(&name, &text, &command.settings)?;
+    let request = Request::new(&text, &command.settings);
     let job = Job {
         sweep: &sweep,
-        request: Request::new(&text, &command.settings),
+        request: Request { captured: !command.captures.is_empty(), ..request },
         out: command.out.as_deref(),
+        captures: &command.captures,
         threads: command.threads,
         json: command.json,
     };
@@ -39,6 +43,7 @@ impl Job<'_> {
     pub(crate) fn perform(&self) -> Result<(), Failure> {
         let points = &self.sweep.points;
         let need = check(points)?;
+        capture::check(self.captures, points)?;
         self.out.map(output::check).transpose()?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         memory::check(need, self.threads.unwrap_or_else(cores).min(points.len()))?;
@@ -49,10 +54,13 @@ impl Job<'_> {
         };
         if let Some(directory) = directory {
             output::write(&directory, &self.request, self.sweep, &results)?;
+            if !self.captures.is_empty() {
+                output::keep_captures(&directory, &self.captured(&directory), self.sweep, &results)?;
+            }
             directory.finish()?;
         }
         if self.json {
-            println!("{}", output::document(self.sweep, &results));
+            say!("{}", output::document(self.sweep, &results));
         } else {
             table::print(self.sweep, &results);
             if let Some(out) = self.out {
@@ -74,9 +82,18 @@ impl Job<'_> {
             store: directory.map(OutputDirectory::store),
             progress: &|number, share| progress.follow(number, share),
         };
-        let results = runner.run(&self.sweep.points, &Nobody);
+        let points = &self.sweep.points;
+        let results = match directory.filter(|_| !self.captures.is_empty()) {
+            Some(directory) => runner.run(points, &self.captured(directory)),
+            None => runner.run(points, &Nobody),
+        };
         progress.clear();
         results.map_err(Stopped::Running)
+    }
+
+    /// Captures of unfinished sweeps lie beside the points they belong to.
+    fn captured(&self, directory: &OutputDirectory) -> Captures {
+        Captures::new(self.captures, directory.store().directory().join("captures"))
     }
 
     /// What to say, and to keep, when there are no results.

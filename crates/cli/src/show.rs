@@ -13,9 +13,9 @@ pub(crate) fn run(command: &Show) -> Result<(), Failure> {
     let Some(scheme) = scheme(&command.name) else {
         if let Some(experiment) = Library::built_in()?.find(&command.name) {
             if command.json {
-                println!("{}", experiment.to_json());
+                say!("{}", experiment.to_json());
             } else {
-                print!("{}", reproduce::describe(experiment));
+                say!("{}", reproduce::describe(experiment).trim_end());
             }
             return Ok(());
         }
@@ -29,14 +29,14 @@ pub(crate) fn run(command: &Show) -> Result<(), Failure> {
             .iter()
             .map(|p| json!({"name": p.name, "default": p.default.to_string(), "unit": p.unit, "domain": p.domain_text(), "about": p.about}))
             .collect();
-        println!(
+        say!(
             "{}",
             json!({"name": scheme.name, "title": scheme.title, "source": scheme.source, "summary": scheme.summary,
                    "equations": scheme.equations, "notes": scheme.notes, "parameters": parameters})
         );
         return Ok(());
     }
-    print!("{}", describe(scheme));
+    say!("{}", describe(scheme).trim_end());
     Ok(())
 }
 

@@ -21,12 +21,12 @@ pub(crate) fn plain_table(header: &[&str], rows: impl Iterator<Item = Vec<String
 pub(crate) fn print(sweep: &Sweep, results: &[PointResult]) {
     for figures in [figures::groups, figures::links, figures::traffic].map(|of| of(sweep, results)) {
         if !figures.rows.is_empty() {
-            println!("{}", table(figures));
+            say!("{}", table(figures));
         }
     }
     for point in results {
         for expectation in &point.expectations {
-            println!("{} {}", if expectation.holds { "holds " } else { "FAILS " }, expectation.that);
+            say!("{} {}", if expectation.holds { "holds " } else { "FAILS " }, expectation.that);
         }
     }
 }

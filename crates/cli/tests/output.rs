@@ -145,11 +145,34 @@ fn foreign_directories_and_impossible_runs_are_refused_before_anything_happens()
     assert_eq!(output.status.code(), Some(2));
 }
 
+#[test]
+fn captures_lie_beside_the_other_files() {
+    let home = home(&and(SWEEP));
+    let output = ackclock(home.path(), &["run", "case.toml", "--out", "out", "--capture", "bottleneck"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let found = files(&home.path().join("out/capture"));
+    assert_eq!(found, ["1-reno/bottleneck.pcapng", "2-cubic/bottleneck.pcapng"]);
+    for name in found {
+        let bytes = fs::read(home.path().join("out/capture").join(&name)).expect("a file");
+        assert!(
+            bytes.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) && bytes.len() > 100_000,
+            "{name}: {}",
+            bytes.len()
+        );
+    }
+    let output = ackclock(home.path(), &["run", "case.toml", "--out", "new", "--capture", "botleneck"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("did you mean \"bottleneck\"?"), "{}", stderr(&output));
+    assert!(!home.path().join("new").exists() && !home.path().join("new.partial").exists());
+    let output = ackclock(home.path(), &["run", "case.toml", "--capture", "bottleneck"]);
+    assert_eq!(output.status.code(), Some(2), "a capture needs a place");
+}
+
 /// A sweep of eight points on one thread, interrupted when the first of them is finished.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_sweep_goes_on_where_it_was() {
-    let long = with("duration = \"10 s\"", "duration = \"400 s\"\nseeds = 8");
+    let long = with("seed = 7\nduration = \"10 s\"", "seeds = 8\nduration = \"400 s\"");
     let home = home(&long);
     let arguments = ["run", "case.toml", "--out", "out", "--threads", "1"];
     let child = Command::new(env!("CARGO_BIN_EXE_ackclock"))

@@ -38,7 +38,7 @@ pub struct Counters {
     pub errors: u64,
     /// Packets marked.
     pub marks: u64,
-    /// Time that packets spent waiting, summed over packets, ns. Divided by a span this is the mean queue.
+    /// Time that packets have spent or will spend waiting, summed over packets, ns: counted when they are admitted.
     pub waited_ns: u64,
     /// Time that the transmitter works or will work on what was admitted, ns.
     pub service_ns: u64,
@@ -133,6 +133,24 @@ impl Link {
         Duration::from_nanos(self.counters.service_ns) - self.free_at.since(now)
     }
 
+    /// Time that packets have spent waiting up to `now`, summed over packets, ns. Divided by a span this is the
+    /// mean queue. Where the queue is unlimited, those that still wait are taken to be as large as the last one.
+    pub fn waited_ns(&self, now: Time) -> u64 {
+        let still: u64 = if self.queue.is_unlimited() {
+            let (_, transmission, _) = self.transmission;
+            let backlog = self.free_at.since(now).as_nanos();
+            let count = backlog.checked_div(transmission).unwrap_or(0);
+            // The last packet waits until one transmission before the end, the one before it until two, ...
+            let sum = u128::from(count) * u128::from(backlog)
+                - u128::from(transmission) * (u128::from(count) * (u128::from(count) + 1) / 2);
+            u64::try_from(sum).unwrap_or(u64::MAX)
+        } else {
+            let later = self.waiting.iter().rev().take_while(|(start, _)| *start > now);
+            later.fold(0, |sum, (start, _)| sum.saturating_add(start.since(now).as_nanos()))
+        };
+        self.counters.waited_ns.saturating_sub(still)
+    }
+
     /// Packets and bytes that wait at `now`. Where the queue is unlimited only the bytes are known, and they
     /// include what is left of the packet being transmitted.
     pub fn waiting(&mut self, now: Time) -> (u32, u64) {
@@ -210,8 +228,9 @@ impl Link {
             whole += self.carry(now, remainder);
         }
         let start = self.free_at.max(now);
-        self.counters.waited_ns += start.since(now).as_nanos();
-        self.counters.service_ns += whole;
+        // At 1 bit/s and without a limit even these can overflow.
+        self.counters.waited_ns = self.counters.waited_ns.saturating_add(start.since(now).as_nanos());
+        self.counters.service_ns = self.counters.service_ns.saturating_add(whole);
         self.free_at = start + Duration::from_nanos(whole);
         self.free_at
     }
@@ -307,6 +326,29 @@ mod tests {
         offer(&mut link, 0);
         assert_eq!(link.busy(Time::from_nanos(4_000)).as_nanos(), 4_000);
         assert_eq!(link.busy(Time::from_nanos(90_000)).as_nanos(), 16_000);
+    }
+
+    #[test]
+    fn waiting_counts_only_up_to_now() {
+        for queue in [droptail(10), Queue::Unlimited] {
+            let mut link = Link::new(GIGABIT, Duration::ZERO, queue);
+            for _ in 0..3 {
+                offer(&mut link, 0); // 8 us each: they begin at 0, 8 and 16 us
+            }
+            let waited =
+                [0, 4_000, 8_000, 12_000, 16_000, 90_000].map(|ns| link.waited_ns(Time::from_nanos(ns)));
+            assert_eq!(waited, [0, 8_000, 16_000, 20_000, 24_000, 24_000]);
+        }
+    }
+
+    #[test]
+    fn nothing_overflows_at_one_bit_per_second() {
+        let mut link = Link::new(Rate::from_bps(1), Duration::from_secs(1_000_000_000), Queue::Unlimited);
+        for ns in 0..100_000 {
+            offer(&mut link, ns);
+        }
+        assert!(link.busy(Time::from_nanos(1_000_000)).as_nanos() <= 1_000_000);
+        link.waited_ns(Time::from_nanos(1_000_000));
     }
 
     /// The same link, stepped packet by packet the obvious way.

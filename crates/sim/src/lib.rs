@@ -1,5 +1,6 @@
 //! Virtual time: the event loop, workloads, probes, scenario files and results.
 
+pub mod capture;
 pub mod engine;
 pub mod expect;
 mod imagined;

@@ -1,7 +1,7 @@
 //! What the engine runs: links, routes over them, and who sends what and when. No names, no text.
 
 use ackclock_cc::Settings;
-use ackclock_net::Link;
+use ackclock_net::{Link, Stream};
 use ackclock_tcp::Config;
 use ackclock_units::{Duration, Rate, Time};
 
@@ -16,8 +16,10 @@ pub struct Plan {
     pub measure: (Time, Time),
     /// How often the probes look; `None` switches them off.
     pub probe: Option<Duration>,
-    /// All links.
+    /// All links; the first ones are those of the topology, the rest are flows' own.
     pub links: Vec<Link>,
+    /// How many links the topology has: what is measured there must not run ahead of time.
+    pub measured: usize,
     /// TCP flows.
     pub flows: Vec<FlowPlan>,
     /// Unresponsive traffic.
@@ -35,6 +37,8 @@ pub struct FlowPlan {
     pub config: Config,
     /// The congestion controller.
     pub control: Settings,
+    /// Random numbers for the controller; their own, so that other flows do not change them.
+    pub draws: Stream,
     /// When the first transfer starts.
     pub start: Time,
     /// When the application stops sending, if it does.
@@ -64,4 +68,20 @@ pub struct StreamPlan {
     pub start: Time,
     /// When it stops for good, if it does.
     pub stop: Option<Time>,
+}
+
+impl StreamPlan {
+    /// When packet `number` (from 0) leaves. The rate holds over all on periods together, however short they
+    /// are: what is left of a packet's time at the end of one is spent at the beginning of the next.
+    pub fn departure(&self, number: u64) -> Time {
+        let sending = self.rate.time_for(number * u64::from(self.bytes)).as_nanos();
+        let since_start = match self.on.map(Duration::as_nanos) {
+            Some(on) if on > 0 => {
+                let periods = sending / on;
+                self.off.saturating_mul(periods) + Duration::from_nanos(sending)
+            }
+            _ => Duration::from_nanos(sending),
+        };
+        self.start + since_start
+    }
 }

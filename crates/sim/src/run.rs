@@ -109,8 +109,7 @@ fn check_point(point: &Point) -> Result<f64, ScenarioError> {
         let language = Language::new(&View::new(vec![imagined(point, &built, variant)]));
         for expect in &point.scenario.expects {
             language
-                .check_calls(&expect.that, &Names::new())
-                .and_then(|()| language.judge(&expect.that, &Names::new()).map(drop))
+                .rehearse(&expect.that)
                 .map_err(|error| point.scenario.expect_error(expect, error.reason).help(error.remedy))?;
         }
     }

@@ -59,7 +59,7 @@ impl Receiver {
         self.reassembly.next()
     }
 
-    /// Segments that arrived, duplicates included.
+    /// Segments that arrived: duplicates, and stragglers of the connection before, included.
     pub fn arrived(&self) -> u64 {
         self.arrived
     }
@@ -77,13 +77,13 @@ impl Receiver {
     /// Takes a segment; returns the acknowledgement that it triggers, if any.
     #[inline]
     pub fn on_data(&mut self, now: Time, data: &Data) -> Option<Ack> {
+        self.arrived += 1;
         if data.flags.epoch() != self.epoch {
             return None;
         }
         if data.seq >= self.reassembly.next() + u64::from(self.window) {
             return Some(self.acknowledge()); // outside the window: RFC 9293 section 3.10.7.4
         }
-        self.arrived += 1;
         if data.flags.has(Flags::CWR) {
             self.echo_congestion = false;
         }

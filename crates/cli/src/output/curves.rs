@@ -29,7 +29,7 @@ const QUANTITIES: [Quantity; 3] = [
         title: "cwnd",
         unit: "segments",
         sum: false,
-        value: |_, series, flow, look| f64::from(series.flows[flow][look].cwnd),
+        value: |_, series, flow, look| active(series, flow, look, f64::from(series.flows[flow][look].cwnd)),
     },
     Quantity { id: "srtt", title: "Smoothed RTT", unit: "ms", sum: false, value: srtt_ms },
 ];
@@ -38,11 +38,38 @@ fn throughput(shown: &Shown<'_>, series: &Series, flow: usize, look: usize) -> f
     shown.rates(series, flow, look).1
 }
 
+/// A value of a flow, where it has something to send: between transfers there is no window to speak of.
+fn active(series: &Series, flow: usize, look: usize, value: f64) -> f64 {
+    let Sample { in_flight, arrived, .. } = series.flows[flow][look];
+    if in_flight > 0.0 || arrived > 0.0 { value } else { f64::NAN }
+}
+
 fn srtt_ms(_: &Shown<'_>, series: &Series, flow: usize, look: usize) -> f64 {
     match series.flows[flow][look] {
-        Sample { srtt_s, .. } if srtt_s > 0.0 => f64::from(srtt_s) * 1e3,
+        Sample { srtt_s, .. } if srtt_s > 0.0 => active(series, flow, look, f64::from(srtt_s) * 1e3),
         _ => f64::NAN, // no sample yet
     }
+}
+
+/// Means over so many looks.
+fn smooth(curve: &mut Curve, looks: usize) {
+    // The first look is at time zero, before anything was sent.
+    let Some((first, rest)) = curve.points.split_first() else { return };
+    let mut smoothed = vec![*first];
+    for piece in rest.chunks(looks) {
+        let mean = piece.iter().map(|&(_, value)| value).sum::<f64>() / piece.len() as f64;
+        smoothed.extend(piece.last().map(|&(at, _)| (at, mean)));
+    }
+    curve.points = smoothed;
+}
+
+/// Looks that two round trips take: within one, a sender's bursts come and go.
+fn looks_of_two_round_trips(shown: &Shown<'_>, series: &Series) -> usize {
+    let [from, to, ..] = series.at[..] else { return 1 };
+    let longest = shown.result.flows.iter().filter_map(|flow| flow.rtt_min_s).fold(0.0, f64::max);
+    let looks = (2.0 * longest / to.since(from).as_secs_f64()).ceil();
+    // No coarser than can be seen.
+    (looks as usize).clamp(1, (series.at.len() / 100).max(1))
 }
 
 fn times(series: &Series) -> impl Iterator<Item = f64> {
@@ -124,6 +151,8 @@ pub(crate) fn of_point(shown: &Shown<'_>) -> Vec<Chart> {
         let mut curves = quantity.of_point(shown, series);
         if quantity.id == "throughput" {
             curves.extend(streams(shown, series));
+            let looks = looks_of_two_round_trips(shown, series);
+            curves.iter_mut().for_each(|curve| smooth(curve, looks));
         }
         if quantity.id == "cwnd" && shown.result.flows.len() == 1 {
             let mut ssthresh =
@@ -152,8 +181,12 @@ pub(crate) fn overlaid(points: &[Shown<'_>]) -> Vec<Chart> {
         .map(|quantity| {
             let mut curves = Vec::new();
             for (shown, series) in &all {
-                let colour = curves.len();
-                curves.extend(quantity.of_groups(shown, series, &shown.name, colour));
+                let mut own = quantity.of_groups(shown, series, &shown.name, curves.len());
+                if quantity.id == "throughput" {
+                    let looks = looks_of_two_round_trips(shown, series);
+                    own.iter_mut().for_each(|curve| smooth(curve, looks));
+                }
+                curves.extend(own);
             }
             chart(quantity, longest, curves)
         })
@@ -256,29 +289,32 @@ fn inner(shown: &Shown<'_>, series: &Series) -> Vec<Chart> {
         values.get(look * names.len() + place).map(|&value| f64::from(value))
     };
     let has = |name: &str, flow: usize| series.inner[flow].0.iter().any(|known| known == name);
+    let few = shown.result.flows.len() <= MOST_CURVES;
     names
         .into_iter()
         .map(|name| {
-            let owners: Vec<usize> = (0..shown.result.flows.len()).filter(|&flow| has(name, flow)).collect();
-            let at = |flow: usize, look: usize| value(name, flow, look).unwrap_or(f64::NAN);
-            let curves = if owners.len() <= MOST_CURVES {
-                owners
-                    .iter()
-                    .map(|&flow| curve(series, shown.flow_name(flow), flow, |look| at(flow, look)))
-                    .collect()
+            let at = |flow: usize, look: usize| {
+                active(series, flow, look, value(name, flow, look).unwrap_or(f64::NAN))
+            };
+            let curves: Vec<Curve> = if few {
+                let owners = (0..shown.result.flows.len()).filter(|&flow| has(name, flow));
+                owners.map(|flow| curve(series, shown.flow_name(flow), flow, |look| at(flow, look))).collect()
             } else {
-                let groups = shown.groups().filter(|(_, flows)| has(name, flows.start)).take(MOST_CURVES);
-                groups
-                    .enumerate()
-                    .map(|(colour, (label, flows))| {
-                        let label = format!("{label} (mean of {})", flows.len());
-                        merged(series, label, colour, flows, false, at)
-                    })
-                    .collect()
+                let groups = shown.groups().enumerate().filter(|(_, (_, flows))| has(name, flows.start));
+                let groups = groups.take(MOST_CURVES).map(|(colour, (label, flows))| {
+                    let label = format!("{label}, mean of {}", flows.len());
+                    merged(series, label, colour, flows, false, at)
+                });
+                groups.collect()
+            };
+            // Whose it is, where there is no legend to tell.
+            let title = match &curves[..] {
+                [one] if shown.result.flows.len() > 1 => format!("{name} of {}", one.label),
+                _ => name.to_owned(),
             };
             Chart {
                 id: format!("inner-{name}"),
-                title: name.to_owned(),
+                title,
                 unit: String::new(),
                 curves,
                 x: time(shown),

@@ -139,6 +139,13 @@ impl OutputDirectory {
         written.map_err(|error| cannot("written", &self.partial.join(name), &error))
     }
 
+    /// Puts a directory that was made elsewhere in its place here.
+    pub(crate) fn adopt(&self, from: &Path, name: impl AsRef<Path>) -> Result<(), Failure> {
+        let to = self.partial.join(name);
+        let moved = to.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::rename(from, &to));
+        moved.map_err(|error| cannot("made", &to, &error))
+    }
+
     /// Everything is written: takes the place of what was there before.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         remove(&self.partial.join(POINTS))?;

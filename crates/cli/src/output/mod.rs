@@ -13,6 +13,7 @@ pub(crate) use directory::{OutputDirectory, check};
 pub(crate) use shown::plain;
 
 use crate::Failure;
+use ackclock_sim::capture::Captures;
 use ackclock_sim::results::PointResult;
 use ackclock_sim::scenario::Sweep;
 use chart::Chart;
@@ -31,6 +32,8 @@ pub(crate) struct Request {
     pub(crate) settings: Vec<String>,
     /// The command line.
     pub(crate) command: String,
+    /// Are there captures, too?
+    pub(crate) captured: bool,
 }
 
 impl Request {
@@ -42,7 +45,7 @@ impl Request {
             Err(_) => word, // only a zero byte cannot be quoted, and no argument has one
         });
         let command = std::iter::once("ackclock".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ");
-        Request { text: text.to_owned(), settings: settings.to_vec(), command }
+        Request { text: text.to_owned(), settings: settings.to_vec(), command, captured: false }
     }
 }
 
@@ -111,4 +114,21 @@ pub(crate) fn write(
     let page = report::page(request, sweep, results, &points, &gallery)?;
     to.write("report.html", page.as_bytes())?;
     to.write("results.json", format!("{:#}\n", document(sweep, results)).as_bytes())
+}
+
+/// Puts the captures of every point beside its other files.
+pub(crate) fn keep_captures(
+    to: &OutputDirectory,
+    captures: &Captures,
+    sweep: &Sweep,
+    results: &[PointResult],
+) -> Result<(), Failure> {
+    for (shown, point) in shown::shown(sweep, results)?.iter().zip(&sweep.points) {
+        let from = captures.folder(point);
+        // Two points that are the same share one capture, which goes to the first.
+        if from.exists() {
+            to.adopt(&from, Path::new("capture").join(&shown.folder))?;
+        }
+    }
+    Ok(())
 }

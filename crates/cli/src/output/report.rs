@@ -33,6 +33,7 @@ struct Page<'a> {
     text: &'a str,
     settings: &'a [String],
     command: &'a str,
+    captured: bool,
     version: &'static str,
 }
 
@@ -96,6 +97,7 @@ pub(super) fn page(
         text: &request.text,
         settings: &request.settings,
         command: &request.command,
+        captured: request.captured,
         version: env!("CARGO_PKG_VERSION"),
     }));
     page.into_diagnostic().map_err(Failure::Report)
@@ -202,8 +204,9 @@ fn summary(sweep: &Sweep, results: &[PointResult], scenario: &serde_json::Value)
     let segments: u64 = results.iter().map(|result| result.delivered_segments).sum();
     let wall: f64 = results.iter().map(|result| result.wall_s).sum();
     sentences.push(format!(
-        "Simulating {} delivered segments took {wall:.1} s of one core.",
-        super::axis::grouped(segments as f64)
+        "Simulating {} delivered segments took {} of one core.",
+        super::axis::grouped(segments as f64),
+        if wall < 0.1 { "less than 0.1 s".to_owned() } else { format!("{wall:.1} s") }
     ));
     tight(&sentences.join(" "))
 }

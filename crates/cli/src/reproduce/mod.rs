@@ -36,7 +36,7 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
         write(out, &command.what, &plan, &reproductions)?;
     }
     if command.json {
-        println!("{}", document(&reproductions));
+        say!("{}", document(&reproductions));
     } else {
         print(&reproductions);
     }
@@ -157,7 +157,7 @@ fn pictures(plan: &Plan<'_>, reproductions: &[Reproduction]) -> Vec<Picture> {
 fn print(reproductions: &[Reproduction]) {
     for reproduction in reproductions {
         let Reproduction { id, title, section, points, .. } = reproduction;
-        println!("{id} (section {section}): {title}; {points} points");
+        say!("{id} (section {section}): {title}; {points} points");
         let rows = reproduction.claims.iter().map(|claim| {
             vec![
                 claim.text.clone(),
@@ -167,17 +167,17 @@ fn print(reproductions: &[Reproduction]) {
             ]
         });
         if reproduction.claims.is_empty() {
-            println!("  nothing is claimed\n");
+            say!("  nothing is claimed\n");
         } else {
             let mut table = plain_table(&["claim", "verdict", "published", "measured"], rows);
             if !table.is_tty() {
                 table.set_width(WIDTH);
             }
-            println!("{table}\n");
+            say!("{table}\n");
         }
     }
     let Counts { holds, fails, untestable } = total(reproductions);
-    println!("{holds} hold, {fails} fail, {untestable} untestable");
+    say!("{holds} hold, {fails} fail, {untestable} untestable");
 }
 
 /// What `ackclock show` says about an experiment.

@@ -1,7 +1,7 @@
 //! The engine: virtual time jumps from one packet's arrival to the next.
 //!
-//! Packets in flight wait in [lanes](lanes); only the head of each lane takes part in the search for what
-//! comes next, in [winner trees](tree). Timers wait in a heap, because they are rare: a retransmission timer
+//! Packets in flight wait in lanes; only the head of each lane takes part in the search for what
+//! comes next, in winner trees. Timers wait in a heap, because they are rare: a retransmission timer
 //! that is put off keeps its old entry and is re-armed when it fires early.
 
 mod lanes;
@@ -88,10 +88,6 @@ struct Source {
     plan: StreamPlan,
     out: Entrance,
     next_seq: u64,
-    /// Beginning of the current on period.
-    on_since: Time,
-    /// When the next packet leaves, in seconds, so that rounding does not pile up.
-    sent_in_period: u64,
     delivered: u64,
     delivered_bytes: u64,
 }
@@ -118,7 +114,7 @@ impl<O: Observer> Engine<O> {
         let streams: Vec<&[usize]> = plan.streams.iter().map(|stream| &*stream.route).collect();
         let reverse: Vec<&[usize]> = plan.flows.iter().map(|flow| &*flow.reverse).collect();
         let data_paths = [forward, streams].concat();
-        let gates = route::gates(&plan.links, &[&data_paths[..], &reverse[..]].concat());
+        let gates = route::gates(&plan.links, plan.measured, &[&data_paths[..], &reverse[..]].concat());
         let (data, data_entrances) = Traffic::new(&data_paths, &gates, &plan.links);
         let (acks, ack_entrances) = Traffic::new(&reverse, &gates, &plan.links);
         let mut data_entrances = data_entrances.into_iter();
@@ -138,7 +134,7 @@ impl<O: Observer> Engine<O> {
                 Flow {
                     sender: Sender::new(flow.config.clone(), flow.control.build(), 0, limit, flow.start),
                     receiver: Receiver::new(&flow.config, 0),
-                    draws: Draws::new(plan.seed, &format!("flow {number}")),
+                    draws: flow.draws.clone(),
                     out,
                     back,
                     rto_entry: Time::NEVER,
@@ -159,15 +155,7 @@ impl<O: Observer> Engine<O> {
             .zip(data_entrances)
             .map(|((number, stream), out)| {
                 timers.add(stream.start, Timer::Datagram(number as u32));
-                Source {
-                    plan: stream.clone(),
-                    out,
-                    next_seq: 0,
-                    on_since: stream.start,
-                    sent_in_period: 0,
-                    delivered: 0,
-                    delivered_bytes: 0,
-                }
+                Source { plan: stream.clone(), out, next_seq: 0, delivered: 0, delivered_bytes: 0 }
             })
             .collect();
         timers.add(plan.measure.0, Timer::MeasureFrom);
@@ -246,9 +234,10 @@ impl<O: Observer> Engine<O> {
         let owner = exit.owner as usize;
         if let Some(stage) = &exit.stage {
             let is_flow = owner < self.flows.len();
+            let number = if is_flow { owner } else { owner - self.flows.len() };
             let observer = &mut self.observer;
             let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
-                observer.at_link(link as usize, at.delay(), carrying(owner, is_flow, packet), fate);
+                observer.at_link(link as usize, at.delay(), carrying(number, is_flow, packet), fate);
             });
             if let Ok(due) = passed {
                 self.data.push(packet.tag() + 1, due, packet);
@@ -350,10 +339,14 @@ impl<O: Observer> Engine<O> {
         let timer = self.timers.pop();
         match timer {
             Timer::Start(flow) => self.on_start(flow as usize),
-            Timer::Stop(flow) => {
-                let flow = &mut self.flows[flow as usize];
+            Timer::Stop(number) => {
+                let flow = &mut self.flows[number as usize];
                 flow.transfers_left = 0;
                 flow.sender.stop();
+                if flow.sender.is_done() {
+                    self.tally.before_window_changes(number as usize, self.now, &flow.sender);
+                    self.on_transfer_done(number as usize);
+                }
             }
             Timer::Retransmission(flow) => self.on_retransmission_timer(flow as usize),
             Timer::Pacing(flow) => {
@@ -395,6 +388,7 @@ impl<O: Observer> Engine<O> {
         flow.transfers_left -= 1;
         flow.active = true;
         flow.started_at = self.now;
+        self.tally.runs_from(number, self.now);
         self.transmit(number);
     }
 
@@ -405,7 +399,11 @@ impl<O: Observer> Engine<O> {
             return;
         }
         flow.active = false;
-        self.tally.transfer_done(number, self.now.since(flow.started_at));
+        self.tally.runs_to(number);
+        // What the application gave up before its end is no transfer that is complete.
+        if flow.plan.transfer.is_some_and(|size| flow.sender.una() >= size) {
+            self.tally.transfer_done(number, self.now.since(flow.started_at));
+        }
         if flow.transfers_left == 0 {
             return;
         }
@@ -444,20 +442,10 @@ impl<O: Observer> Engine<O> {
         if source.plan.stop.is_some_and(|stop| self.now >= stop) {
             return;
         }
-        if let Some(on) = source.plan.on
-            && self.now >= source.on_since + on
-        {
-            source.on_since = source.on_since + on + source.plan.off;
-            source.sent_in_period = 0;
-            let next = source.on_since;
-            return self.timers.add(next, Timer::Datagram(number as u32));
-        }
         let data =
             Data { seq: source.next_seq, sent_at: self.now, bytes: source.plan.bytes, ..Data::default() };
         source.next_seq += 1;
-        source.sent_in_period += 1;
-        let sent = source.sent_in_period * u64::from(source.plan.bytes);
-        let next = source.on_since + source.plan.rate.time_for(sent);
+        let next = source.plan.departure(source.next_seq);
         let mut packet = Segment(data);
         let Entrance { stage, exit } = &source.out;
         let observer = &mut self.observer;
@@ -486,10 +474,10 @@ fn seen(flow: &Flow) -> (&Sender, &Receiver) {
     (&flow.sender, &flow.receiver)
 }
 
-fn carrying(owner: usize, is_flow: bool, packet: &Segment) -> Carrying<'_> {
+fn carrying(number: usize, is_flow: bool, packet: &Segment) -> Carrying<'_> {
     if is_flow {
-        Carrying::Data(owner as u32, &packet.0)
+        Carrying::Data(number as u32, &packet.0)
     } else {
-        Carrying::Datagram(owner as u32, &packet.0)
+        Carrying::Datagram(number as u32, &packet.0)
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A link with unlimited room that only one source feeds can be computed as soon as its feeder is: arrivals
 //! come in the feeder's order and nothing can push in. Every other link is a *gate*: packets wait in a lane
-//! for the instant at which they reach it, so that all of its feeders take their turns in time.
+//! for the instant at which they reach it, so that all of its feeders take their turns in time. So is every
+//! link that is measured, so that nothing is counted before it happens.
 
 use ackclock_net::{Carried, Cause, Fate, Link};
 use ackclock_units::Time;
@@ -24,8 +25,8 @@ enum Feeder {
     Several,
 }
 
-/// Which links need a gate, given every path of the run.
-pub(crate) fn gates(links: &[Link], paths: &[&[usize]]) -> Vec<bool> {
+/// Which links need a gate, given every path of the run; the first `measured` ones always do.
+pub(crate) fn gates(links: &[Link], measured: usize, paths: &[&[usize]]) -> Vec<bool> {
     let mut feeders = vec![Feeder::Nobody; links.len()];
     for (number, path) in paths.iter().enumerate() {
         let mut feeder = Feeder::Path(number);
@@ -41,7 +42,10 @@ pub(crate) fn gates(links: &[Link], paths: &[&[usize]]) -> Vec<bool> {
     links
         .iter()
         .zip(feeders)
-        .map(|(link, feeder)| feeder == Feeder::Several || !link.queue().is_unlimited())
+        .enumerate()
+        .map(|(number, (link, feeder))| {
+            number < measured || feeder == Feeder::Several || !link.queue().is_unlimited()
+        })
         .collect()
 }
 
@@ -119,7 +123,7 @@ mod tests {
         let mut links = vec![link(Queue::Unlimited); 5];
         links[2] = link(Queue::DropTail(DropTail::new(Limit::Packets(5))));
         let paths: [&[usize]; 2] = [&[0, 2, 3], &[1, 2, 4]];
-        let gates = gates(&links, &paths);
+        let gates = gates(&links, 0, &paths);
         assert_eq!(gates, [false, false, true, false, false]);
         let stages = stages(paths[0], &gates);
         assert_eq!(stages.len(), 2);
@@ -130,7 +134,8 @@ mod tests {
     #[test]
     fn a_shared_link_is_a_gate_even_with_room_for_all() {
         let links = vec![link(Queue::Unlimited); 1];
-        let gates = gates(&links, &[&[0], &[0]]);
+        let gates = gates(&links, 0, &[&[0], &[0]]);
+        assert_eq!(super::gates(&links, 1, &[&[0]]), [true]); // measured
         assert_eq!(gates, [true]);
         assert_eq!(stages(&[0], &gates).len(), 1); // passed at once, where it stands first
     }

@@ -112,6 +112,7 @@ struct FlowCount {
     last_change: Time,
     /// Delivered and arrived at the last look.
     probed: (u64, u64),
+    running: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -170,10 +171,21 @@ impl Tally {
         let count = &mut self.flows[flow];
         let stood = now.since(count.last_change).as_nanos() as f64;
         count.last_change = now;
-        if self.measuring {
+        if self.measuring && count.running {
             count.cwnd_integral += sender.window().cwnd * stood;
             count.cwnd_time += stood;
         }
+    }
+
+    /// A connection begins: the time before does not count.
+    pub(crate) fn runs_from(&mut self, flow: usize, now: Time) {
+        self.flows[flow].last_change = now;
+        self.flows[flow].running = true;
+    }
+
+    /// A connection is over, after its window was accounted for.
+    pub(crate) fn runs_to(&mut self, flow: usize) {
+        self.flows[flow].running = false;
     }
 
     pub(crate) fn transfer_done(&mut self, flow: usize, took: Duration) {
@@ -201,7 +213,7 @@ impl Tally {
         }
         for (count, link) in self.links.iter_mut().zip(links) {
             link.forget_longest(now);
-            count.from = *link.counters();
+            count.from = LinkCounters { waited_ns: link.waited_ns(now), ..*link.counters() };
             count.busy_from = link.busy(now);
         }
         for (count, source) in self.streams.iter_mut().zip(sources) {
@@ -231,7 +243,7 @@ impl Tally {
                     early: to.early - from.early,
                     errors: to.errors - from.errors,
                     marks: to.marks - from.marks,
-                    waited_ns: to.waited_ns - from.waited_ns,
+                    waited_ns: link.waited_ns(now).saturating_sub(from.waited_ns),
                     service_ns: to.service_ns - from.service_ns,
                     longest: to.longest,
                 },

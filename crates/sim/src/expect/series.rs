@@ -7,7 +7,11 @@ use super::call::{Answer, Arguments, wrong};
 use super::measures::{Words, group_flows};
 use crate::engine::{Sample, Series};
 use crate::results::{FlowResult, PointResult};
+use crate::scenario::error::suggest;
 use minijinja::Error;
+
+/// How messages about times without a look begin.
+pub(super) const NO_LOOK: &str = "no probe looked";
 
 /// Seconds and a value, look by look.
 pub(super) type Looks = Vec<(f64, f64)>;
@@ -35,7 +39,9 @@ pub(super) fn add_all(w: &mut Words<'_>) {
             return Ok(f64::NAN); // the time of something that never happened
         }
         let before = named(point, args)?.into_iter().take_while(|&(at, _)| at <= time).last();
-        before.map(|(_, value)| value).ok_or_else(|| wrong(format!("no probe looked before {time} s")))
+        before
+            .map(|(_, value)| value)
+            .ok_or_else(|| wrong(format!("{NO_LOOK} before {time} s; take a later time")))
     });
     w.add("probe_when", |point, args| {
         let (word, bound) = (args.text(2, "'above' or 'below'")?, args.number(3, "a bound")?);
@@ -56,7 +62,10 @@ pub(super) fn add_all(w: &mut Words<'_>) {
     w.add("queue_between", |point, args| {
         let name = args.text(0, "a link's name")?;
         let number = point.links.iter().position(|link| link.name == name);
-        let number = number.ok_or_else(|| wrong(format!("there is no link called \"{name}\"")))?;
+        let number = number.ok_or_else(|| {
+            let known: Vec<_> = point.links.iter().map(|link| link.name.as_str()).collect();
+            wrong(format!("there is no link called \"{name}\"; {}", suggest(&name, &known)))
+        })?;
         let series = series(point)?;
         let looks = series.links[number].iter().map(|&(waiting, _)| f64::from(waiting));
         let values = within(point, timed(series, looks), args, 1)?;
@@ -74,7 +83,7 @@ fn least(values: &[f64]) -> f64 {
 }
 
 fn series(point: &PointResult) -> Result<&Series, Error> {
-    point.series.as_ref().ok_or_else(|| wrong("this needs probes: add probe = \"1 s\" to the scenario"))
+    point.series.as_ref().ok_or_else(|| wrong("this needs probes; add probe = \"1 s\" to the scenario"))
 }
 
 fn timed(series: &Series, values: impl Iterator<Item = f64>) -> Looks {
@@ -143,7 +152,9 @@ pub(super) fn within(
     let inside: Vec<_> =
         looks.into_iter().filter(|&(at, _)| at > from && at <= to).map(|(_, value)| value).collect();
     if inside.is_empty() {
-        return Err(wrong(format!("no probe looked between {from} s and {to} s")));
+        return Err(wrong(format!(
+            "{NO_LOOK} between {from} s and {to} s; take a longer time or a shorter interval of the probes"
+        )));
     }
     Ok(inside)
 }

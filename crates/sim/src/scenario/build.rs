@@ -31,6 +31,8 @@ pub struct LinkInfo {
     pub name: String,
     /// Its rate.
     pub rate: Rate,
+    /// The link the other way, if there is one.
+    pub opposite: Option<usize>,
 }
 
 /// A group of flows.
@@ -126,11 +128,15 @@ impl Scenario {
             measure: (time(self.measure.0), time(self.measure.1)),
             probe: self.probe,
             links,
+            measured: self.topology.links.len(),
             flows,
             streams,
         };
-        let links =
-            self.topology.links.iter().map(|link| LinkInfo { name: link.name.clone(), rate: link.rate });
+        let links = self.topology.links.iter().enumerate().map(|(number, link)| LinkInfo {
+            name: link.name.clone(),
+            rate: link.rate,
+            opposite: self.topology.opposite(number),
+        });
         let groups = self.groups.iter().map(|group| GroupInfo {
             label: group.label.clone(),
             count: group.count,
@@ -287,6 +293,7 @@ impl Scenario {
             reverse: with_access(&route.reverse, access, links),
             config: group.config.clone(),
             control: group.control.clone(),
+            draws: Stream::new(self.seed, &format!("draws of {} {member}", group.label)),
             start: Time::ZERO + start,
             stop: group.stop.map(|stop| Time::ZERO + stop),
             transfer: group.size,

@@ -72,6 +72,9 @@ impl Value {
         match self {
             Value::Text(text) => text.clone().into(),
             Value::Number(number) if number.fract() == 0.0 && number.abs() < EXACT => (*number as i64).into(),
+            Value::Number(number) if number.fract() == 0.0 && number.abs() < MOST_EXACT => {
+                (*number as i64).into()
+            }
             Value::Number(number) => (*number).into(),
             Value::Flag(flag) => (*flag).into(),
             Value::List(items) => items.iter().map(|item| item.value.to_json()).collect(),
@@ -82,6 +85,9 @@ impl Value {
         }
     }
 }
+
+/// Whole numbers below are exact in a double (2^53).
+const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A scenario's tree.
 #[derive(Clone, Debug)]
@@ -95,6 +101,11 @@ impl Node {
     pub fn given(value: Value, written: &str) -> Node {
         let origin = Origin::CommandLine(written.to_owned());
         Node { value: value.with_origin(&origin), origin }
+    }
+
+    /// A list whose entries were given on the command line one by one.
+    pub fn given_list(entries: Vec<Node>, written: &str) -> Node {
+        Node { value: Value::List(entries), origin: Origin::CommandLine(written.to_owned()) }
     }
 
     /// The entry of a table or list.
@@ -134,6 +145,12 @@ impl Document {
                 .help("no scenario needs that; look for a stray bracket or dot")
         })?;
         Ok(Document { root: Node { value, origin: Origin::File(span.start, span.end) }, source })
+    }
+
+    /// The document as TOML, without comments.
+    pub fn to_toml(&self) -> String {
+        // Only a null has no TOML, and a document has none.
+        toml::to_string_pretty(&self.root.value.to_json()).unwrap_or_default()
     }
 
     /// Applies one `--set key=value`. The value is read as TOML, or taken as text where it is none.

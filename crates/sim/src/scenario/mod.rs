@@ -13,6 +13,7 @@ mod topology;
 
 pub use build::{Built, GroupInfo, LinkInfo};
 pub use document::{Document, Node, Value};
+pub(crate) use error::suggest;
 pub use error::{ScenarioError, Source};
 pub use sweep::{Point, Sweep};
 pub use tcp::RECOVERIES;
@@ -102,6 +103,9 @@ impl Scenario {
             &table.need_as("flows", "add a table [[flows]] with control = \"reno\" to it")?,
             &config,
         )?;
+        if let (Some(at), Some(probe)) = (table.get("probe"), probe) {
+            few_samples(&at, probe, duration, groups.iter().map(|group| group.count).sum())?;
+        }
         let traffic =
             table.get("traffic").map(|at| flows::read_traffic(&at)).transpose()?.unwrap_or_default();
         let expects = match table.get("expect") {
@@ -178,6 +182,19 @@ fn read_probe(at: &At<'_>, duration: Duration) -> Result<Duration> {
             .help(format!("at most {MOST_LOOKS} looks in a run")));
     }
     Ok(interval)
+}
+
+/// Most looks at a flow in one run, of all flows together: their samples are kept in memory.
+const MOST_SAMPLES: u64 = 100_000_000;
+
+fn few_samples(at: &At<'_>, probe: Duration, duration: Duration, flows: usize) -> Result<()> {
+    let looks = duration.as_nanos() / probe.as_nanos().max(1);
+    if looks.saturating_mul(flows as u64) > MOST_SAMPLES {
+        return Err(at
+            .error(format!("{looks} looks at each of {flows} flows are too many"))
+            .help(format!("at most {MOST_SAMPLES} in all; look less often")));
+    }
+    Ok(())
 }
 
 /// Most bytes of a segment with its headers: what an IP datagram can hold (RFC 791).

@@ -136,13 +136,21 @@ impl<'a> At<'a> {
     pub(crate) fn choice_like(&self, example: &str) -> Result<(&'a str, Option<At<'a>>)> {
         match &self.node.value {
             Value::Text(word) => Ok((word, None)),
-            Value::Table(entries) if entries.len() == 1 => {
-                let (word, node) = &entries[0];
+            Value::Table(entries) => {
+                // After --set control.layered.decrease=variable the file's own control does not count.
+                let given: Vec<_> =
+                    entries.iter().filter(|(_, node)| node.given_within().is_some()).collect();
+                let (word, node) = match (&entries[..], &given[..]) {
+                    ([one], _) => one,
+                    (_, &[one]) => one,
+                    _ => {
+                        return Err(self
+                            .error(format!("one name is wanted in this table, not {}", entries.len()))
+                            .help(format!("for example {example}")));
+                    }
+                };
                 Ok((word, Some(At::new(node, join(&self.path, word), self.source))))
             }
-            Value::Table(entries) => Err(self
-                .error(format!("one name is wanted in this table, not {}", entries.len()))
-                .help(format!("for example {example}"))),
             _ => {
                 Err(self
                     .wrong_kind("a name, or a table with one name in it", format!("for example {example}")))

@@ -93,6 +93,14 @@ impl Topology {
         self.graph.connect(Edge { from, to, delay: link.delay });
         self.links.push(link);
     }
+
+    /// The link that leads back: the nearest in the list, where there are several.
+    pub(crate) fn opposite(&self, link: usize) -> Option<usize> {
+        let edges = self.graph.edges();
+        let (from, to) = (edges[link].from, edges[link].to);
+        let back = |other: &usize| edges[*other].from == to && edges[*other].to == from;
+        (0..edges.len()).filter(back).min_by_key(|other| other.abs_diff(link))
+    }
 }
 
 fn dumbbell(table: &Table<'_>) -> Result<Topology> {

@@ -100,12 +100,10 @@ impl Recovery for Sack {
         self.first = Some(episode.una);
         // Section 5 (4.3): no rescue before the first retransmission is acknowledged.
         self.rescued = episode.una + 1;
-        // RFC 9937 section 6.1: what is delivered by this very acknowledgement is delivered during the episode; and it
-        // lets out one segment whatever the proportion.
+        // RFC 9937 section 6.1: what is delivered by this very acknowledgement is delivered during the episode.
         let flight = episode.nxt - episode.una - board.sacked() + heard.delivered;
         self.prr = Prr { flight: flight as f64, ..Prr::default() };
         self.reduce_proportionally(heard, board.pipe(episode.nxt) as f64, w.ssthresh);
-        self.prr.allowance = self.prr.allowance.max(1.0);
         Begin::Repair
     }
 

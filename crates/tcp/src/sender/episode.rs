@@ -61,7 +61,8 @@ impl Sender {
                 self.start_over(collapses);
             }
         }
-        // The first retransmission is about to leave: RFC 6298 (5.1); RFC 6675 section 6 allows it for each.
+        // The first retransmission is about to leave and has a whole timeout, as in ns-2 and Linux: RFC 6675 section 6 allows
+        // that, while RFC 6298 (5.3) restarts the timer only for new data.
         self.restart_timer(now);
     }
 
@@ -143,7 +144,6 @@ impl Sender {
             self.window.cwnd = LOSS_WINDOW;
         }
         self.board.lose_all(self.nxt);
-        self.timed = None;
     }
 
     /// The retransmission timer, if it has expired: RFC 6298 section 5.

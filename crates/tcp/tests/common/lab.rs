@@ -145,6 +145,8 @@ pub struct Told {
     pub cuts: Vec<Signal>,
     /// Segments that counted towards growth.
     pub grown: f64,
+    /// Segments delivered, as the host counts them.
+    pub delivered: u64,
     /// Events.
     pub events: Vec<Event>,
 }
@@ -177,6 +179,10 @@ impl Scripted {
 }
 
 impl Controller for Scripted {
+    fn on_sample(&mut self, path: &Path, _ack: &Acked, _w: &mut Window) {
+        self.told().delivered = path.delivered;
+    }
+
     fn grow(&mut self, _path: &Path, ack: &Acked, _w: &mut Window) {
         self.told().grown += ack.acked;
     }

@@ -1,0 +1,64 @@
+//! Chosen drop patterns: what ackclock sends beside what ns-2 was recorded to send. No ns-2 is needed.
+
+use ackclock_peers::golden::{Golden, Run, read};
+
+fn both(id: &str) -> (Vec<Run>, Vec<Run>) {
+    let golden: Golden = read()
+        .expect("golden.toml is right")
+        .into_iter()
+        .find(|golden| golden.id == id)
+        .expect("it is there");
+    (golden.own().expect("it runs"), golden.recorded().expect("it was recorded"))
+}
+
+fn segments(runs: &[Run]) -> Vec<(u64, u64)> {
+    runs.iter().map(|run| (run.from, run.to)).collect()
+}
+
+/// One loss: every segment leaves in the same order, and at the same time to the microsecond: slow start,
+/// congestion avoidance, the fast retransmit, the pause, and growth afterwards.
+#[test]
+fn one_loss_is_the_same_packet_by_packet() {
+    let (own, ns2) = both("one");
+    assert_eq!(segments(&own), segments(&ns2));
+    for (own, ns2) in own.iter().zip(&ns2) {
+        assert!((own.begins_s - ns2.begins_s).abs() < 1e-6, "{own:?} {ns2:?}");
+        assert!((own.ends_s - ns2.ends_s).abs() < 1e-6, "{own:?} {ns2:?}");
+    }
+}
+
+/// Four losses in a window: the same order, but ns-2 repairs the second, third and fourth later.
+///
+/// Its pipe keeps lost segments until they are acknowledged, RFC 6675's does not (IsLost). When the window has
+/// been halved, ns-2 therefore waits for as many more duplicates as segments are still missing: three, here.
+/// The window does not fill the path, so acknowledgements come in one bunch per round trip, and the bunch is over
+/// just then: the three come 9.4 ms later.
+#[test]
+fn four_losses_leave_in_the_same_order() {
+    let (own, ns2) = both("four");
+    let first_time_differs =
+        own.iter().zip(&ns2).position(|(own, ns2)| (own.begins_s - ns2.begins_s).abs() > 1e-6);
+    assert_eq!(first_time_differs, Some(2), "up to the first retransmission all is the same");
+    let last = own.len() - 1;
+    assert_eq!(segments(&own)[..last], segments(&ns2)[..last]);
+    assert_eq!(own[last].from, ns2[last].from);
+    for (own, ns2) in own[2..last].iter().zip(&ns2[2..last]) {
+        assert!((ns2.begins_s - own.begins_s - 9.43328e-3).abs() < 1e-6, "{own:?} {ns2:?}");
+    }
+    assert!(own[last].to >= ns2[last].to, "who repairs sooner has sent more in the end");
+}
+
+/// HighSpeed TCP: halving in slow start, a(w) between, 1 - b(w) later. The order is the same; the sums of
+/// increments are within two segments after 10,000.
+#[test]
+fn highspeed_grows_and_falls_alike() {
+    let (own, ns2) = both("highspeed");
+    assert_eq!(own.len(), ns2.len(), "{own:?} {ns2:?}");
+    for (own, ns2) in own.iter().zip(&ns2) {
+        assert!(own.from.abs_diff(ns2.from) <= 2 && own.to.abs_diff(ns2.to) <= 2, "{own:?} {ns2:?}");
+        assert!((own.begins_s - ns2.begins_s).abs() < 1e-3, "{own:?} {ns2:?}");
+    }
+    // The retransmissions are of the very segments that were lost.
+    assert_eq!((own[1].from, own[3].from), (600, 7000));
+    assert_eq!((ns2[1].from, ns2[3].from), (600, 7000));
+}

@@ -1,0 +1,240 @@
+//! The headers that a simulated packet would have on the wire: IPv4 with TCP or UDP.
+//!
+//! The simulator counts in segments; here segment `n` of `payload` bytes becomes sequence number
+//! `1 + n * payload`, modulo 2^32. Payloads are all zero, so checksums are those of zeros, and only headers are
+//! kept. The headers are as long as their options make them, which need not be what the scenario reckons with.
+
+use ackclock_tcp::{Ack, Config, Data, Flags};
+use ackclock_units::Time;
+use etherparse::TcpOptionElement::{
+    MaximumSegmentSize, Noop, SelectiveAcknowledgement, SelectiveAcknowledgementPermitted, Timestamp,
+    WindowScale,
+};
+use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
+
+/// Longest headers: IPv4 without options, TCP with 40 bytes of them.
+pub(super) const MOST_HEADERS: u32 = 80;
+/// Longest payload that still fits into a packet beside such headers.
+pub(super) const MOST_PAYLOAD: u32 = 65_535 - MOST_HEADERS;
+/// RFC 7323 section 2.3.
+const MOST_SCALE: u8 = 14;
+const TTL: u8 = 64;
+/// Ports of a flow's first connection, and of its receiver; each further connection has the next port.
+const SENDER_PORT: u16 = 40_000;
+const RECEIVER_PORT: u16 = 50_000;
+
+static ZEROS: [u8; 65_535] = [0; 65_535];
+
+/// Headers, and how long the whole packet is.
+pub(super) struct Frame {
+    pub(super) headers: Vec<u8>,
+    pub(super) length: u32,
+}
+
+/// Of 10.0.0.0/8: flows' senders, flows' receivers, sources and sinks of datagrams have a quarter each.
+fn address(quarter: u32, number: u32) -> [u8; 4] {
+    (0x0A00_0000 | quarter << 22 | (number + 1) & 0x003F_FFFF).to_be_bytes()
+}
+
+/// A connection of a flow.
+#[derive(Clone, Copy)]
+pub(super) struct Connection<'a> {
+    pub(super) flow: u32,
+    /// Which of the flow's connections, one after another.
+    pub(super) epoch: u8,
+    pub(super) config: &'a Config,
+}
+
+/// What differs from segment to segment.
+#[derive(Default)]
+struct Fields {
+    from_receiver: bool,
+    seq: u32,
+    ack: Option<u32>,
+    window: u16,
+    syn: bool,
+    ece: bool,
+    cwr: bool,
+    ecn: IpEcn,
+    payload: u16,
+}
+
+/// RFC 7323 asks for a clock of 1 ms to 1 s. It begins at 1: an echo of 0 would look like none.
+fn clock(at: Time) -> u32 {
+    ((at.as_nanos() / 1_000_000) as u32).wrapping_add(1)
+}
+
+impl Connection<'_> {
+    /// The first byte of a segment.
+    fn byte(&self, segment: u64) -> u32 {
+        // Truncation is the sequence space's arithmetic modulo 2^32.
+        (segment.wrapping_mul(u64::from(self.config.payload)) as u32).wrapping_add(1)
+    }
+
+    fn receive_window(&self, segments: u32) -> u64 {
+        u64::from(segments) * u64::from(self.config.payload)
+    }
+
+    /// The least shift that brings the receiver's window into 16 bits.
+    fn scale(&self) -> u8 {
+        let window = self.receive_window(self.config.peer_window);
+        (0..MOST_SCALE).find(|&scale| window >> scale <= 65_535).unwrap_or(MOST_SCALE)
+    }
+
+    fn scaled(&self, segments: u32) -> u16 {
+        (self.receive_window(segments) >> self.scale()).min(65_535) as u16
+    }
+
+    fn timestamps(&self, own: Time, echo: Option<Time>) -> Vec<TcpOptionElement> {
+        if !self.config.timestamps {
+            return Vec::new();
+        }
+        vec![Noop, Noop, Timestamp(clock(own), echo.map_or(0, clock))]
+    }
+
+    /// The options of SYN and SYN-ACK.
+    fn opening(&self, at: Time, echo: Option<Time>) -> Vec<TcpOptionElement> {
+        // RFC 6691: the size that is announced leaves room for the options that every segment has.
+        let options = if self.config.timestamps { 12 } else { 0 };
+        let mut opening = vec![MaximumSegmentSize(self.config.payload.saturating_add(options))];
+        if self.config.recovery.uses_sack() {
+            opening.extend([Noop, Noop, SelectiveAcknowledgementPermitted]);
+        }
+        opening.extend(self.timestamps(at, echo));
+        opening.extend([Noop, WindowScale(self.scale())]);
+        opening
+    }
+
+    /// SYN, SYN-ACK and ACK, as they would have come before the first data. Their timestamps must not be later
+    /// than that of the first data, or it would look old (RFC 7323 section 5).
+    pub(super) fn handshake(&self, at: Time) -> [Frame; 3] {
+        // The window of a SYN is not scaled.
+        let window = self.receive_window(self.config.peer_window).min(65_535) as u16;
+        let ecn = self.config.ecn; // RFC 3168 section 6.1.1
+        let opening = Fields { window, syn: true, ..Fields::default() };
+        let syn = Fields { ece: ecn, cwr: ecn, ..opening };
+        let syn_ack =
+            Fields { from_receiver: true, ack: Some(1), ece: ecn, syn: true, window, ..Fields::default() };
+        let ack = Fields {
+            seq: 1,
+            ack: Some(1),
+            window: self.scaled(self.config.peer_window),
+            ..Fields::default()
+        };
+        [
+            self.frame(&syn, &self.opening(at, None)),
+            self.frame(&syn_ack, &self.opening(at, Some(at))),
+            self.frame(&ack, &self.timestamps(at, Some(at))),
+        ]
+    }
+
+    /// A segment with data.
+    pub(super) fn data(&self, data: &Data) -> Frame {
+        let fields = Fields {
+            seq: self.byte(data.seq),
+            ack: Some(1),
+            window: self.scaled(self.config.peer_window),
+            cwr: data.flags.has(Flags::CWR),
+            ecn: match (data.flags.has(Flags::CE), data.flags.has(Flags::ECT)) {
+                (true, _) => IpEcn::CongestionExperienced,
+                (false, true) => IpEcn::Ect0,
+                (false, false) => IpEcn::NotEct,
+            },
+            payload: self.config.payload,
+            ..Fields::default()
+        };
+        self.frame(&fields, &self.timestamps(data.sent_at, Some(data.sent_at)))
+    }
+
+    /// An acknowledgement that passes at `at`.
+    pub(super) fn acknowledgement(&self, at: Time, ack: &Ack) -> Frame {
+        let mut options = self.timestamps(at, Some(ack.echo));
+        let known = ack.blocks.iter().filter(|block| block.length > 0);
+        let mut blocks = known.map(|block| {
+            let first = ack.ack + u64::from(block.offset);
+            (self.byte(first), self.byte(first + u64::from(block.length)))
+        });
+        if let Some(first) = blocks.next() {
+            options.extend([
+                Noop,
+                Noop,
+                SelectiveAcknowledgement(first, [blocks.next(), blocks.next(), None]),
+            ]);
+        }
+        let fields = Fields {
+            from_receiver: true,
+            seq: 1,
+            ack: Some(self.byte(ack.ack)),
+            window: self.scaled(ack.window),
+            ece: ack.flags.has(Flags::ECE),
+            ..Fields::default()
+        };
+        self.frame(&fields, &options)
+    }
+
+    fn frame(&self, fields: &Fields, options: &[TcpOptionElement]) -> Frame {
+        let mut source = (address(0, self.flow), SENDER_PORT + u16::from(self.epoch));
+        let mut destination = (address(2, self.flow), RECEIVER_PORT);
+        if fields.from_receiver {
+            std::mem::swap(&mut source, &mut destination);
+        }
+        let mut tcp = TcpHeader::new(source.1, destination.1, fields.seq, fields.window);
+        tcp.acknowledgment_number = fields.ack.unwrap_or(0);
+        (tcp.ack, tcp.syn, tcp.ece, tcp.cwr) = (fields.ack.is_some(), fields.syn, fields.ece, fields.cwr);
+        // Three SACK blocks beside timestamps fill the 40 bytes exactly; more are never asked for.
+        let fit = tcp.set_options(options);
+        debug_assert!(fit.is_ok(), "{fit:?}");
+        let payload = fields.payload.min(MOST_PAYLOAD as u16);
+        let zeros = &ZEROS[..usize::from(payload)];
+        let mut ip = ip(tcp.header_len_u16() + payload, IpNumber::TCP, source.0, destination.0);
+        ip.ecn = fields.ecn;
+        tcp.checksum = tcp.calc_checksum_ipv4(&ip, zeros).unwrap_or(0);
+        Frame::new(ip, &tcp.to_bytes())
+    }
+}
+
+/// A datagram of an unresponsive stream.
+pub(super) fn datagram(stream: u32, data: &Data) -> Frame {
+    let (source, destination) = (address(1, stream), address(3, stream));
+    let headers = (Ipv4Header::MIN_LEN + UdpHeader::LEN) as u16;
+    let payload = data.bytes.saturating_sub(headers);
+    let zeros = &ZEROS[..usize::from(payload)];
+    let ip = ip(UdpHeader::LEN as u16 + payload, IpNumber::UDP, source, destination);
+    let mut udp = UdpHeader {
+        source_port: SENDER_PORT,
+        destination_port: RECEIVER_PORT,
+        length: UdpHeader::LEN as u16 + payload,
+        checksum: 0,
+    };
+    udp.checksum = udp.calc_checksum_ipv4(&ip, zeros).unwrap_or(0);
+    Frame::new(ip, &udp.to_bytes())
+}
+
+fn ip(carried: u16, protocol: IpNumber, source: [u8; 4], destination: [u8; 4]) -> Ipv4Header {
+    Ipv4Header {
+        total_len: Ipv4Header::MIN_LEN_U16 + carried,
+        time_to_live: TTL,
+        protocol,
+        source,
+        destination,
+        dont_fragment: true,
+        ..Ipv4Header::default()
+    }
+}
+
+impl Frame {
+    fn new(mut ip: Ipv4Header, transport: &[u8]) -> Frame {
+        ip.header_checksum = ip.calc_header_checksum();
+        let mut headers = ip.to_bytes().to_vec();
+        headers.extend_from_slice(transport);
+        Frame { headers, length: u32::from(ip.total_len) }
+    }
+
+    /// Numbers the packet: tools take two packets of one number for one that was captured twice.
+    pub(super) fn numbered(mut self, number: u16) -> Frame {
+        self.headers[4..6].copy_from_slice(&number.to_be_bytes());
+        let sum = Ipv4Header::from_slice(&self.headers).map(|(ip, _)| ip.calc_header_checksum());
+        self.headers[10..12].copy_from_slice(&sum.unwrap_or(0).to_be_bytes());
+        self
+    }
+}

@@ -1,0 +1,245 @@
+//! A tap at the transmitting end of a link: one file, in order of time.
+
+use super::headers::{Connection, Frame, MOST_HEADERS, datagram};
+use crate::engine::{Carrying, Observer};
+use ackclock_net::Fate;
+use ackclock_tcp::{Ack, Config, Data, Sender};
+use ackclock_units::{Duration, Rate, Time};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness, PcapError};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+/// Ten to the minus ninth: the resolution of time stamps.
+const NANOSECONDS: u8 = 9;
+/// Direction of a packet, as the interface sees it (the flags word of an enhanced packet block).
+const INBOUND: u32 = 1;
+const OUTBOUND: u32 = 2;
+/// What a reader of the file is told about a handshake.
+const HANDSHAKE: &str = "the simulation has no handshake; this one shows what it would agree on";
+
+/// One direction of the interface that is tapped.
+#[derive(Clone, Debug)]
+pub(super) struct Direction {
+    pub(super) link: usize,
+    pub(super) name: String,
+    pub(super) rate: Rate,
+}
+
+/// A tap at the end of a link from which it sends: packets on the link as they leave its transmitter, and, if
+/// there is a link the other way, packets on that one as they arrive.
+pub(super) struct Tap<W: Write> {
+    out: Direction,
+    back: Option<Direction>,
+    /// Every flow's settings.
+    flows: Arc<[Config]>,
+    /// The last connection of each flow whose handshake is written.
+    opened: Vec<Option<u8>>,
+    /// Packets that will pass; the heap's top is the earliest.
+    ahead: BinaryHeap<Passing>,
+    counter: u64,
+    number: u16,
+    file: PcapNgWriter<W>,
+    failure: Option<io::Error>,
+}
+
+/// A packet that passes the tap at a known time.
+struct Passing {
+    at: Time,
+    /// Settles simultaneous ones.
+    order: u64,
+    inbound: bool,
+    packet: Packet,
+}
+
+#[derive(Clone, Copy)]
+enum Packet {
+    Data(u32, Data),
+    Ack(u32, Ack),
+    Datagram(u32, Data),
+}
+
+impl PartialEq for Passing {
+    fn eq(&self, other: &Passing) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Passing {}
+
+impl PartialOrd for Passing {
+    fn partial_cmp(&self, other: &Passing) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Passing {
+    /// The earliest is the greatest, as the heap wants it.
+    fn cmp(&self, other: &Passing) -> Ordering {
+        (other.at, other.order).cmp(&(self.at, self.order))
+    }
+}
+
+pub(super) fn plain(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+/// One interface, as a card has it: what it sends is on one link, what it receives on the other.
+fn interface(out: &Direction, back: Option<&Direction>) -> InterfaceDescriptionBlock<'static> {
+    let received = back.map(|back| format!("; what it receives: link \"{}\", as it arrives", back.name));
+    let described =
+        format!("what this end sends: link \"{}\", as it leaves{}", out.name, received.unwrap_or_default());
+    InterfaceDescriptionBlock {
+        linktype: DataLink::RAW,
+        snaplen: MOST_HEADERS,
+        options: vec![
+            InterfaceDescriptionOption::IfName(Cow::Owned(out.name.clone())),
+            InterfaceDescriptionOption::IfDescription(Cow::Owned(described)),
+            InterfaceDescriptionOption::IfSpeed(out.rate.bps()),
+            InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+        ],
+    }
+}
+
+impl<W: Write> Tap<W> {
+    /// A tap that writes to `file`.
+    pub(super) fn new(
+        out: Direction,
+        back: Option<Direction>,
+        flows: Arc<[Config]>,
+        file: W,
+    ) -> io::Result<Tap<W>> {
+        let program = concat!("ackclock ", env!("CARGO_PKG_VERSION"));
+        let section = SectionHeaderBlock {
+            endianness: Endianness::Little,
+            options: vec![SectionHeaderOption::UserApplication(Cow::Borrowed(program))],
+            ..SectionHeaderBlock::default()
+        };
+        let mut file = PcapNgWriter::with_section_header(file, section).map_err(plain)?;
+        file.write_pcapng_block(interface(&out, back.as_ref())).map_err(plain)?;
+        Ok(Tap {
+            out,
+            back,
+            opened: vec![None; flows.len()],
+            flows,
+            ahead: BinaryHeap::new(),
+            counter: 0,
+            number: 0,
+            file,
+            failure: None,
+        })
+    }
+
+    /// Writes what passes before `now`: whatever is offered to a link from now on passes later.
+    fn release(&mut self, now: Time) {
+        while let Some(next) = self.ahead.peek()
+            && next.at < now
+        {
+            let Some(next) = self.ahead.pop() else { break };
+            if self.failure.is_none()
+                && let Err(error) = self.record(&next)
+            {
+                self.failure = Some(error);
+            }
+        }
+    }
+
+    fn record(&mut self, passing: &Passing) -> io::Result<()> {
+        let Passing { at, inbound, packet, .. } = passing;
+        let flows = Arc::clone(&self.flows);
+        let (flow, epoch, clock) = match packet {
+            Packet::Datagram(stream, data) => {
+                return self.write(*at, *inbound, datagram(*stream, data), None);
+            }
+            Packet::Data(flow, data) => (*flow, data.flags.epoch(), data.sent_at),
+            Packet::Ack(flow, ack) => (*flow, ack.flags.epoch(), ack.echo),
+        };
+        let connection = Connection { flow, epoch, config: &flows[flow as usize] };
+        if self.opens(flow, epoch) {
+            // Who sends data sends the SYN; its answer comes the other way, if the tap sees that.
+            let sender_inbound = *inbound == matches!(packet, Packet::Data(..));
+            for (number, frame) in connection.handshake(clock).into_iter().enumerate() {
+                let inbound = self.back.is_some() && sender_inbound != (number == 1);
+                self.write(*at, inbound, frame, Some(HANDSHAKE))?;
+            }
+        }
+        let frame = match packet {
+            Packet::Ack(_, ack) => connection.acknowledgement(*at, ack),
+            Packet::Data(_, data) | Packet::Datagram(_, data) => connection.data(data),
+        };
+        self.write(*at, *inbound, frame, None)
+    }
+
+    /// Is this the first packet of a connection that is newer than all before?
+    fn opens(&mut self, flow: u32, epoch: u8) -> bool {
+        let opened = &mut self.opened[flow as usize];
+        let newer = opened.is_none_or(|known| (1..128).contains(&epoch.wrapping_sub(known)));
+        if newer {
+            *opened = Some(epoch);
+        }
+        newer
+    }
+
+    fn write(&mut self, at: Time, inbound: bool, frame: Frame, comment: Option<&str>) -> io::Result<()> {
+        self.number = self.number.wrapping_add(1);
+        let Frame { headers, length } = frame.numbered(self.number);
+        let mut options = vec![EnhancedPacketOption::Flags(if inbound { INBOUND } else { OUTBOUND })];
+        options.extend(comment.map(|comment| EnhancedPacketOption::Comment(Cow::Borrowed(comment))));
+        let block = EnhancedPacketBlock {
+            interface_id: 0,
+            timestamp: std::time::Duration::from_nanos(at.as_nanos()),
+            original_len: length,
+            data: Cow::Owned(headers),
+            options,
+        };
+        self.file.write_pcapng_block(block).map(drop).map_err(plain)
+    }
+
+    /// Writes what passes up to the end of the run, and gives the file back.
+    pub(super) fn finish(mut self, end: Time) -> io::Result<W> {
+        self.release(end + Duration::from_nanos(1));
+        match self.failure {
+            Some(error) => Err(error),
+            None => Ok(self.file.into_inner()),
+        }
+    }
+}
+
+impl<W: Write> Observer for Tap<W> {
+    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        let (packet, sent_at) = match packet {
+            Carrying::Data(flow, data) => (Packet::Data(flow, *data), data.sent_at),
+            Carrying::Ack(flow, ack) => (Packet::Ack(flow, *ack), Time::ZERO),
+            Carrying::Datagram(stream, data) => (Packet::Datagram(stream, *data), data.sent_at),
+        };
+        // The run has come at least as far as the time at which this packet was sent.
+        self.release(sent_at);
+        let inbound = link != self.out.link;
+        if inbound && self.back.as_ref().is_none_or(|back| back.link != link) {
+            return;
+        }
+        let Fate::Arrives(arrival) = fate else { return };
+        let at = if inbound {
+            arrival
+        } else {
+            Time::from_nanos(arrival.as_nanos().saturating_sub(delay.as_nanos()))
+        };
+        self.counter += 1;
+        self.ahead.push(Passing { at, order: self.counter, inbound, packet });
+    }
+
+    fn at_sender(&mut self, now: Time, _: usize, _: &Sender) {
+        self.release(now);
+    }
+}
