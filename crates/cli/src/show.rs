@@ -12,7 +12,11 @@ use serde_json::json;
 pub(crate) fn run(command: &Show) -> Result<(), Failure> {
     let Some(scheme) = scheme(&command.name) else {
         if let Some(experiment) = Library::built_in()?.find(&command.name) {
-            say!("{}", reproduce::describe(experiment).trim_end());
+            if command.json {
+                say!("{}", experiment.to_json());
+            } else {
+                say!("{}", reproduce::describe(experiment).trim_end());
+            }
             return Ok(());
         }
         let known: Vec<_> = schemes().iter().map(|scheme| scheme.name).collect();

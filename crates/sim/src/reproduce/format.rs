@@ -36,7 +36,7 @@ use crate::scenario::error::ScenarioError;
 use crate::scenario::reader::{At, Result, Table};
 use crate::scenario::{Document, Node, Sweep, Value};
 use serde::Serialize;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
 /// A published experiment.
@@ -176,6 +176,30 @@ impl Experiment {
     /// An error at a scenario that refers to another experiment's.
     pub(crate) fn error_at(&self, node: &Node, message: impl Into<String>) -> ScenarioError {
         At::new(node, "scenario", &self.document.source).error(message)
+    }
+
+    /// The experiment as JSON, its scenarios as they are written.
+    pub fn to_json(&self) -> Json {
+        let claims = self.claims.iter().map(|claim| {
+            let (that, untestable) = match &claim.asserted {
+                Asserted::That(that) => (Some(that), None),
+                Asserted::Untestable(why) => (None, Some(why)),
+            };
+            json!({
+                "text": claim.text, "for": claim.each.iter().map(|(name, values)| (name.clone(), json!(values))).collect::<serde_json::Map<_, _>>(),
+                "that": that, "untestable": untestable, "published": claim.published,
+                "tried": claim.tried, "tolerance_from": claim.tolerance_from,
+            })
+        });
+        let scenarios = self.scenarios.iter().map(|(name, source)| match source {
+            Source::Own(document) => json!({"name": name, "scenario": document.root.value.to_json()}),
+            Source::Of(id, other, _) => json!({"name": name, "of": id, "called": other}),
+        });
+        json!({
+            "id": self.id, "work": self.work, "title": self.title, "section": self.section, "kind": self.kind,
+            "summary": self.summary, "notes": self.notes, "published": self.published,
+            "scenarios": scenarios.collect::<Vec<_>>(), "claims": claims.collect::<Vec<_>>(),
+        })
     }
 
     /// The file's name.

@@ -1,0 +1,101 @@
+//! `ackclock reproduce`, on a small experiment and on built-in ones that take no time.
+
+mod common;
+
+use common::{ackclock, stderr, stdout};
+use serde_json::Value;
+use std::path::Path;
+
+const EXPERIMENT: &str = r#"
+id = "fig-1"
+work = "tiny1999"
+title = "A small experiment"
+section = "I"
+kind = "simulation"
+summary = "One flow at three rates."
+
+[scenario]
+duration = "3 s"
+seeds = 2
+[scenario.topology.dumbbell]
+bottleneck = { rate = "10 Mbit/s", delay = "10 ms", queue = { droptail = "20 packets" } }
+[[scenario.flows]]
+control = "reno"
+start = { uniform = ["0 s", "1 s"] }
+[scenario.sweep]
+"topology.dumbbell.bottleneck.rate" = ["5 Mbit/s", "10 Mbit/s", "20 Mbit/s"]
+
+[[claim]]
+text = "Goodput grows with the rate."
+that = "rises(goodput('reno', rate=axis('rate')))"
+
+[[claim]]
+text = "Goodput is above the rate."
+that = "goodput('reno', rate='5 Mbit/s') > 5e6"
+tried = "nothing"
+"#;
+
+fn experiments(directory: &Path, text: &str) {
+    let folder = directory.join("experiments/tiny1999");
+    std::fs::create_dir_all(&folder).expect("a directory");
+    std::fs::write(folder.join("fig-1.toml"), text).expect("a file");
+}
+
+const COMMAND: [&str; 7] = ["reproduce", "all", "--experiments", "experiments", "--threads", "1", "--json"];
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn a_failing_claim_is_a_result_unless_strict() {
+    let directory = tempfile::tempdir().expect("a directory");
+    experiments(directory.path(), EXPERIMENT);
+    let output = ackclock(directory.path(), &[&COMMAND[..], &["--out", "out"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let document = json(&stdout(&output));
+    assert_eq!(document["counts"], serde_json::json!({"holds": 1, "fails": 1, "untestable": 0}));
+    let claims = &document["experiments"][0]["claims"];
+    assert_eq!((&claims[0]["verdict"], &claims[1]["verdict"]), (&"holds".into(), &"fails".into()));
+    assert!(claims[1]["cases"][0]["seen"][0]["value"].as_f64().is_some_and(|bps| bps > 1e6));
+    let page = std::fs::read_to_string(directory.path().join("out/reproduction.md")).expect("the page");
+    for part in
+        ["| **fails** |", "tried: nothing", "](pictures/fig-1.svg)", "`goodput('reno', rate='5 Mbit/s')` = "]
+    {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
+    for file in ["reproduction.json", "fig-1.points.json", "pictures/fig-1.svg"] {
+        assert!(directory.path().join("out").join(file).exists(), "{file}");
+    }
+    let again = ackclock(directory.path(), &[&COMMAND[..], &["--strict"]].concat());
+    assert_eq!(again.status.code(), Some(1));
+    assert_eq!(stdout(&again), stdout(&output), "kept points give the same numbers");
+}
+
+#[test]
+fn an_expression_without_a_value_is_an_error() {
+    let directory = tempfile::tempdir().expect("a directory");
+    experiments(directory.path(), &EXPERIMENT.replace("> 5e6", "> nothing"));
+    let output = ackclock(directory.path(), &COMMAND);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""));
+    let said = stderr(&output);
+    assert!(said.contains("fig-1.toml:26: claim.1.that") && said.contains("help:"), "{said}");
+}
+
+#[test]
+fn what_is_built_in_can_be_listed_shown_and_judged() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let run = |arguments: &[&str]| {
+        let output = ackclock(directory.path(), arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let list = json(&run(&["list", "experiments", "--json"]));
+    assert!(list.as_array().is_some_and(|list| list.iter().any(|entry| entry["name"] == "ctcp-lowwnd")));
+    assert!(run(&["show", "ctcp-lowwnd"]).contains("41 segments"));
+    assert_eq!(json(&run(&["show", "ctcp-lowwnd", "--json"]))["work"], "tan2006");
+    assert!(run(&["reproduce", "ctcp-lowwnd"]).contains("2 hold, 0 fail, 0 untestable"));
+    let output = ackclock(directory.path(), &["reproduce", "ctcp-lowwmd"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("did you mean \"ctcp-lowwnd\"?"), "{}", stderr(&output));
+}
