@@ -50,6 +50,8 @@ pub struct Case {
     pub limit_s: f64,
     /// How many times faster than ns-2 as it comes this should be.
     pub speed: Option<f64>,
+    /// Memory that it may take above the program's, MB, where that is not by what is in flight.
+    pub memory_mb: Option<f64>,
     /// A word that leads to the explanation of what exceeds a target.
     pub note: Option<String>,
 }

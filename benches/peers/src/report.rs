@@ -36,6 +36,8 @@ pub struct CaseReport {
     pub scenario: String,
     /// How many times faster than ns-2 as it comes it should be.
     pub speed_target: Option<f64>,
+    /// Memory that it may take above the program's, MB, where that is not by what is in flight.
+    pub memory_mb: Option<f64>,
     /// Where what exceeds a target is explained.
     pub note: Option<String>,
     /// Wall time after which ns-2 was given up, s.

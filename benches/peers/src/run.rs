@@ -27,6 +27,7 @@ pub fn run(case: &Case, repeats: Option<usize>) -> Result<CaseReport> {
         kind: case.kind,
         scenario: case.scenario.display().to_string(),
         speed_target: case.speed,
+        memory_mb: case.memory_mb,
         note: case.note.clone(),
         limit_s: case.limit_s,
         repeats,

@@ -162,7 +162,7 @@ impl Link {
     }
 
     /// Offers a packet at `now`. Calls must not go back in time.
-    #[inline]
+    #[inline(always)] // the packet stays in registers
     pub fn offer<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
         self.counters.arrivals += 1;
         let bytes = packet.bytes();

@@ -171,7 +171,7 @@ proptest! {
                     point.scenario.duration.as_nanos() / probe.as_nanos().max(1)
                 });
                 if point.scenario.flows() < 10_000 && looks < 100_000 {
-                    let _ = check(std::slice::from_ref(point));
+                    let _ = check(std::slice::from_ref(point), true);
                 }
                 if let Ok(built) = point.scenario.build() {
                     run_a_little(built);

@@ -12,7 +12,7 @@ const FLOW: &str = "[[flows]]\ncontrol = \"reno\"\n";
 fn refused(text: &str, settings: &[&str]) -> String {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
     match Sweep::read("test.toml", text, &settings) {
-        Ok(sweep) => match ackclock_sim::run::check(&sweep.points) {
+        Ok(sweep) => match ackclock_sim::run::check(&sweep.points, false) {
             Ok(_) => panic!("this is wrong, but nobody says so:\n{text}"),
             Err(error) => error.to_string(),
         },

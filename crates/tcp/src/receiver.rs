@@ -75,7 +75,7 @@ impl Receiver {
     }
 
     /// Takes a segment; returns the acknowledgement that it triggers, if any.
-    #[inline]
+    #[inline(always)] // the acknowledgement stays in registers
     pub fn on_data(&mut self, now: Time, data: &Data) -> Option<Ack> {
         self.arrived += 1;
         if data.flags.epoch() != self.epoch {
@@ -132,7 +132,7 @@ impl Receiver {
         self.deadline.is_some_and(|deadline| deadline <= now).then(|| self.acknowledge())
     }
 
-    #[inline]
+    #[inline(always)] // the acknowledgement stays in registers
     fn acknowledge(&mut self) -> Ack {
         self.unacknowledged = 0;
         self.deadline = None;

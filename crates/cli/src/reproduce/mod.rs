@@ -51,7 +51,7 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
 fn simulate(command: &args::Reproduce, plan: &Plan<'_>) -> Result<Vec<PointResult>, Failure> {
     let points = plan.points();
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    memory::check(check(points)?, command.threads.unwrap_or_else(cores).min(points.len()))?;
+    memory::check(check(points, false)?, command.threads.unwrap_or_else(cores).min(points.len()))?;
     let directory = match &command.store {
         Some(directory) => directory.clone(),
         None => PathBuf::from("ackclock-out/points").join(build()?),

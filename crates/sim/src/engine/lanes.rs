@@ -5,6 +5,12 @@
 
 use ackclock_units::Time;
 
+/// A packet that can note which exit it heads for.
+pub(crate) trait Tagged: Copy + Default {
+    fn tag(&self) -> usize;
+    fn set_tag(&mut self, tag: usize);
+}
+
 /// Packets per block: small, because ten thousand flows have forty thousand lanes.
 const BLOCK: usize = 16;
 const NONE: u32 = u32::MAX;
@@ -30,20 +36,20 @@ struct Lane {
     end: u8,
 }
 
-impl<T: Copy + Default> Lanes<T> {
+impl<T: Tagged> Lanes<T> {
     pub(crate) fn new(count: usize) -> Lanes<T> {
         let empty = Lane { last: Time::ZERO, head: NONE, tail: NONE, first: 0, end: 0 };
         Lanes { lanes: vec![empty; count], blocks: Vec::new(), following: Vec::new(), free: NONE }
     }
 
-    /// May a packet that is due at `due` be appended to this lane without breaking its order?
+    /// Is a packet that is due at `due` later than all that this lane ever held?
     #[inline]
     pub(crate) fn takes(&self, lane: usize, due: Time) -> bool {
-        self.lanes[lane].last <= due
+        self.lanes[lane].last < due
     }
 
     /// Appends a packet that is due at `due`; true if the lane was empty.
-    #[inline]
+    #[inline(always)] // the packet stays in registers
     pub(crate) fn push(&mut self, lane: usize, due: Time, packet: T) -> bool {
         let at = &mut self.lanes[lane];
         at.last = due;
@@ -72,26 +78,32 @@ impl<T: Copy + Default> Lanes<T> {
         was_empty
     }
 
-    /// Takes the head of a lane, which must not be empty, and tells when the next one is due.
+    /// The head of a lane, which must not be empty.
     #[inline]
-    pub(crate) fn pop(&mut self, lane: usize) -> (T, Time) {
-        let at = self.lanes[lane];
-        let packet = self.blocks[at.head as usize][at.first as usize].1;
-        let first = at.first + 1;
-        if at.head == at.tail && first == at.end {
-            self.release(at.head);
-            self.lanes[lane].head = NONE;
-            return (packet, Time::NEVER);
+    pub(crate) fn first(&self, lane: usize) -> &T {
+        let at = &self.lanes[lane];
+        &self.blocks[at.head as usize][at.first as usize].1
+    }
+
+    /// Takes the head out of a lane, and tells when and where the next one is due.
+    #[inline]
+    pub(crate) fn pop(&mut self, lane: usize) -> (Time, usize) {
+        let at = &mut self.lanes[lane];
+        let block = at.head;
+        at.first += 1;
+        if block == at.tail && at.first == at.end {
+            at.head = NONE;
+            self.release(block);
+            return (Time::NEVER, 0);
         }
-        if first as usize == BLOCK {
-            let next = self.following[at.head as usize];
-            self.release(at.head);
-            self.lanes[lane].head = next;
-            self.lanes[lane].first = 0;
-            return (packet, self.blocks[next as usize][0].0);
+        if at.first as usize == BLOCK {
+            at.head = self.following[block as usize];
+            at.first = 0;
+            self.release(block);
         }
-        self.lanes[lane].first = first;
-        (packet, self.blocks[at.head as usize][first as usize].0)
+        let at = &self.lanes[lane];
+        let (due, next) = &self.blocks[at.head as usize][at.first as usize];
+        (*due, next.tag())
     }
 
     /// Packets in all lanes.
@@ -137,6 +149,15 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
+    impl Tagged for u64 {
+        fn tag(&self) -> usize {
+            *self as usize
+        }
+        fn set_tag(&mut self, tag: usize) {
+            *self = tag as u64;
+        }
+    }
+
     proptest! {
         #[test]
         fn agrees_with_deques(steps in prop::collection::vec((0_usize..4, any::<bool>()), 1..800)) {
@@ -149,8 +170,9 @@ mod tests {
                     deques[lane].push_back((due, n as u64));
                 } else {
                     let (_, packet) = deques[lane].pop_front().expect("not empty");
-                    let next = deques[lane].front().map_or(Time::NEVER, |&(due, _)| due);
-                    prop_assert_eq!(lanes.pop(lane), (packet, next));
+                    let next = deques[lane].front().map_or((Time::NEVER, 0), |&(due, packet)| (due, packet));
+                    prop_assert_eq!(*lanes.first(lane), packet);
+                    prop_assert_eq!(lanes.pop(lane), (next.0, next.1 as usize));
                 }
                 let mut held = 0;
                 lanes.count(|_, _| held += 1);

@@ -3,6 +3,10 @@
 //! Packets in flight wait in lanes; only the head of each lane takes part in the search for what
 //! comes next, in winner trees. Timers wait in a heap, because they are rare: a retransmission timer
 //! that is put off keeps its old entry and is re-armed when it fires early.
+//!
+//! What depends on one stream of packets alone need not wait for its instant: a link with a single feeder, or
+//! a receiver, takes a packet as soon as the packet's arrival is known, unless somebody looks at the run's
+//! state before that arrival. One flow alone on its path then needs one event per segment.
 
 mod lanes;
 mod observe;
@@ -17,23 +21,26 @@ pub use observe::{Carrying, Nobody, Observer};
 pub use series::{Sample, Series};
 pub use tally::{FlowTally, LinkTally, Measured, StreamTally};
 #[doc(hidden)] // for the benches
-pub use tree::WinnerTree;
+pub use tree::{Head, WinnerTree};
 
 use crate::plan::{FlowPlan, Plan, StreamPlan};
 use ackclock_net::{Carried, Link, Stream as Draws};
 use ackclock_tcp::{Ack, Data, Flags, Receiver, Sender};
 use ackclock_units::{Duration, Time};
+use route::Stage;
 use tally::Tally;
 use timers::{Timer, Timers};
-use traffic::{Entrance, Tagged, Traffic};
+use traffic::{Entrance, Exit, Tagged, Traffic};
 
 #[derive(Clone, Copy, Default)]
 struct Segment(Data);
 
 impl Carried for Segment {
+    #[inline]
     fn bytes(&self) -> u32 {
         u32::from(self.0.bytes)
     }
+    #[inline]
     fn markable(&self) -> bool {
         self.0.flags.has(Flags::ECT)
     }
@@ -46,24 +53,29 @@ impl Carried for Segment {
 struct Acknowledgement(Ack);
 
 impl Carried for Acknowledgement {
+    #[inline]
     fn bytes(&self) -> u32 {
         u32::from(self.0.bytes)
     }
 }
 
 impl Tagged for Segment {
+    #[inline]
     fn tag(&self) -> usize {
         self.0.tag as usize
     }
+    #[inline]
     fn set_tag(&mut self, tag: usize) {
         self.0.tag = tag as u32;
     }
 }
 
 impl Tagged for Acknowledgement {
+    #[inline]
     fn tag(&self) -> usize {
         self.0.tag as usize
     }
+    #[inline]
     fn set_tag(&mut self, tag: usize) {
         self.0.tag = tag as u32;
     }
@@ -105,8 +117,26 @@ pub struct Engine<O: Observer = Nobody> {
     data: Traffic<Segment>,
     acks: Traffic<Acknowledgement>,
     timers: Timers,
+    looks: Looks,
     tally: Tally,
     observer: O,
+}
+
+/// The instants at which somebody will look at links and receivers, so that nothing may run ahead of them.
+struct Looks {
+    probe: Time,
+    measure_from: Time,
+    measure_to: Time,
+    /// One past the run's last instant.
+    over: Time,
+    /// The earliest of these: asked for at every packet.
+    next: Time,
+}
+
+impl Looks {
+    fn update(&mut self) {
+        self.next = self.probe.min(self.measure_from).min(self.measure_to).min(self.over);
+    }
 }
 
 impl<O: Observer> Engine<O> {
@@ -116,9 +146,9 @@ impl<O: Observer> Engine<O> {
         let streams: Vec<&[usize]> = plan.streams.iter().map(|stream| &*stream.route).collect();
         let reverse: Vec<&[usize]> = plan.flows.iter().map(|flow| &*flow.reverse).collect();
         let data_paths = [forward, streams].concat();
-        let gates = route::gates(&plan.links, plan.measured, &[&data_paths[..], &reverse[..]].concat());
-        let (data, data_entrances) = Traffic::new(&data_paths, &gates, &plan.links);
-        let (acks, ack_entrances) = Traffic::new(&reverse, &gates, &plan.links);
+        let accesses = route::accesses(&plan.links, plan.measured, &data_paths, &reverse);
+        let (data, data_entrances) = Traffic::new(&data_paths, &accesses, &plan.links, true);
+        let (acks, ack_entrances) = Traffic::new(&reverse, &accesses, &plan.links, false);
         let mut data_entrances = data_entrances.into_iter();
         let mut timers = Timers::default();
 
@@ -165,6 +195,14 @@ impl<O: Observer> Engine<O> {
         if plan.probe.is_some() {
             timers.add(Time::ZERO, Timer::Probe);
         }
+        let mut looks = Looks {
+            probe: if plan.probe.is_some() { Time::ZERO } else { Time::NEVER },
+            measure_from: plan.measure.0,
+            measure_to: plan.measure.1,
+            over: plan.duration + Duration::from_nanos(1),
+            next: Time::ZERO,
+        };
+        looks.update();
         Engine {
             now: Time::ZERO,
             duration: plan.duration,
@@ -176,6 +214,7 @@ impl<O: Observer> Engine<O> {
             data,
             acks,
             timers,
+            looks,
             observer,
         }
     }
@@ -231,23 +270,59 @@ impl<O: Observer> Engine<O> {
     /// A segment has reached a gate or its receiver.
     #[inline]
     fn on_segment(&mut self) {
-        let mut packet = self.data.pop();
-        let exit = self.data.exit(&packet);
-        let owner = exit.owner as usize;
-        if let Some(stage) = &exit.stage {
+        let (exit, packet) = self.data.first();
+        let mut packet = *packet;
+        self.data.pop();
+        if let Some(due) = self.take_segment(exit, self.now, &mut packet) {
+            self.forward_segment(exit + 1, due, packet);
+        }
+    }
+
+    /// Sends a segment on its way to `exit`, where it is due at `due`.
+    #[inline]
+    fn forward_segment(&mut self, mut exit: usize, mut due: Time, mut packet: Segment) {
+        while self.data.runs_ahead(exit) && due < self.looks.next && self.is_undisturbed(exit, due) {
+            match self.take_segment(exit, due, &mut packet) {
+                Some(later) => (exit, due) = (exit + 1, later),
+                None => return,
+            }
+        }
+        self.data.push(exit, due, packet);
+    }
+
+    /// Will nothing but segments act on the receiver behind `exit` until `due`, and nobody else on its first link?
+    #[inline]
+    fn is_undisturbed(&self, exit: usize, due: Time) -> bool {
+        let Exit { owner, stage, .. } = self.data.exit(exit);
+        if stage.is_some() {
+            return true;
+        }
+        self.flows.get(*owner as usize).is_none_or(|flow| {
+            // Between transfers the receiver is replaced.
+            flow.back.alone
+                && flow.transfers_left == 0
+                && flow.receiver.poll_timeout().is_none_or(|deadline| due < deadline)
+        })
+    }
+
+    /// A segment is at `exit` at this instant: says when it is at the next one, if there is one and it gets there.
+    #[inline]
+    fn take_segment(&mut self, exit: usize, at: Time, packet: &mut Segment) -> Option<Time> {
+        let Exit { owner, stage, .. } = self.data.exit(exit);
+        let owner = *owner as usize;
+        if let Some(stage) = stage {
             let is_flow = owner < self.flows.len();
             let number = if is_flow { owner } else { owner - self.flows.len() };
             let observer = &mut self.observer;
-            let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
-                observer.at_link(link as usize, at.delay(), carrying(number, is_flow, packet), fate);
+            let passed = stage.pass(&mut self.links, at, packet, |link, over, packet, fate| {
+                observer.at_link(link as usize, over.delay(), carrying(number, is_flow, packet), fate);
             });
-            if let Ok(due) = passed {
-                self.data.push(packet.tag() + 1, due, packet);
-            }
-        } else if owner < self.flows.len() {
+            return passed.ok();
+        }
+        if owner < self.flows.len() {
             let flow = &mut self.flows[owner];
-            if let Some(ack) = flow.receiver.on_data(self.now, &packet.0) {
-                self.acknowledge(owner, ack);
+            if let Some(ack) = flow.receiver.on_data(at, &packet.0) {
+                self.acknowledge(owner, at, ack);
             } else if let Some(deadline) = flow.receiver.poll_timeout()
                 && deadline < flow.delayed_ack_entry
             {
@@ -259,53 +334,68 @@ impl<O: Observer> Engine<O> {
             source.delivered += 1;
             source.delivered_bytes += u64::from(packet.0.bytes);
         }
+        None
     }
 
     /// An acknowledgement has reached a gate or its sender.
     #[inline]
     fn on_acknowledgement(&mut self) {
-        let mut packet = self.acks.pop();
-        let exit = self.acks.exit(&packet);
-        let owner = exit.owner as usize;
-        if let Some(stage) = &exit.stage {
-            let observer = &mut self.observer;
-            let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
-                observer.at_link(link as usize, at.delay(), Carrying::Ack(owner as u32, &packet.0), fate);
-            });
-            if let Ok(due) = passed {
-                self.acks.push(packet.tag() + 1, due, packet);
-            }
-            return;
+        let (exit, packet) = self.acks.first();
+        let Exit { owner, stage, .. } = self.acks.exit(exit);
+        if let Some(stage) = stage {
+            let mut packet = *packet;
+            let due = pass_ack(*owner, stage, &mut self.links, &mut self.observer, self.now, &mut packet);
+            self.acks.pop();
+            return due.map_or((), |due| self.forward_ack(exit + 1, due, packet));
         }
+        let owner = *owner as usize;
         let flow = &mut self.flows[owner];
         self.tally.before_window_changes(owner, self.now, &flow.sender);
         let draws = &mut flow.draws;
         flow.sender.on_ack(self.now, &packet.0, || draws.uniform());
+        self.acks.pop();
+        let flow = &mut self.flows[owner];
         if flow.sender.is_done() {
             self.on_transfer_done(owner);
         }
         self.transmit(owner);
     }
 
+    /// Sends an acknowledgement on its way to `exit`, where it is due at `due`.
+    #[inline(always)] // the packet stays in registers
+    fn forward_ack(&mut self, mut exit: usize, mut due: Time, mut packet: Acknowledgement) {
+        while self.acks.runs_ahead(exit) && due < self.looks.next {
+            let Exit { owner, stage: Some(stage), .. } = self.acks.exit(exit) else { break };
+            match pass_ack(*owner, stage, &mut self.links, &mut self.observer, due, &mut packet) {
+                Some(later) => (exit, due) = (exit + 1, later),
+                None => return,
+            }
+        }
+        self.acks.push(exit, due, packet);
+    }
+
     /// Sends what a flow's sender has to send, and sees to its timers.
     #[inline]
     fn transmit(&mut self, owner: usize) {
-        let flow = &mut self.flows[owner];
-        if !flow.active {
+        if !self.flows[owner].active {
             return; // between two transfers
         }
-        let Entrance { stage, exit } = &flow.out;
-        let observer = &mut self.observer;
-        while let Some(data) = flow.sender.poll_transmit(self.now) {
+        loop {
+            let flow = &mut self.flows[owner];
+            let Some(data) = flow.sender.poll_transmit(self.now) else { break };
+            let Entrance { stage, exit, .. } = &flow.out;
             let mut packet = Segment(data);
+            let observer = &mut self.observer;
             let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
                 observer.at_link(link as usize, at.delay(), carrying(owner, true, packet), fate);
             });
             if let Ok(due) = passed {
-                self.data.push(*exit, due, packet);
+                let exit = *exit;
+                self.forward_segment(exit, due, packet);
             }
         }
-        observer.at_sender(self.now, owner, &flow.sender);
+        let flow = &mut self.flows[owner];
+        self.observer.at_sender(self.now, owner, &flow.sender);
         let deadline = flow.sender.poll_timeout();
         let pacing = flow.sender.poll_pacing(self.now);
         if let Some(deadline) = deadline
@@ -314,7 +404,6 @@ impl<O: Observer> Engine<O> {
             flow.rto_entry = deadline;
             self.timers.add(deadline, Timer::Retransmission(owner as u32));
         }
-        let flow = &mut self.flows[owner];
         if let Some(due) = pacing
             && due < flow.pace_entry
         {
@@ -323,17 +412,15 @@ impl<O: Observer> Engine<O> {
         }
     }
 
-    /// Sends an acknowledgement.
-    #[inline]
-    fn acknowledge(&mut self, owner: usize, ack: Ack) {
-        let Entrance { stage, exit } = &self.flows[owner].back;
+    /// A receiver sends an acknowledgement at `at`.
+    #[inline(always)] // the packet stays in registers
+    fn acknowledge(&mut self, owner: usize, at: Time, ack: Ack) {
+        let Entrance { stage, exit, .. } = &self.flows[owner].back;
         let mut packet = Acknowledgement(ack);
-        let observer = &mut self.observer;
-        let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
-            observer.at_link(link as usize, at.delay(), Carrying::Ack(owner as u32, &packet.0), fate);
-        });
-        if let Ok(due) = passed {
-            self.acks.push(*exit, due, packet);
+        let due = pass_ack(owner as u32, stage, &mut self.links, &mut self.observer, at, &mut packet);
+        if let Some(due) = due {
+            let exit = *exit;
+            self.forward_ack(exit, due, packet);
         }
     }
 
@@ -366,9 +453,13 @@ impl<O: Observer> Engine<O> {
                     self.flows.iter().map(seen),
                     &self.sources,
                 );
-                self.timers.add(self.now + interval, Timer::Probe);
+                self.looks.probe = self.now + interval;
+                self.looks.update();
+                self.timers.add(self.looks.probe, Timer::Probe);
             }
             Timer::MeasureFrom => {
+                self.looks.measure_from = Time::NEVER;
+                self.looks.update();
                 self.tally.measure_from(
                     self.now,
                     &mut self.links,
@@ -377,6 +468,8 @@ impl<O: Observer> Engine<O> {
                 );
             }
             Timer::MeasureTo => {
+                self.looks.measure_to = Time::NEVER;
+                self.looks.update();
                 self.tally.measure_to(self.now, &self.links, self.flows.iter().map(seen), &self.sources);
             }
         }
@@ -432,7 +525,7 @@ impl<O: Observer> Engine<O> {
         let flow = &mut self.flows[number];
         flow.delayed_ack_entry = Time::NEVER;
         if let Some(ack) = flow.receiver.on_timeout(self.now) {
-            self.acknowledge(number, ack);
+            self.acknowledge(number, self.now, ack);
         } else if let Some(deadline) = flow.receiver.poll_timeout() {
             flow.delayed_ack_entry = deadline;
             self.timers.add(deadline, Timer::DelayedAck(number as u32));
@@ -449,13 +542,14 @@ impl<O: Observer> Engine<O> {
         source.next_seq += 1;
         let next = source.plan.departure(source.next_seq);
         let mut packet = Segment(data);
-        let Entrance { stage, exit } = &source.out;
+        let Entrance { stage, exit, .. } = &source.out;
         let observer = &mut self.observer;
         let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
             observer.at_link(link as usize, at.delay(), Carrying::Datagram(number as u32, &packet.0), fate);
         });
         if let Ok(due) = passed {
-            self.data.push(*exit, due, packet);
+            let exit = *exit;
+            self.forward_segment(exit, due, packet);
         }
         self.timers.add(next, Timer::Datagram(number as u32));
     }
@@ -482,4 +576,20 @@ fn carrying(number: usize, is_flow: bool, packet: &Segment) -> Carrying<'_> {
     } else {
         Carrying::Datagram(number as u32, &packet.0)
     }
+}
+
+/// Takes an acknowledgement through a stage: says when it is at the end, if it gets there.
+#[inline(always)] // the packet stays in registers
+fn pass_ack<O: Observer>(
+    owner: u32,
+    stage: &Stage,
+    links: &mut [Link],
+    observer: &mut O,
+    at: Time,
+    packet: &mut Acknowledgement,
+) -> Option<Time> {
+    let passed = stage.pass(links, at, packet, |link, over, packet, fate| {
+        observer.at_link(link as usize, over.delay(), Carrying::Ack(owner, &packet.0), fate);
+    });
+    passed.ok()
 }

@@ -25,10 +25,23 @@ enum Feeder {
     Several,
 }
 
-/// Which links need a gate, given every path of the run; the first `measured` ones always do.
-pub(crate) fn gates(links: &[Link], measured: usize, paths: &[&[usize]]) -> Vec<bool> {
+/// How packets get onto a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    /// Along with the link before: no event, and nobody looks.
+    Open,
+    /// Through a gate, but with a single feeder, and packets of one kind: one may pass ahead of time where nobody looks before it.
+    Alone,
+    /// Through a gate, in turn with packets from elsewhere.
+    InTurn,
+}
+
+/// How each link is reached, given every path of segments and of acknowledgements; somebody may look at the
+/// first `measured` links.
+pub(crate) fn accesses(links: &[Link], measured: usize, data: &[&[usize]], acks: &[&[usize]]) -> Vec<Access> {
     let mut feeders = vec![Feeder::Nobody; links.len()];
-    for (number, path) in paths.iter().enumerate() {
+    let mut kinds = vec![[false; 2]; links.len()];
+    for (number, path) in data.iter().chain(acks).enumerate() {
         let mut feeder = Feeder::Path(number);
         for &link in *path {
             feeders[link] = match feeders[link] {
@@ -36,26 +49,33 @@ pub(crate) fn gates(links: &[Link], measured: usize, paths: &[&[usize]]) -> Vec<
                 known if known == feeder => known,
                 _ => Feeder::Several,
             };
+            kinds[link][usize::from(number >= data.len())] = true;
             feeder = Feeder::Link(link);
         }
     }
-    links
-        .iter()
-        .zip(feeders)
-        .enumerate()
-        .map(|(number, (link, feeder))| {
-            number < measured || feeder == Feeder::Several || !link.queue().is_unlimited()
+    let accesses = links.iter().zip(feeders.iter().zip(kinds)).enumerate();
+    accesses
+        .map(|(number, (link, (feeder, kinds)))| {
+            if *feeder == Feeder::Several {
+                Access::InTurn
+            } else if number >= measured && link.queue().is_unlimited() {
+                Access::Open
+            } else if kinds == [true, true] {
+                Access::InTurn // segments do not know of acknowledgements that wait, nor the other way round
+            } else {
+                Access::Alone
+            }
         })
         .collect()
 }
 
 /// Divides a path into stages: the first begins at its endpoint, each of the others at a gate.
-pub(crate) fn stages(path: &[usize], gates: &[bool]) -> Vec<Stage> {
+pub(crate) fn stages(path: &[usize], accesses: &[Access]) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut gate = None;
     let mut along = Vec::new();
     for (hop, &link) in path.iter().enumerate() {
-        if !gates[link] {
+        if accesses[link] == Access::Open {
             along.push(link as u32);
             continue;
         }
@@ -123,9 +143,10 @@ mod tests {
         let mut links = vec![link(Queue::Unlimited); 5];
         links[2] = link(Queue::DropTail(DropTail::new(Limit::Packets(5))));
         let paths: [&[usize]; 2] = [&[0, 2, 3], &[1, 2, 4]];
-        let gates = gates(&links, 0, &paths);
-        assert_eq!(gates, [false, false, true, false, false]);
-        let stages = stages(paths[0], &gates);
+        let accesses = accesses(&links, 0, &paths, &[]);
+        let open = Access::Open;
+        assert_eq!(accesses, [open, open, Access::InTurn, open, open]);
+        let stages = stages(paths[0], &accesses);
         assert_eq!(stages.len(), 2);
         assert_eq!((stages[0].gate, &*stages[0].along), (None, &[0][..]));
         assert_eq!((stages[1].gate, &*stages[1].along), (Some(2), &[3][..]));
@@ -134,9 +155,9 @@ mod tests {
     #[test]
     fn a_shared_link_is_a_gate_even_with_room_for_all() {
         let links = vec![link(Queue::Unlimited); 1];
-        let gates = gates(&links, 0, &[&[0], &[0]]);
-        assert_eq!(super::gates(&links, 1, &[&[0]]), [true]); // measured
-        assert_eq!(gates, [true]);
-        assert_eq!(stages(&[0], &gates).len(), 1); // passed at once, where it stands first
+        let shared = accesses(&links, 0, &[&[0], &[0]], &[]);
+        assert_eq!(accesses(&links, 1, &[&[0]], &[]), [Access::Alone]); // measured
+        assert_eq!(shared, [Access::InTurn]);
+        assert_eq!(stages(&[0], &shared).len(), 1); // passed at once, where it stands first
     }
 }

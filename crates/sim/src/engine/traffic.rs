@@ -4,19 +4,17 @@
 //! always in order. Exits that are equally far from the same start also share a lane: packets for all of them
 //! usually come in order, because what delays one delays the others, and then one head stands for all. A
 //! packet that would break a shared lane's order takes its exit's own lane; nothing is ever reordered.
+//!
+//! Of packets that are due at the same instant the one for the lowest exit goes first, whatever lanes they are in
+//! and whenever they got there. A shared lane therefore takes one packet per instant.
 
 use super::lanes::Lanes;
-use super::route::Stage;
-use super::tree::WinnerTree;
+pub(crate) use super::lanes::Tagged;
+use super::route::{Access, Stage};
+use super::tree::{Head, WinnerTree};
 use ackclock_net::Link;
 use ackclock_units::{Duration, Time};
 use std::collections::HashMap;
-
-/// A packet that can note which exit it heads for.
-pub(crate) trait Tagged: Copy + Default {
-    fn tag(&self) -> usize;
-    fn set_tag(&mut self, tag: usize);
-}
 
 /// Where a stage ends.
 pub(crate) struct Exit {
@@ -25,12 +23,18 @@ pub(crate) struct Exit {
     /// What follows: another stage, whose exit is the next number; `None` at the endpoint.
     pub(crate) stage: Option<Stage>,
     shared_lane: u32,
+    /// Does all that comes here take the same way, so that a packet may go on ahead of its time?
+    alone: bool,
+    /// Where packets for the same gate, or this endpoint, are counted while they wait for their time.
+    count: u32,
 }
 
 /// Where a path begins.
 pub(crate) struct Entrance {
     pub(crate) stage: Stage,
     pub(crate) exit: usize,
+    /// Do only packets from here enter the first link?
+    pub(crate) alone: bool,
 }
 
 /// Exits that may share a lane: behind the same gate (or at endpoints), before the same gate (or at
@@ -51,40 +55,54 @@ pub(crate) struct Traffic<P> {
     busy: WinnerTree,
     /// Heads of the exits' own lanes: many, and mostly idle.
     own: WinnerTree,
+    /// Packets that wait before each gate, by its link, and at each endpoint, by its exit after the links.
+    waiting: Vec<u32>,
     /// The earliest head of all.
-    next: (Time, u32),
+    next: Head,
 }
 
 impl<P: Tagged> Traffic<P> {
-    /// Lays lanes for `paths`; returns where each begins.
-    pub(crate) fn new(paths: &[&[usize]], gates: &[bool], links: &[Link]) -> (Traffic<P>, Vec<Entrance>) {
+    /// Lays lanes for `paths`; returns where each begins. `ahead`: may packets reach endpoints ahead of their time?
+    pub(crate) fn new(
+        paths: &[&[usize]],
+        accesses: &[Access],
+        links: &[Link],
+        ahead: bool,
+    ) -> (Traffic<P>, Vec<Entrance>) {
         let mut exits = Vec::new();
         let mut classes = HashMap::new();
         let mut entrances = Vec::with_capacity(paths.len());
         for (owner, path) in paths.iter().enumerate() {
-            let stages = super::route::stages(path, gates);
+            let stages = super::route::stages(path, accesses);
             let mut following = stages.iter().skip(1).cloned();
             let first = exits.len();
             for stage in &stages {
                 let next = following.next();
+                let gate = next.as_ref().and_then(|next| next.gate);
                 let distance = stage.along.iter().map(|&link| links[link as usize].delay());
                 let class = Class {
                     behind: stage.gate,
-                    before: next.as_ref().and_then(|next| next.gate),
+                    before: gate,
                     distance: distance.fold(Duration::ZERO, |sum, delay| sum + delay),
                 };
                 let fresh = classes.len() as u32;
                 let shared_lane = *classes.entry(class).or_insert(fresh);
-                exits.push(Exit { owner: owner as u32, stage: next, shared_lane });
+                let alone = gate.map_or(ahead, |gate| accesses[gate as usize] == Access::Alone);
+                let count = gate.unwrap_or((links.len() + exits.len()) as u32);
+                exits.push(Exit { owner: owner as u32, stage: next, shared_lane, alone, count });
             }
-            entrances.extend(stages.into_iter().take(1).map(|stage| Entrance { stage, exit: first }));
+            entrances.extend(stages.into_iter().take(1).map(|stage| {
+                let alone = stage.gate.is_none_or(|gate| accesses[gate as usize] != Access::InTurn);
+                Entrance { stage, exit: first, alone }
+            }));
         }
         let shared = classes.len();
         let traffic = Traffic {
             lanes: Lanes::new(shared + exits.len()),
             busy: WinnerTree::new(shared),
             own: WinnerTree::new(exits.len()),
-            next: (Time::NEVER, 0),
+            waiting: vec![0; links.len() + exits.len()],
+            next: Head::NONE,
             shared,
             exits,
         };
@@ -94,51 +112,67 @@ impl<P: Tagged> Traffic<P> {
     /// When the next packet reaches its exit.
     #[inline]
     pub(crate) fn earliest(&self) -> Time {
-        self.next.0
+        self.next.time
     }
 
-    /// Sends a packet on its way to `exit`, where it is due at `due`.
+    /// May a packet go on at `exit` ahead of its time: can nothing come between those for it, and does none wait?
     #[inline]
+    pub(crate) fn runs_ahead(&self, exit: usize) -> bool {
+        let exit = &self.exits[exit];
+        exit.alone && self.waiting[exit.count as usize] == 0
+    }
+
+    /// Puts a packet into a lane until it is at `exit`, at `due`.
+    #[inline(always)] // the packet stays in registers
     pub(crate) fn push(&mut self, exit: usize, due: Time, mut packet: P) {
         packet.set_tag(exit);
-        let mut lane = self.exits[exit].shared_lane as usize;
+        let at = &self.exits[exit];
+        self.waiting[at.count as usize] += 1;
+        let mut lane = at.shared_lane as usize;
         if !self.lanes.takes(lane, due) {
             lane = self.shared + exit;
         }
         if self.lanes.push(lane, due, packet) {
-            self.head(lane, due);
+            self.head(lane, due, exit as u32);
         }
     }
 
-    /// Takes the packet that reaches its exit first.
+    /// The packet that reaches its exit first, and which exit that is.
     #[inline]
-    pub(crate) fn pop(&mut self) -> P {
-        let lane = self.next.1 as usize;
-        let (packet, next) = self.lanes.pop(lane);
-        self.head(lane, next);
-        packet
+    pub(crate) fn first(&self) -> (usize, &P) {
+        let packet = self.lanes.first(self.next.lane as usize);
+        (packet.tag(), packet)
     }
 
-    /// The exit that a packet heads for.
+    /// Takes that packet out.
     #[inline]
-    pub(crate) fn exit(&self, packet: &P) -> &Exit {
-        &self.exits[packet.tag()]
+    pub(crate) fn pop(&mut self) {
+        self.waiting[self.exits[self.next.rank as usize].count as usize] -= 1;
+        let lane = self.next.lane as usize;
+        let (due, exit) = self.lanes.pop(lane);
+        self.head(lane, due, exit as u32);
+    }
+
+    /// An exit, by its number.
+    #[inline]
+    pub(crate) fn exit(&self, exit: usize) -> &Exit {
+        &self.exits[exit]
     }
 
     /// Calls `see` with the owner of every packet that is on its way.
     pub(crate) fn count(&self, mut see: impl FnMut(usize)) {
-        self.lanes.count(|_, packet: &P| see(self.exit(packet).owner as usize));
+        self.lanes.count(|_, packet: &P| see(self.exits[packet.tag()].owner as usize));
     }
 
-    /// The head of `lane` is now at `time`.
+    /// The head of `lane` is now due at `time`, at `exit`.
     #[inline]
-    fn head(&mut self, lane: usize, time: Time) {
+    fn head(&mut self, lane: usize, time: Time, exit: u32) {
         match lane.checked_sub(self.shared) {
-            None => self.busy.set(lane, time),
-            Some(own) => self.own.set(own, time),
+            None => self.busy.set(lane, time, exit),
+            Some(own) => self.own.set(own, time, exit),
         }
-        let ((busy, busy_lane), (own, own_lane)) = (self.busy.earliest(), self.own.earliest());
+        let (busy, own) = (self.busy.earliest(), self.own.earliest());
         self.next =
-            if busy <= own { (busy, busy_lane as u32) } else { (own, (self.shared + own_lane) as u32) };
+            if !own.beats(&busy) { busy } else { Head { lane: own.lane + self.shared as u32, ..own } };
     }
 }

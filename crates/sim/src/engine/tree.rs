@@ -1,54 +1,69 @@
-//! A winner tree: which of many streams has the earliest head?
+//! A winner tree: which of many lanes has the earliest head?
 //!
-//! Each stream owns a leaf with the time of its head. Changing a leaf replays its matches up to the root;
-//! with n streams that is log2(n) comparisons on a small array, without the moving about of a heap.
+//! Each lane owns a leaf with its head. Changing a leaf replays its matches up to the root; with n lanes that
+//! is log2(n) comparisons on a small array, without the moving about of a heap.
 
 use ackclock_units::Time;
+
+/// The head of a lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Head {
+    /// When it is due; [`Time::NEVER`] where the lane is empty.
+    pub time: Time,
+    /// What settles a tie: the lower goes first, and of equal ranks the lower lane.
+    pub rank: u32,
+    /// Whose head it is.
+    pub lane: u32,
+}
+
+impl Head {
+    /// No head at all.
+    pub const NONE: Head = Head { time: Time::NEVER, rank: 0, lane: 0 };
+
+    /// Does this head go before the `other`, of a lower lane?
+    #[inline]
+    pub fn beats(&self, other: &Head) -> bool {
+        self.time < other.time || self.time == other.time && self.rank < other.rank
+    }
+}
 
 /// The tree.
 pub struct WinnerTree {
     /// Node 1 is the root, node i has children 2i and 2i+1, leaves are the last `leaves` nodes.
-    nodes: Vec<Node>,
+    nodes: Vec<Head>,
     leaves: usize,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Node {
-    time: Time,
-    leaf: u32,
-}
-
 impl WinnerTree {
-    /// A tree over `count` streams, all of them empty.
+    /// A tree over `count` lanes, all of them empty.
     pub fn new(count: usize) -> WinnerTree {
         let leaves = count.next_power_of_two().max(2);
-        let mut nodes = vec![Node { time: Time::NEVER, leaf: 0 }; 2 * leaves];
+        let mut nodes = vec![Head::NONE; 2 * leaves];
         for (leaf, node) in nodes[leaves..].iter_mut().enumerate() {
-            node.leaf = leaf as u32;
+            node.lane = leaf as u32;
         }
         for node in (1..leaves).rev() {
-            nodes[node].leaf = nodes[2 * node].leaf;
+            nodes[node].lane = nodes[2 * node].lane;
         }
         WinnerTree { nodes, leaves }
     }
 
-    /// The earliest head and its stream; of several at the same time, the lowest stream.
+    /// The earliest head.
     #[inline]
-    pub fn earliest(&self) -> (Time, usize) {
-        let root = self.nodes[1];
-        (root.time, root.leaf as usize)
+    pub fn earliest(&self) -> Head {
+        self.nodes[1]
     }
 
-    /// The head of `stream` is now at `time`.
+    /// The head of `lane` is now at `time`, with this rank.
     #[inline]
-    pub fn set(&mut self, stream: usize, time: Time) {
-        let mut at = self.leaves + stream;
-        self.nodes[at].time = time;
+    pub fn set(&mut self, lane: usize, time: Time, rank: u32) {
+        let mut at = self.leaves + lane;
+        self.nodes[at] = Head { time, rank, lane: lane as u32 };
         while at > 1 {
+            // The left child holds the lower lanes.
             let (left, right) = (self.nodes[at & !1], self.nodes[at | 1]);
             at >>= 1;
-            // The left child holds the lower streams, so it wins ties.
-            let winner = if left.time <= right.time { left } else { right };
+            let winner = if right.beats(&left) { right } else { left };
             if self.nodes[at] == winner {
                 return; // nothing above can change either
             }
@@ -64,19 +79,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_search(count in 1_usize..40, sets in prop::collection::vec((0_usize..40, 0_u64..50), 1..300)) {
+        fn agrees_with_a_search(
+            count in 1_usize..40,
+            sets in prop::collection::vec((0_usize..40, 0_u64..50, 0_u32..4), 1..300),
+        ) {
             let mut tree = WinnerTree::new(count);
-            let mut times = vec![u64::MAX; count];
-            for (stream, time) in sets {
-                let stream = stream % count;
-                let time = if time == 49 { u64::MAX } else { time };
-                times[stream] = time;
-                tree.set(stream, Time::from_nanos(time));
-                let (at, winner) = tree.earliest();
-                let least = times.iter().min().copied().unwrap_or(u64::MAX);
-                prop_assert_eq!(at, Time::from_nanos(least));
-                if least < u64::MAX {
-                    prop_assert_eq!(Some(winner), times.iter().position(|&time| time == least));
+            let mut heads = vec![(u64::MAX, 0); count];
+            for (lane, time, rank) in sets {
+                let lane = lane % count;
+                heads[lane] = if time == 49 { (u64::MAX, 0) } else { (time, rank) };
+                tree.set(lane, Time::from_nanos(heads[lane].0), heads[lane].1);
+                let least = heads.iter().min().copied().unwrap_or((u64::MAX, 0));
+                let earliest = tree.earliest();
+                prop_assert_eq!((earliest.time, earliest.rank), (Time::from_nanos(least.0), least.1));
+                if least.0 < u64::MAX {
+                    prop_assert_eq!(Some(earliest.lane as usize), heads.iter().position(|head| *head == least));
                 }
             }
         }
