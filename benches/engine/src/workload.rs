@@ -168,7 +168,7 @@ mod tests {
             assert!((workload.work)() > 0, "{id}");
         }
         for (_, file, _) in RUNS {
-            assert!(run(&scenario(file, "10 ms").expect("the scenario is right")) > 0, "{file}");
+            assert!(run(&scenario(file, "100 ms").expect("the scenario is right")) > 0, "{file}");
         }
     }
 
