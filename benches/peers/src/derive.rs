@@ -174,7 +174,9 @@ fn tcp(config: &Config) -> Result<Vec<(&'static str, String)>> {
 
 /// What the bottleneck will lose, whatever its queue does.
 fn losses(link: &Link, plan: &Plan) -> Vec<u64> {
-    let Some(loss) = link.loss() else { return Vec::new() };
+    let Some(loss) = link.impairments().and_then(|impairments| impairments.loss.as_ref()) else {
+        return Vec::new();
+    };
     let mut loss = loss.clone();
     let config = &plan.flows[0].config;
     let span = plan.duration.since(Time::ZERO);

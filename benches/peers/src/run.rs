@@ -62,7 +62,9 @@ fn run_point(case: &Case, number: usize, point: &Point, repeats: usize) -> Resul
         parameters: words.collect(),
         seed: point.scenario.seed,
         ns2_arguments: ns2.iter().flat_map(|ns2| ns2.arguments()).map(str::to_owned).collect(),
-        chosen_losses: plan.links[BOTTLENECK].loss().is_some(),
+        chosen_losses: plan.links[BOTTLENECK]
+            .impairments()
+            .is_some_and(|impairments| impairments.loss.is_some()),
         flows: plan.flows.len(),
         most_in_flight: most_in_flight(&plan),
         own: median(own).ok_or_else(|| miette!("nothing was run"))?,

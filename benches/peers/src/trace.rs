@@ -1,6 +1,6 @@
 //! A flow's packets, event by event: what to look at where two simulators differ.
 
-use ackclock_net::{Fate, Loss};
+use ackclock_net::{Fate, Impairments, Loss};
 use ackclock_sim::engine::{Carrying, Engine, Observer};
 use ackclock_sim::plan::Plan;
 use ackclock_tcp::{Sender, State};
@@ -78,7 +78,8 @@ impl Observer for Log {
 pub fn trace(mut plan: Plan, flow: usize, drop: &[u64]) -> Vec<Entry> {
     if !drop.is_empty() {
         let link = &mut plan.links[crate::derive::BOTTLENECK];
-        *link = link.clone().with_loss(Loss::of_packets(drop.iter().copied()));
+        let loss = Some(Loss::of_packets(drop.iter().copied()));
+        *link = link.clone().with_impairments(Impairments { loss, ..Impairments::default() });
     }
     let log = Log { flow: flow as u32, first_link: plan.flows[flow].forward[0], entries: Vec::new() };
     let (_, log) = Engine::new(plan, log).run();

@@ -10,12 +10,18 @@ mod link;
 mod loss;
 mod queue;
 mod random;
+mod reorder;
+mod share;
+mod variate;
 
 pub use graph::{Edge, Graph, NoRoute};
-pub use link::{Cause, Counters, Fate, Link};
+pub use link::{Cause, Counters, Fate, Impairments, Link};
 pub use loss::Loss;
 pub use queue::{Backlog, DropTail, Limit, Queue, Red, RedConfig, Verdict};
 pub use random::Stream;
+pub use reorder::Reorder;
+pub use share::Share;
+pub use variate::{BelowZero, Variate};
 
 /// What a link needs to know of a packet.
 pub trait Carried {

@@ -1,30 +1,26 @@
 //! Loss that owes nothing to the queue: every packet with the same probability, whatever happened before,
 //! chosen packets, or one packet in so many.
 
-use crate::Stream;
+use crate::{Share, Stream};
 
 /// Which packets are lost.
 #[derive(Clone, Debug)]
-pub struct Loss {
-    pattern: Pattern,
-    /// Packets that still pass before the next loss: found once per loss and not per packet.
-    until_next: u64,
-}
+pub struct Loss(Pattern);
 
 #[derive(Clone, Debug)]
 enum Pattern {
     /// Independent trials.
-    Bernoulli(f64, Stream),
-    /// Gaps between chosen packets.
-    Chosen(std::vec::IntoIter<u64>),
-    /// As many packets pass between any two losses.
-    Periodic(u64),
+    Share(Share),
+    /// Packets that still pass before the next chosen one, and the gaps between those after it.
+    Chosen(u64, std::vec::IntoIter<u64>),
+    /// Packets that still pass before the next loss, and how many pass between any two.
+    Periodic(u64, u64),
 }
 
 impl Loss {
     /// Loss of each packet with `probability` in [0, 1], drawn from `stream`.
     pub fn new(probability: f64, stream: Stream) -> Loss {
-        Loss::with(Pattern::Bernoulli(probability, stream))
+        Loss(Pattern::Share(Share::new(probability, stream)))
     }
 
     /// Loss of the packets at these positions, the first packet that is offered being at 0.
@@ -38,64 +34,37 @@ impl Loss {
             passed = *position + 1;
             *position = gap;
         }
-        Loss::with(Pattern::Chosen(positions.into_iter()))
+        let mut gaps = positions.into_iter();
+        Loss(Pattern::Chosen(gaps.next().unwrap_or(u64::MAX), gaps))
     }
 
     /// Loss of every `period`-th packet; of all of them if it is 0 or 1.
     pub fn every(period: u64) -> Loss {
-        Loss::with(Pattern::Periodic(period.saturating_sub(1)))
-    }
-
-    fn with(pattern: Pattern) -> Loss {
-        let mut loss = Loss { pattern, until_next: 0 };
-        loss.until_next = loss.gap();
-        loss
+        let gap = period.saturating_sub(1);
+        Loss(Pattern::Periodic(gap, gap))
     }
 
     /// Is the next packet lost?
     #[inline]
     pub fn strikes(&mut self) -> bool {
-        if self.until_next > 0 {
-            self.until_next -= 1;
-            return false;
+        match &mut self.0 {
+            Pattern::Share(share) => share.takes(),
+            Pattern::Chosen(left, gaps) => counts_down(left, || gaps.next().unwrap_or(u64::MAX)),
+            Pattern::Periodic(left, gap) => counts_down(left, || *gap),
         }
-        self.until_next = self.gap();
-        true
     }
+}
 
-    fn gap(&mut self) -> u64 {
-        match &mut self.pattern {
-            Pattern::Bernoulli(probability, _) if *probability <= 0.0 => u64::MAX,
-            Pattern::Bernoulli(probability, stream) => {
-                // Packets that survive before a loss: P(gap >= n) = (1 - p)^n, by inversion. p = 1 makes the
-                // logarithm minus infinity and the quotient 0: every packet is lost.
-                let survives = libm::log1p(-*probability);
-                (libm::log(1.0 - stream.uniform()) / survives) as u64
-            }
-            Pattern::Chosen(gaps) => gaps.next().unwrap_or(u64::MAX),
-            Pattern::Periodic(gap) => *gap,
-        }
-    }
+/// True when nothing is left to count; then it begins again at what is `next`.
+fn counts_down(left: &mut u64, next: impl FnOnce() -> u64) -> bool {
+    let over = *left == 0;
+    *left = if over { next() } else { *left - 1 };
+    over
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn lost(probability: f64, packets: u32) -> u32 {
-        let mut loss = Loss::new(probability, Stream::new(3, "loss"));
-        (0..packets).filter(|_| loss.strikes()).count() as u32
-    }
-
-    #[test]
-    fn loses_the_share_that_was_asked_for() {
-        assert_eq!(lost(0.0, 10_000), 0);
-        assert_eq!(lost(1.0, 10_000), 10_000);
-        let share = f64::from(lost(0.01, 1_000_000)) / 1e6;
-        assert!((share - 0.01).abs() < 0.0005, "{share}");
-        let share = f64::from(lost(0.5, 1_000_000)) / 1e6;
-        assert!((share - 0.5).abs() < 0.003, "{share}");
-    }
 
     #[test]
     fn loses_the_packets_that_were_chosen() {

@@ -33,6 +33,12 @@ impl Stream {
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.uniform())
     }
+
+    /// A standard normal variate (Box and Muller, 1958; the second of each pair is not used).
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.uniform()));
+        radius * libm::cos(2.0 * std::f64::consts::PI * self.uniform())
+    }
 }
 
 #[cfg(test)]

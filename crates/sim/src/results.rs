@@ -123,6 +123,9 @@ pub struct LinkResult {
     pub drops: u64,
     /// Of these, packets lost at random.
     pub random_losses: u64,
+    /// Packets that were late, so that others may have overtaken them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub late: u64,
     /// Drops per packet offered.
     pub drop_rate: f64,
     /// Packets marked.
@@ -273,6 +276,10 @@ fn flow_result(id: usize, group: &GroupInfo, tally: &FlowTally, window_s: f64) -
     }
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 fn link_result(info: &LinkInfo, tally: &LinkTally, window_s: f64) -> LinkResult {
     let counters = &tally.counters;
     LinkResult {
@@ -282,6 +289,7 @@ fn link_result(info: &LinkInfo, tally: &LinkTally, window_s: f64) -> LinkResult 
         arrivals: counters.arrivals,
         drops: counters.drops(),
         random_losses: counters.errors,
+        late: counters.late,
         drop_rate: counters.drops() as f64 / counters.arrivals.max(1) as f64,
         marks: counters.marks,
         queue_mean: counters.waited_ns as f64 * 1e-9 / window_s,

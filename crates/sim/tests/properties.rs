@@ -36,12 +36,36 @@ fn queue() -> impl Strategy<Value = String> {
     ]
 }
 
+fn delay() -> impl Strategy<Value = String> {
+    let time = || (1_u32..50).prop_map(|ms| format!("\"{ms} ms\""));
+    prop_oneof![
+        time(),
+        time().prop_map(|mean| format!("{{ exponential = {mean} }}")),
+        (time(), time()).prop_map(|(mean, deviation)| format!("{{ normal = [{mean}, {deviation}] }}")),
+        (1_u32..50).prop_map(|ms| format!("{{ uniform = [\"0 ms\", \"{ms} ms\"] }}")),
+        time().prop_map(|mean| format!("{{ pareto = {{ mean = {mean}, shape = 1.2 }} }}")),
+    ]
+}
+
+/// What goes wrong on a link; every second one is plain.
+fn impairments() -> impl Strategy<Value = String> {
+    let loss = prop_oneof![Just(0.0), 1e-4_f64..0.05].prop_map(|loss| format!(", loss = {loss:?}"));
+    let reorder = (0.0_f64..1.0, delay())
+        .prop_map(|(share, delay)| format!(", reorder = {{ share = {share:?}, delay = {delay} }}"));
+    let maybe = |keys: BoxedStrategy<String>| prop_oneof![2 => Just(String::new()), 1 => keys];
+    prop_oneof![
+        Just(String::new()),
+        (maybe(loss.boxed()), maybe(reorder.boxed())).prop_map(|(loss, reorder)| loss + &reorder),
+    ]
+}
+
 /// The keys of a link.
 fn link() -> impl Strategy<Value = String> {
-    let loss = prop_oneof![Just(0.0), 1e-4_f64..0.05];
-    (200_u32..20_000, 0_u32..30_000, queue(), loss).prop_map(|(kilobits, micros, queue, loss)| {
-        format!("rate = \"{kilobits} kbit/s\", delay = \"{micros} us\", queue = {queue}, loss = {loss:?}")
-    })
+    (200_u32..20_000, 0_u32..30_000, queue(), impairments()).prop_map(
+        |(kilobits, micros, queue, impairments)| {
+            format!("rate = \"{kilobits} kbit/s\", delay = \"{micros} us\", queue = {queue}{impairments}")
+        },
+    )
 }
 
 fn topology() -> impl Strategy<Value = String> {

@@ -42,6 +42,11 @@ impl<T: Tagged> Lanes<T> {
         Lanes { lanes: vec![empty; count], blocks: Vec::new(), following: Vec::new(), free: NONE }
     }
 
+    /// Lets nothing into a lane.
+    pub(crate) fn close(&mut self, lane: usize) {
+        self.lanes[lane].last = Time::NEVER;
+    }
+
     /// Is a packet that is due at `due` later than all that this lane ever held?
     #[inline]
     pub(crate) fn takes(&self, lane: usize, due: Time) -> bool {

@@ -1,13 +1,14 @@
 //! The engine: virtual time jumps from one packet's arrival to the next.
 //!
 //! Packets in flight wait in lanes; only the head of each lane takes part in the search for what
-//! comes next, in winner trees. Timers wait in a heap, because they are rare: a retransmission timer
+//! comes next, in winner trees. Behind links that reorder they wait in a heap instead. Timers wait in a heap, because they are rare: a retransmission timer
 //! that is put off keeps its old entry and is re-armed when it fires early.
 //!
 //! What depends on one stream of packets alone need not wait for its instant: a link with a single feeder, or
 //! a receiver, takes a packet as soon as the packet's arrival is known, unless somebody looks at the run's
 //! state before that arrival. One flow alone on its path then needs one event per segment.
 
+mod disorder;
 mod lanes;
 mod observe;
 mod route;
@@ -24,7 +25,7 @@ pub use tally::{FlowTally, LinkTally, Measured, StreamTally};
 pub use tree::{Head, WinnerTree};
 
 use crate::plan::{FlowPlan, Plan, StreamPlan};
-use ackclock_net::{Carried, Link, Stream as Draws};
+use ackclock_net::{Carried, Fate, Link, Stream as Draws};
 use ackclock_tcp::{Ack, Data, Flags, Receiver, Sender};
 use ackclock_units::{Duration, Time};
 use route::Stage;
@@ -315,7 +316,12 @@ impl<O: Observer> Engine<O> {
             let number = if is_flow { owner } else { owner - self.flows.len() };
             let observer = &mut self.observer;
             let passed = stage.pass(&mut self.links, at, packet, |link, over, packet, fate| {
-                observer.at_link(link as usize, over.delay(), carrying(number, is_flow, packet), fate);
+                observer.at_link(
+                    link as usize,
+                    on_the_way(over, fate),
+                    carrying(number, is_flow, packet),
+                    fate,
+                );
             });
             return passed.ok();
         }
@@ -387,7 +393,7 @@ impl<O: Observer> Engine<O> {
             let mut packet = Segment(data);
             let observer = &mut self.observer;
             let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
-                observer.at_link(link as usize, at.delay(), carrying(owner, true, packet), fate);
+                observer.at_link(link as usize, on_the_way(at, fate), carrying(owner, true, packet), fate);
             });
             if let Ok(due) = passed {
                 let exit = *exit;
@@ -545,7 +551,8 @@ impl<O: Observer> Engine<O> {
         let Entrance { stage, exit, .. } = &source.out;
         let observer = &mut self.observer;
         let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
-            observer.at_link(link as usize, at.delay(), Carrying::Datagram(number as u32, &packet.0), fate);
+            let carried = Carrying::Datagram(number as u32, &packet.0);
+            observer.at_link(link as usize, on_the_way(at, fate), carried, fate);
         });
         if let Ok(due) = passed {
             let exit = *exit;
@@ -578,6 +585,15 @@ fn carrying(number: usize, is_flow: bool, packet: &Segment) -> Carrying<'_> {
     }
 }
 
+/// How long the packet that was just offered to this link is under way behind the transmitter, if it gets there.
+#[inline]
+fn on_the_way(link: &Link, fate: Fate) -> Duration {
+    match fate {
+        Fate::Arrives(at) => at.since(link.departure()),
+        Fate::Dropped(_) => link.delay(),
+    }
+}
+
 /// Takes an acknowledgement through a stage: says when it is at the end, if it gets there.
 #[inline(always)] // the packet stays in registers
 fn pass_ack<O: Observer>(
@@ -589,7 +605,7 @@ fn pass_ack<O: Observer>(
     packet: &mut Acknowledgement,
 ) -> Option<Time> {
     let passed = stage.pass(links, at, packet, |link, over, packet, fate| {
-        observer.at_link(link as usize, over.delay(), Carrying::Ack(owner, &packet.0), fate);
+        observer.at_link(link as usize, on_the_way(over, fate), Carrying::Ack(owner, &packet.0), fate);
     });
     passed.ok()
 }

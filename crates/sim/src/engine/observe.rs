@@ -17,7 +17,8 @@ pub enum Carrying<'a> {
 
 /// A watcher of runs.
 pub trait Observer {
-    /// A packet met its fate at a link whose propagation delay is `delay`.
+    /// A packet met its fate at a link; if it arrives, it left the transmitter `delay` before: the propagation
+    /// delay, and more if the packet is late.
     fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
         let _ = (link, delay, packet, fate);
     }

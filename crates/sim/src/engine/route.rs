@@ -3,7 +3,8 @@
 //! A link with unlimited room that only one source feeds can be computed as soon as its feeder is: arrivals
 //! come in the feeder's order and nothing can push in. Every other link is a *gate*: packets wait in a lane
 //! for the instant at which they reach it, so that all of its feeders take their turns in time. So is every
-//! link that is measured, so that nothing is counted before it happens.
+//! link that is measured, so that nothing is counted before it happens. Behind a link that reorders there is
+//! always a gate, or the endpoint, because links want to be offered their packets in order of time.
 
 use ackclock_net::{Carried, Cause, Fate, Link};
 use ackclock_units::Time;
@@ -56,7 +57,8 @@ pub(crate) fn accesses(links: &[Link], measured: usize, data: &[&[usize]], acks:
     let accesses = links.iter().zip(feeders.iter().zip(kinds)).enumerate();
     accesses
         .map(|(number, (link, (feeder, kinds)))| {
-            if *feeder == Feeder::Several {
+            let out_of_order = matches!(*feeder, Feeder::Link(before) if !links[before].keeps_order());
+            if *feeder == Feeder::Several || out_of_order {
                 Access::InTurn
             } else if number >= measured && link.queue().is_unlimited() {
                 Access::Open
@@ -90,6 +92,12 @@ pub(crate) fn stages(path: &[usize], accesses: &[Access]) -> Vec<Stage> {
 }
 
 impl Stage {
+    /// Do packets come out of it in order? Only its last link can reorder, because a gate follows one that does.
+    pub(crate) fn keeps_order(&self, links: &[Link]) -> bool {
+        let last = self.along.last().copied().or(self.gate);
+        last.is_none_or(|link| links[link as usize].keeps_order())
+    }
+
     /// Takes a packet through; calls `see` with each link and what became of the packet there.
     #[inline]
     pub(crate) fn pass<P: Carried>(
@@ -130,7 +138,7 @@ fn cross<P: Carried>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_net::{DropTail, Limit, Queue};
+    use ackclock_net::{DropTail, Impairments, Limit, Queue, Reorder, Share, Stream, Variate};
     use ackclock_units::{Duration, Rate};
 
     fn link(queue: Queue) -> Link {
@@ -150,6 +158,23 @@ mod tests {
         assert_eq!(stages.len(), 2);
         assert_eq!((stages[0].gate, &*stages[0].along), (None, &[0][..]));
         assert_eq!((stages[1].gate, &*stages[1].along), (Some(2), &[3][..]));
+    }
+
+    #[test]
+    fn a_gate_follows_a_link_that_reorders() {
+        let late = Variate::Fixed(Duration::from_millis(5));
+        let reorder = Reorder::new(Share::new(0.1, Stream::new(1, "share")), late, Stream::new(1, "delay"));
+        let mut links = vec![link(Queue::Unlimited); 4];
+        links[1] = links[1]
+            .clone()
+            .with_impairments(Impairments { reorder: Some(reorder), ..Impairments::default() });
+        let path: &[usize] = &[0, 1, 2, 3];
+        let open = Access::Open;
+        let accesses = accesses(&links, 0, &[path], &[]);
+        assert_eq!(accesses, [open, open, Access::InTurn, open]);
+        let stages = stages(path, &accesses);
+        let order: Vec<_> = stages.iter().map(|stage| (&*stage.along, stage.keeps_order(&links))).collect();
+        assert_eq!(order, [(&[0, 1][..], false), (&[3][..], true)]);
     }
 
     #[test]

@@ -242,6 +242,7 @@ impl Tally {
                     overflows: to.overflows - from.overflows,
                     early: to.early - from.early,
                     errors: to.errors - from.errors,
+                    late: to.late - from.late,
                     marks: to.marks - from.marks,
                     waited_ns: link.waited_ns(now).saturating_sub(from.waited_ns),
                     service_ns: to.service_ns - from.service_ns,

@@ -3,11 +3,13 @@
 //! An exit is the end of a stage: the next gate, or the endpoint. Every exit has a lane of its own, which is
 //! always in order. Exits that are equally far from the same start also share a lane: packets for all of them
 //! usually come in order, because what delays one delays the others, and then one head stands for all. A
-//! packet that would break a shared lane's order takes its exit's own lane; nothing is ever reordered.
+//! packet that would break a shared lane's order takes its exit's own lane; nothing is ever reordered here.
+//! What links reorder comes out of order to the exits behind them: packets for those have no lane but a heap.
 //!
 //! Of packets that are due at the same instant the one for the lowest exit goes first, whatever lanes they are in
 //! and whenever they got there. A shared lane therefore takes one packet per instant.
 
+use super::disorder::Disorder;
 use super::lanes::Lanes;
 pub(crate) use super::lanes::Tagged;
 use super::route::{Access, Stage};
@@ -23,8 +25,10 @@ pub(crate) struct Exit {
     /// What follows: another stage, whose exit is the next number; `None` at the endpoint.
     pub(crate) stage: Option<Stage>,
     shared_lane: u32,
-    /// Does all that comes here take the same way, so that a packet may go on ahead of its time?
+    /// Does all that comes here take the same way and keep its order, so that a packet may go on ahead of its time?
     alone: bool,
+    /// Do packets come here in order of time?
+    ordered: bool,
     /// Where packets for the same gate, or this endpoint, are counted while they wait for their time.
     count: u32,
 }
@@ -46,14 +50,22 @@ struct Class {
     distance: Duration,
 }
 
-/// Shared lanes come first, each exit's own lane after them.
+/// The shared lane of an exit that has none.
+const NO_LANE: u32 = u32::MAX;
+
+/// Shared lanes come first, each exit's own lane after them, and last a lane that nothing ever enters: what would
+/// be in it is in the heap.
 pub(crate) struct Traffic<P> {
     exits: Vec<Exit>,
     lanes: Lanes<P>,
     shared: usize,
+    /// Packets for exits where they come out of order.
+    disorder: Disorder<P>,
+    /// The lane whose head is the heap's.
+    disorder_lane: u32,
     /// Heads of the shared lanes: few, and busy.
     busy: WinnerTree,
-    /// Heads of the exits' own lanes: many, and mostly idle.
+    /// Heads of the exits' own lanes, many and mostly idle, and of the heap.
     own: WinnerTree,
     /// Packets that wait before each gate, by its link, and at each endpoint, by its exit after the links.
     waiting: Vec<u32>,
@@ -85,11 +97,12 @@ impl<P: Tagged> Traffic<P> {
                     before: gate,
                     distance: distance.fold(Duration::ZERO, |sum, delay| sum + delay),
                 };
+                let ordered = stage.keeps_order(links);
                 let fresh = classes.len() as u32;
-                let shared_lane = *classes.entry(class).or_insert(fresh);
-                let alone = gate.map_or(ahead, |gate| accesses[gate as usize] == Access::Alone);
+                let shared_lane = if ordered { *classes.entry(class).or_insert(fresh) } else { NO_LANE };
+                let alone = ordered && gate.map_or(ahead, |gate| accesses[gate as usize] == Access::Alone);
                 let count = gate.unwrap_or((links.len() + exits.len()) as u32);
-                exits.push(Exit { owner: owner as u32, stage: next, shared_lane, alone, count });
+                exits.push(Exit { owner: owner as u32, stage: next, shared_lane, alone, ordered, count });
             }
             entrances.extend(stages.into_iter().take(1).map(|stage| {
                 let alone = stage.gate.is_none_or(|gate| accesses[gate as usize] != Access::InTurn);
@@ -97,10 +110,18 @@ impl<P: Tagged> Traffic<P> {
             }));
         }
         let shared = classes.len();
+        let disorder_lane = shared + exits.len();
+        let mut lanes = Lanes::new(disorder_lane + 1);
+        lanes.close(disorder_lane);
+        for exit in exits.iter_mut().filter(|exit| !exit.ordered) {
+            exit.shared_lane = disorder_lane as u32;
+        }
         let traffic = Traffic {
-            lanes: Lanes::new(shared + exits.len()),
+            lanes,
+            disorder: Disorder::new(),
+            disorder_lane: disorder_lane as u32,
             busy: WinnerTree::new(shared),
-            own: WinnerTree::new(exits.len()),
+            own: WinnerTree::new(exits.len() + 1),
             waiting: vec![0; links.len() + exits.len()],
             next: Head::NONE,
             shared,
@@ -130,6 +151,9 @@ impl<P: Tagged> Traffic<P> {
         self.waiting[at.count as usize] += 1;
         let mut lane = at.shared_lane as usize;
         if !self.lanes.takes(lane, due) {
+            if !at.ordered {
+                return self.push_out_of_order(exit as u32, due, packet);
+            }
             lane = self.shared + exit;
         }
         if self.lanes.push(lane, due, packet) {
@@ -137,10 +161,20 @@ impl<P: Tagged> Traffic<P> {
         }
     }
 
+    /// The same, where packets come out of order.
+    #[inline(never)] // out of the way of the others
+    fn push_out_of_order(&mut self, exit: u32, due: Time, packet: P) {
+        if self.disorder.push(exit, due, packet) {
+            self.head(self.disorder_lane as usize, due, exit);
+        }
+    }
+
     /// The packet that reaches its exit first, and which exit that is.
     #[inline]
     pub(crate) fn first(&self) -> (usize, &P) {
-        let packet = self.lanes.first(self.next.lane as usize);
+        let lane = self.next.lane;
+        let late = if lane == self.disorder_lane { self.disorder.first() } else { None };
+        let packet = late.unwrap_or_else(|| self.lanes.first(lane as usize));
         (packet.tag(), packet)
     }
 
@@ -149,6 +183,10 @@ impl<P: Tagged> Traffic<P> {
     pub(crate) fn pop(&mut self) {
         self.waiting[self.exits[self.next.rank as usize].count as usize] -= 1;
         let lane = self.next.lane as usize;
+        if self.next.lane == self.disorder_lane {
+            let (due, exit) = self.disorder.pop();
+            return self.head(lane, due, exit);
+        }
         let (due, exit) = self.lanes.pop(lane);
         self.head(lane, due, exit as u32);
     }
@@ -161,7 +199,9 @@ impl<P: Tagged> Traffic<P> {
 
     /// Calls `see` with the owner of every packet that is on its way.
     pub(crate) fn count(&self, mut see: impl FnMut(usize)) {
-        self.lanes.count(|_, packet: &P| see(self.exits[packet.tag()].owner as usize));
+        let mut see = |packet: &P| see(self.exits[packet.tag()].owner as usize);
+        self.lanes.count(|_, packet: &P| see(packet));
+        self.disorder.iter().for_each(see);
     }
 
     /// The head of `lane` is now due at `time`, at `exit`.

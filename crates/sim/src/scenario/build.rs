@@ -5,9 +5,9 @@ use super::document::path_parts;
 use super::flows::{Ends, FlowGroup, Start, TrafficSpec};
 use super::queue::Scale;
 use super::reader::{At, Result};
-use super::topology::{Access, LinkSpec, LossSpec, NO_LIMIT};
+use super::topology::{Access, LinkSpec, NO_LIMIT};
 use crate::plan::{FlowPlan, Plan, StreamPlan};
-use ackclock_net::{Link, Loss, Queue, Stream};
+use ackclock_net::{Link, Queue, Stream};
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::HashMap;
 
@@ -102,7 +102,8 @@ impl Scenario {
                     .error(path, format!("RED's thresholds are {min:.1} and {max:.1} packets here"))
                     .help("min must be below max"));
             }
-            let held = spec.queue.most(&scale).unwrap_or(0.0) + scale.bdp / f64::from(scale.segment);
+            let late = spec.rate.bps_f64() / 8.0 * spec.impairments.lateness();
+            let held = spec.queue.most(&scale).unwrap_or(0.0) + (scale.bdp + late) / f64::from(scale.segment);
             memory += held * PER_PACKET;
             links.push(self.link(spec, &scale));
         }
@@ -250,10 +251,9 @@ impl Scenario {
     fn link(&self, spec: &LinkSpec, scale: &Scale) -> Link {
         let stream = |what: &str| Stream::new(self.seed, &format!("{what} of {}", spec.name));
         let link = Link::new(spec.rate, spec.delay, spec.queue.build(scale, stream("queue")));
-        match spec.loss {
-            LossSpec::NONE => link,
-            LossSpec::Random(share) => link.with_loss(Loss::new(share, stream("loss"))),
-            LossSpec::Every(period) => link.with_loss(Loss::every(period)),
+        match spec.impairments.build(stream) {
+            Some(impairments) => link.with_impairments(impairments),
+            None => link,
         }
     }
 

@@ -5,11 +5,13 @@ mod document;
 pub(crate) mod error;
 mod excerpt;
 mod flows;
+mod impairments;
 mod queue;
 pub(crate) mod reader;
 mod sweep;
 mod tcp;
 mod topology;
+mod variate;
 
 pub use build::{Built, GroupInfo, LinkInfo};
 pub use document::{Document, Node, Value};

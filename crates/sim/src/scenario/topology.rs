@@ -1,7 +1,7 @@
 //! `[topology]`: dumbbell, parking lot or any graph, all of them links between named nodes.
 
-use super::Value;
 use super::error::suggest;
+use super::impairments::{ImpairmentsSpec, read_impairments};
 use super::queue::{QueueSpec, read_queue};
 use super::reader::{At, Result, Table};
 use ackclock_net::{Edge, Graph};
@@ -11,19 +11,6 @@ use std::collections::HashSet;
 /// Faster than anything: what an access link without a rate has.
 pub(crate) const NO_LIMIT: Rate = Rate::from_bps(100_000_000_000_000);
 
-/// What a link loses besides what does not fit its queue.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum LossSpec {
-    /// Each packet with this probability.
-    Random(f64),
-    /// One packet in so many, counted.
-    Every(u64),
-}
-
-impl LossSpec {
-    pub(crate) const NONE: LossSpec = LossSpec::Random(0.0);
-}
-
 /// A link between two nodes of the core.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkSpec {
@@ -31,7 +18,7 @@ pub(crate) struct LinkSpec {
     pub(crate) rate: Rate,
     pub(crate) delay: Duration,
     pub(crate) queue: QueueSpec,
-    pub(crate) loss: LossSpec,
+    pub(crate) impairments: ImpairmentsSpec,
 }
 
 /// What connects a flow's hosts to the core: each host has such a link either way.
@@ -119,11 +106,11 @@ fn dumbbell(table: &Table<'_>) -> Result<Topology> {
     Ok(topology)
 }
 
-/// The other direction of a link: the same, without its loss.
+/// The other direction of a link: the same, but nothing goes wrong on it.
 fn reverse_of(link: &LinkSpec) -> LinkSpec {
     let name =
         if link.name == "bottleneck" { "reverse".to_owned() } else { format!("{} reverse", link.name) };
-    LinkSpec { name, loss: LossSpec::NONE, ..link.clone() }
+    LinkSpec { name, impairments: ImpairmentsSpec::default(), ..link.clone() }
 }
 
 fn parking_lot(table: &Table<'_>) -> Result<Topology> {
@@ -224,49 +211,6 @@ fn read_link_keys(table: &Table<'_>, like: Option<&LinkSpec>) -> Result<LinkSpec
         Some(at) => read_queue(&at)?,
         None => like.map_or(QueueSpec::Unlimited, |like| like.queue.clone()),
     };
-    let loss = table.get("loss").map(|at| read_loss(&at)).transpose()?.unwrap_or(LossSpec::NONE);
-    Ok(LinkSpec { name: String::new(), rate, delay, queue, loss })
-}
-
-/// `1e-4`, or `{ every = 10000 }`.
-fn read_loss(at: &At<'_>) -> Result<LossSpec> {
-    if !matches!(at.node.value, Value::Table(_)) {
-        return at.number(0.0, 1.0).map(LossSpec::Random);
-    }
-    match at.choice()? {
-        ("every", Some(inner)) => inner.count(1, 1 << 53).map(LossSpec::Every),
-        (word, _) => Err(at.unknown("kind of loss", word, &["every"])),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::run::run_point;
-    use crate::scenario::Sweep;
-    use std::sync::atomic::AtomicBool;
-
-    fn scenario(loss: &str) -> Result<Sweep, String> {
-        let text = format!(
-            "duration = \"20 s\"\n[topology.dumbbell]\n\
-             bottleneck = {{ rate = \"10 Mbit/s\", delay = \"5 ms\", loss = {loss} }}\n\
-             [[flows]]\ncontrol = \"reno\"\n"
-        );
-        Sweep::read("loss", &text, &[]).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn one_packet_in_so_many_is_lost() {
-        let sweep = scenario("{ every = 100 }").expect("a scenario");
-        let result = run_point(&sweep.points[0], false, &AtomicBool::new(false)).expect("a run");
-        let link = &result.links[0];
-        assert_eq!(link.random_losses, link.arrivals / 100);
-        assert_eq!(result.links[1].random_losses, 0, "acknowledgements are spared");
-    }
-
-    #[test]
-    fn other_losses_are_mistakes() {
-        assert!(scenario("1.5").is_err());
-        assert!(scenario("{ every = 0 }").is_err());
-        assert!(scenario("{ evry = 10 }").err().is_some_and(|error| error.contains("evry")));
-    }
+    let impairments = read_impairments(table)?;
+    Ok(LinkSpec { name: String::new(), rate, delay, queue, impairments })
 }

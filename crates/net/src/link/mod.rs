@@ -1,7 +1,11 @@
 //! A link: a queue, a transmitter of fixed rate, and a propagation delay, in that order.
 
+mod impaired;
+
+pub use impaired::Impairments;
+
+use crate::Carried;
 use crate::queue::{Backlog, Queue, Verdict};
-use crate::{Carried, Loss};
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::VecDeque;
 
@@ -36,6 +40,8 @@ pub struct Counters {
     pub early: u64,
     /// Packets lost at random.
     pub errors: u64,
+    /// Packets delayed so that others may overtake them.
+    pub late: u64,
     /// Packets marked.
     pub marks: u64,
     /// Time that packets have spent or will spend waiting, summed over packets, ns: counted when they are admitted.
@@ -59,8 +65,9 @@ pub struct Link {
     rate: Rate,
     delay: Duration,
     queue: Queue,
-    loss: Option<Loss>,
-    /// No packet can be dropped here: room for everything, and no random loss.
+    /// What goes wrong here besides that; a plain link pays nothing for it.
+    impairments: Option<Box<Impairments>>,
+    /// Nothing can happen to a packet here: room for everything, and no impairments.
     sure: bool,
     /// When the transmitter has finished everything admitted so far.
     free_at: Time,
@@ -82,7 +89,7 @@ impl Link {
             delay,
             sure: queue.is_unlimited(),
             queue,
-            loss: None,
+            impairments: None,
             free_at: Time::ZERO,
             fraction: 0,
             transmission: (0, 0, 0),
@@ -92,9 +99,9 @@ impl Link {
         }
     }
 
-    /// The same link, losing packets before they reach its queue.
-    pub fn with_loss(self, loss: Loss) -> Link {
-        Link { loss: Some(loss), sure: false, ..self }
+    /// The same link, with what goes wrong on it.
+    pub fn with_impairments(self, impairments: Impairments) -> Link {
+        Link { impairments: Some(Box::new(impairments)), sure: false, ..self }
     }
 
     /// The transmitter's rate.
@@ -112,9 +119,19 @@ impl Link {
         &self.queue
     }
 
-    /// What it loses besides what does not fit its queue.
-    pub fn loss(&self) -> Option<&Loss> {
-        self.loss.as_ref()
+    /// What goes wrong on it.
+    pub fn impairments(&self) -> Option<&Impairments> {
+        self.impairments.as_deref()
+    }
+
+    /// Do packets arrive in the order in which they were offered?
+    pub fn keeps_order(&self) -> bool {
+        self.impairments.as_ref().is_none_or(|impairments| impairments.keep_order())
+    }
+
+    /// When the transmitter is through with all that was let in: the last packet's departure.
+    pub fn departure(&self) -> Time {
+        self.free_at
     }
 
     /// What has happened so far.
@@ -169,23 +186,20 @@ impl Link {
         if bytes != self.transmission.0 {
             self.transmission = transmission(bytes, self.rate);
         }
-        if !self.sure
-            && let Some(cause) = self.refuse(now, packet)
-        {
-            return Fate::Dropped(cause);
+        if !self.sure {
+            if self.impairments.is_some() {
+                return self.offer_impaired(now, packet);
+            }
+            if let Some(cause) = self.refuse(now, packet) {
+                return Fate::Dropped(cause);
+            }
         }
         Fate::Arrives(self.transmit(now) + self.delay)
     }
 
-    /// Why a packet is not let in, if it is not; otherwise it is queued.
+    /// Why the queue does not let a packet in, if it does not; otherwise it is queued.
     #[inline]
     fn refuse<P: Carried>(&mut self, now: Time, packet: &mut P) -> Option<Cause> {
-        if let Some(loss) = &mut self.loss
-            && loss.strikes()
-        {
-            self.counters.errors += 1;
-            return Some(Cause::Error);
-        }
         if self.queue.is_unlimited() {
             return None;
         }
@@ -269,7 +283,7 @@ fn transmission(bytes: u32, rate: Rate) -> (u32, u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DropTail, Limit, Stream};
+    use crate::{DropTail, Limit, Loss, Stream};
     use proptest::prelude::*;
 
     const GIGABIT: Rate = Rate::from_bps(1_000_000_000);
@@ -386,8 +400,9 @@ mod tests {
 
         #[test]
         fn arrivals_are_admitted_or_dropped(p in 0.0_f64..1.0, n in 1_u64..2000) {
-            let loss = Loss::new(p, Stream::new(n, "loss"));
-            let mut link = Link::new(GIGABIT, Duration::ZERO, droptail(5)).with_loss(loss);
+            let loss = Some(Loss::new(p, Stream::new(n, "loss")));
+            let impairments = Impairments { loss, ..Impairments::default() };
+            let mut link = Link::new(GIGABIT, Duration::ZERO, droptail(5)).with_impairments(impairments);
             let admitted = (0..n).filter(|i| offer(&mut link, i * 6_000).is_some()).count() as u64;
             prop_assert_eq!(link.counters().arrivals, admitted + link.counters().drops());
         }

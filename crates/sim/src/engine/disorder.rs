@@ -1,0 +1,108 @@
+//! Packets on their way whose order is not that in which they were sent: those behind links that reorder.
+//!
+//! One heap for all of them. Lanes are cheaper, and everything that keeps its order stays in them.
+
+use ackclock_units::Time;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// Packets by due time; of those that are due at the same instant the one for the lowest exit goes first, and of
+/// those for the same exit the one that was put in first.
+pub(crate) struct Disorder<P> {
+    heap: BinaryHeap<Entry<P>>,
+    counter: u64,
+}
+
+struct Entry<P> {
+    due: Time,
+    exit: u32,
+    order: u64,
+    packet: P,
+}
+
+impl<P> Entry<P> {
+    fn key(&self) -> (Time, u32, u64) {
+        (self.due, self.exit, self.order)
+    }
+}
+
+impl<P> PartialEq for Entry<P> {
+    fn eq(&self, other: &Entry<P>) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<P> Eq for Entry<P> {}
+
+impl<P> PartialOrd for Entry<P> {
+    fn partial_cmp(&self, other: &Entry<P>) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<P> Ord for Entry<P> {
+    /// The earliest is the greatest, as the heap wants it.
+    fn cmp(&self, other: &Entry<P>) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+
+impl<P> Disorder<P> {
+    pub(crate) fn new() -> Disorder<P> {
+        Disorder { heap: BinaryHeap::new(), counter: 0 }
+    }
+
+    /// Puts a packet in that is due at `due`, at `exit`; true if it is the first to leave now.
+    pub(crate) fn push(&mut self, exit: u32, due: Time, packet: P) -> bool {
+        let order = self.counter;
+        self.counter += 1;
+        self.heap.push(Entry { due, exit, order, packet });
+        self.heap.peek().is_some_and(|first| first.order == order)
+    }
+
+    /// The packet that leaves first, if there is one.
+    pub(crate) fn first(&self) -> Option<&P> {
+        self.heap.peek().map(|first| &first.packet)
+    }
+
+    /// Takes that packet out, and tells when and where the next one is due.
+    pub(crate) fn pop(&mut self) -> (Time, u32) {
+        self.heap.pop();
+        self.heap.peek().map_or((Time::NEVER, 0), |next| (next.due, next.exit))
+    }
+
+    /// All packets, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
+        self.heap.iter().map(|entry| &entry.packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A list that is searched for its least entry whenever one is wanted.
+        #[test]
+        fn agrees_with_a_list(steps in prop::collection::vec((0_u64..20, 0_u32..4, any::<bool>()), 1..400)) {
+            let mut disorder = Disorder::new();
+            let mut list: Vec<(u64, u32, usize)> = Vec::new();
+            for (number, (due, exit, push)) in steps.into_iter().enumerate() {
+                if push || list.is_empty() {
+                    list.push((due, exit, number));
+                    let first = list.iter().min() == Some(&(due, exit, number));
+                    prop_assert_eq!(disorder.push(exit, Time::from_nanos(due), number), first);
+                } else {
+                    let least = *list.iter().min().expect("not empty");
+                    prop_assert_eq!(disorder.first(), Some(&least.2));
+                    list.retain(|entry| *entry != least);
+                    let next = list.iter().min().map_or((Time::NEVER, 0), |&(due, exit, _)| (Time::from_nanos(due), exit));
+                    prop_assert_eq!(disorder.pop(), next);
+                }
+                prop_assert_eq!(disorder.iter().count(), list.len());
+            }
+            prop_assert_eq!(disorder.first().is_none(), list.is_empty());
+        }
+    }
+}
