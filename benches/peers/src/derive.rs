@@ -182,5 +182,5 @@ fn losses(link: &Link, plan: &Plan) -> Vec<u64> {
     let span = plan.duration.since(Time::ZERO);
     // No more packets can be offered than pass, and what the queue drops; twice is ample.
     let most = 2.0 * link.rate().bytes_in(span) / f64::from(config.segment_bytes());
-    (0..most as u64).filter(|_| loss.strikes()).collect()
+    (0..most as u64).filter(|_| loss.strikes(Time::ZERO)).collect()
 }

@@ -5,6 +5,7 @@
 //! there is. The same code serves virtual time, where the answer becomes an event, and real time, where a
 //! host sleeps until it is due. What a link carries is up to the host: anything that is [`Carried`].
 
+mod alternate;
 mod graph;
 mod link;
 mod loss;
@@ -14,9 +15,10 @@ mod reorder;
 mod share;
 mod variate;
 
+pub use alternate::Alternate;
 pub use graph::{Edge, Graph, NoRoute};
-pub use link::{Cause, Counters, Fate, Impairments, Link};
-pub use loss::Loss;
+pub use link::{Cause, Counters, Fate, Impairments, Link, Retransmission};
+pub use loss::{Loss, Span};
 pub use queue::{Backlog, DropTail, Limit, Queue, Red, RedConfig, Verdict};
 pub use random::Stream;
 pub use reorder::Reorder;
@@ -29,6 +31,10 @@ pub trait Carried {
     fn bytes(&self) -> u32;
     /// May a queue mark this packet instead of dropping it (RFC 3168: ECT)?
     fn markable(&self) -> bool {
+        false
+    }
+    /// Was it kept by the link, which said that it [`Fate::Returns`], and is offered to it again?
+    fn returns(&self) -> bool {
         false
     }
     /// Marks the packet as having met congestion (RFC 3168: CE).

@@ -126,6 +126,15 @@ pub struct LinkResult {
     /// Packets that were late, so that others may have overtaken them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub late: u64,
+    /// Packets that arrived twice.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub copies: u64,
+    /// Corrupted packets that were corrected.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub corrected: u64,
+    /// Transmissions of packets that the link had corrupted before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub resent: u64,
     /// Drops per packet offered.
     pub drop_rate: f64,
     /// Packets marked.
@@ -290,6 +299,9 @@ fn link_result(info: &LinkInfo, tally: &LinkTally, window_s: f64) -> LinkResult 
         drops: counters.drops(),
         random_losses: counters.errors,
         late: counters.late,
+        copies: counters.copies,
+        corrected: counters.corrected,
+        resent: counters.resent,
         drop_rate: counters.drops() as f64 / counters.arrivals.max(1) as f64,
         marks: counters.marks,
         queue_mean: counters.waited_ns as f64 * 1e-9 / window_s,

@@ -49,13 +49,33 @@ fn delay() -> impl Strategy<Value = String> {
 
 /// What goes wrong on a link; every second one is plain.
 fn impairments() -> impl Strategy<Value = String> {
-    let loss = prop_oneof![Just(0.0), 1e-4_f64..0.05].prop_map(|loss| format!(", loss = {loss:?}"));
+    let loss = prop_oneof![
+        Just("0".to_owned()),
+        (1e-4_f64..0.05).prop_map(|loss| format!("{loss:?}")),
+        (1e-4_f64..0.05, 0.1_f64..1.0)
+            .prop_map(|(bad, good)| format!("{{ gilbert = {{ to_bad = {bad:?}, to_good = {good:?} }} }}")),
+        (10_u32..1000, 1_u32..50).prop_map(|(free, error)| format!(
+            "{{ exponential = {{ free = \"{free} ms\", error = \"{error} ms\" }} }}"
+        )),
+    ];
+    let repair = prop::sample::select(&[
+        "",
+        ", retransmission = { after = \"1 ms\" }",
+        ", retransmission = { after = \"30 ms\", attempts = 2 }",
+        ", correction = { share = 0.5, overhead = 0.2 }",
+        ", retransmission = { after = \"7 ms\" }, correction = { share = 0.5 }",
+    ]);
+    let errors = (loss, repair).prop_map(|(loss, repair)| format!(", loss = {loss}{repair}"));
     let reorder = (0.0_f64..1.0, delay())
         .prop_map(|(share, delay)| format!(", reorder = {{ share = {share:?}, delay = {delay} }}"));
+    let alternate = prop::sample::select(&["", ", share = 0.3"])
+        .prop_map(|share| format!(", alternate = {{ delay = \"50 ms\"{share} }}"));
+    let duplicate = (0.0_f64..0.3).prop_map(|share| format!(", duplicate = {share:?}"));
     let maybe = |keys: BoxedStrategy<String>| prop_oneof![2 => Just(String::new()), 1 => keys];
     prop_oneof![
         Just(String::new()),
-        (maybe(loss.boxed()), maybe(reorder.boxed())).prop_map(|(loss, reorder)| loss + &reorder),
+        (maybe(errors.boxed()), maybe(reorder.boxed()), maybe(alternate.boxed()), maybe(duplicate.boxed()))
+            .prop_map(|(errors, reorder, alternate, duplicate)| errors + &reorder + &alternate + &duplicate),
     ]
 }
 

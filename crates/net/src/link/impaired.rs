@@ -1,24 +1,36 @@
 //! Links on which things go wrong: what may happen to a packet, and in which order.
 //!
-//! A packet is lost before the queue; what is let in is transmitted, and may be late behind the transmitter.
+//! A packet is lost before the queue; what is let in is transmitted, takes one of two routes, may be late, and may
+//! arrive twice. On a link that retransmits it is the channel behind the transmitter that corrupts packets.
 
-use super::{Cause, Fate, Link};
-use crate::{Carried, Loss, Reorder};
+use super::{Cause, Fate, Link, Retransmission};
+use crate::{Alternate, Carried, Loss, Reorder, Share};
 use ackclock_units::Time;
 
 /// What goes wrong on a link besides what its queue does.
 #[derive(Clone, Debug, Default)]
 pub struct Impairments {
-    /// Which packets are lost before they reach the queue.
+    /// Which packets are lost before they reach the queue; with `retransmission`, corrupted by the channel.
     pub loss: Option<Loss>,
+    /// Which of those that would be lost are corrected instead.
+    pub correction: Option<Share>,
+    /// What is lost otherwise is sent again.
+    pub retransmission: Option<Retransmission>,
+    /// Which packets take another route.
+    pub alternate: Option<Alternate>,
     /// Which packets are late, and by how much.
     pub reorder: Option<Reorder>,
+    /// Which packets arrive twice.
+    pub duplicate: Option<Share>,
 }
 
 impl Impairments {
-    /// Do packets arrive in the order in which they were offered?
+    /// Do packets arrive in the order in which they were offered, and once?
     pub(super) fn keep_order(&self) -> bool {
-        self.reorder.is_none()
+        self.retransmission.is_none()
+            && self.alternate.is_none()
+            && self.reorder.is_none()
+            && self.duplicate.is_none()
     }
 }
 
@@ -26,22 +38,98 @@ impl Link {
     /// Offers a packet to a link with impairments.
     #[inline(never)] // out of the way of plain links
     pub(super) fn offer_impaired<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
-        if self.impaired(|impairments| impairments.loss.as_mut()).is_some_and(Loss::strikes) {
-            self.counters.errors += 1;
-            return Fate::Dropped(Cause::Error);
-        }
-        if let Some(cause) = self.refuse(now, packet) {
-            return Fate::Dropped(cause);
-        }
-        let arrival = self.transmit(now) + self.delay;
+        let arrival = if self.retransmits() {
+            match self.offer_reliably(now, packet) {
+                Fate::Arrives(at) => at,
+                other => return other,
+            }
+        } else {
+            if self.is_corrupted(now) {
+                self.counters.errors += 1;
+                return Fate::Dropped(Cause::Error);
+            }
+            if let Some(cause) = self.refuse(now, packet) {
+                return Fate::Dropped(cause);
+            }
+            self.transmit(now) + self.delay
+        };
+        let alternate = self.impaired(|impairments| impairments.alternate.as_mut());
+        let detour = alternate.and_then(Alternate::detour).unwrap_or_default();
         let reorder = self.impaired(|impairments| impairments.reorder.as_mut());
-        let Some(late) = reorder.and_then(Reorder::lateness) else { return Fate::Arrives(arrival) };
-        self.counters.late += 1;
-        Fate::Arrives(arrival + late)
+        let late = reorder.and_then(Reorder::lateness);
+        self.counters.late += u64::from(late.is_some() || !detour.is_zero());
+        let arrival = arrival + detour + late.unwrap_or_default();
+        if self.impaired(|impairments| impairments.duplicate.as_mut()).is_some_and(Share::takes) {
+            self.counters.copies += 1;
+            return Fate::ArrivesTwice(arrival);
+        }
+        Fate::Arrives(arrival)
+    }
+
+    /// Does the channel corrupt what it carries at `at`, and nothing corrects it?
+    pub(super) fn is_corrupted(&mut self, at: Time) -> bool {
+        let loss = self.impaired(|impairments| impairments.loss.as_mut());
+        if !loss.is_some_and(|loss: &mut Loss| loss.strikes(at)) {
+            return false;
+        }
+        let correction = self.impaired(|impairments| impairments.correction.as_mut());
+        let corrected = correction.is_some_and(Share::takes);
+        self.counters.corrected += u64::from(corrected);
+        !corrected
     }
 
     /// One of the impairments, if this link has it.
-    fn impaired<T>(&mut self, which: impl FnOnce(&mut Impairments) -> Option<&mut T>) -> Option<&mut T> {
+    pub(super) fn impaired<T>(
+        &mut self,
+        which: impl FnOnce(&mut Impairments) -> Option<&mut T>,
+    ) -> Option<&mut T> {
         self.impairments.as_deref_mut().and_then(which)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Queue, Stream};
+    use ackclock_units::{Duration, Rate};
+
+    fn impaired(impairments: Impairments) -> Link {
+        let link = Link::new(Rate::from_bps(8_000_000), Duration::from_millis(10), Queue::Unlimited);
+        link.with_impairments(impairments)
+    }
+
+    fn share(probability: f64) -> Option<Share> {
+        Some(Share::new(probability, Stream::new(5, "share")))
+    }
+
+    fn fates(mut link: Link) -> (Vec<Fate>, Link) {
+        let offer = |link: &mut Link| link.offer(Time::ZERO, &mut 1000_u32); // 1 ms each
+        ((0..1000).map(|_| offer(&mut link)).collect(), link)
+    }
+
+    #[test]
+    fn every_second_packet_takes_the_other_route() {
+        let alternate = Some(Alternate::in_turn(Duration::from_millis(5)));
+        let (fates, link) = fates(impaired(Impairments { alternate, ..Impairments::default() }));
+        let at = |ms| Fate::Arrives(Time::ZERO + Duration::from_millis(ms));
+        assert_eq!(fates[..4], [at(11), at(17), at(13), at(19)]);
+        assert!(!link.keeps_order() && link.counters().late == 500);
+    }
+
+    #[test]
+    fn a_share_arrives_twice() {
+        let (fates, link) = fates(impaired(Impairments { duplicate: share(0.25), ..Impairments::default() }));
+        let twice = fates.iter().filter(|fate| matches!(fate, Fate::ArrivesTwice(_))).count();
+        assert!((200..300).contains(&twice) && link.counters().copies == twice as u64, "{twice}");
+    }
+
+    #[test]
+    fn what_is_corrected_is_not_lost() {
+        let loss = Some(Loss::new(0.5, Stream::new(6, "loss")));
+        let impairments = Impairments { loss, correction: share(0.8), ..Impairments::default() };
+        let (fates, link) = fates(impaired(impairments));
+        let lost = fates.iter().filter(|fate| matches!(fate, Fate::Dropped(_))).count() as u64;
+        assert_eq!(link.counters().errors, lost);
+        assert!((70..130).contains(&lost) && (350..450).contains(&link.counters().corrected), "{lost}");
     }
 }

@@ -1,8 +1,10 @@
 //! A link: a queue, a transmitter of fixed rate, and a propagation delay, in that order.
 
 mod impaired;
+mod retransmission;
 
 pub use impaired::Impairments;
+pub use retransmission::Retransmission;
 
 use crate::Carried;
 use crate::queue::{Backlog, Queue, Verdict};
@@ -14,6 +16,10 @@ use std::collections::VecDeque;
 pub enum Fate {
     /// It arrives at the far end at this instant.
     Arrives(Time),
+    /// It arrives at the far end twice, at this instant.
+    ArrivesTwice(Time),
+    /// It was corrupted, and is to be offered again at this instant: then it [returns](Carried::returns).
+    Returns(Time),
     /// It is gone.
     Dropped(Cause),
 }
@@ -32,7 +38,7 @@ pub enum Cause {
 /// What has happened at a link since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Packets offered.
+    /// Packets offered, each once.
     pub arrivals: u64,
     /// Packets dropped because there was no room.
     pub overflows: u64,
@@ -42,6 +48,12 @@ pub struct Counters {
     pub errors: u64,
     /// Packets delayed so that others may overtake them.
     pub late: u64,
+    /// Packets that arrived twice.
+    pub copies: u64,
+    /// Corrupted packets that were corrected.
+    pub corrected: u64,
+    /// Transmissions of packets that had been corrupted before.
+    pub resent: u64,
     /// Packets marked.
     pub marks: u64,
     /// Time that packets have spent or will spend waiting, summed over packets, ns: counted when they are admitted.
@@ -124,14 +136,20 @@ impl Link {
         self.impairments.as_deref()
     }
 
-    /// Do packets arrive in the order in which they were offered?
+    /// Do packets arrive in the order in which they were offered, and once?
     pub fn keeps_order(&self) -> bool {
         self.impairments.as_ref().is_none_or(|impairments| impairments.keep_order())
     }
 
-    /// When the transmitter is through with all that was let in: the last packet's departure.
+    /// May packets have to be offered again?
+    pub fn retransmits(&self) -> bool {
+        self.impairments.as_ref().is_some_and(|impairments| impairments.retransmission.is_some())
+    }
+
+    /// When the packet that was offered last leaves the transmitter, if it was let in.
     pub fn departure(&self) -> Time {
-        self.free_at
+        let kept = self.impairments.as_ref().and_then(|impairments| impairments.retransmission.as_ref());
+        kept.map_or(self.free_at, |retransmission| retransmission.departed)
     }
 
     /// What has happened so far.
@@ -182,10 +200,7 @@ impl Link {
     #[inline(always)] // the packet stays in registers
     pub fn offer<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
         self.counters.arrivals += 1;
-        let bytes = packet.bytes();
-        if bytes != self.transmission.0 {
-            self.transmission = transmission(bytes, self.rate);
-        }
+        self.size(packet.bytes());
         if !self.sure {
             if self.impairments.is_some() {
                 return self.offer_impaired(now, packet);
@@ -195,6 +210,14 @@ impl Link {
             }
         }
         Fate::Arrives(self.transmit(now) + self.delay)
+    }
+
+    /// The next packet to be transmitted has this size.
+    #[inline(always)]
+    fn size(&mut self, bytes: u32) {
+        if bytes != self.transmission.0 {
+            self.transmission = transmission(bytes, self.rate);
+        }
     }
 
     /// Why the queue does not let a packet in, if it does not; otherwise it is queued.
@@ -295,7 +318,7 @@ mod tests {
     fn offer(link: &mut Link, ns: u64) -> Option<u64> {
         match link.offer(Time::from_nanos(ns), &mut 1000_u32) {
             Fate::Arrives(at) => Some(at.as_nanos()),
-            Fate::Dropped(_) => None,
+            _ => None,
         }
     }
 
@@ -392,7 +415,7 @@ mod tests {
             let computed: Vec<_> = arrivals.iter().map(|&(at, bytes)| {
                 match link.offer(Time::from_nanos(at), &mut { bytes }) {
                     Fate::Arrives(at) => Some(at.as_nanos()),
-                    Fate::Dropped(_) => None,
+                    _ => None,
                 }
             }).collect();
             prop_assert_eq!(computed, naive(&arrivals, limit as usize));

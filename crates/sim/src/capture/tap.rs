@@ -229,14 +229,21 @@ impl<W: Write> Observer for Tap<W> {
         if inbound && self.back.as_ref().is_none_or(|back| back.link != link) {
             return;
         }
-        let Fate::Arrives(arrival) = fate else { return };
+        let (arrival, times) = match fate {
+            Fate::Arrives(arrival) => (arrival, 1),
+            // It leaves once, and arrives twice.
+            Fate::ArrivesTwice(arrival) => (arrival, 1 + u8::from(inbound)),
+            Fate::Returns(_) | Fate::Dropped(_) => return,
+        };
         let at = if inbound {
             arrival
         } else {
             Time::from_nanos(arrival.as_nanos().saturating_sub(delay.as_nanos()))
         };
-        self.counter += 1;
-        self.ahead.push(Passing { at, order: self.counter, inbound, packet });
+        for _ in 0..times {
+            self.counter += 1;
+            self.ahead.push(Passing { at, order: self.counter, inbound, packet });
+        }
     }
 
     fn at_sender(&mut self, now: Time, _: usize, _: &Sender) {

@@ -28,10 +28,10 @@ use crate::plan::{FlowPlan, Plan, StreamPlan};
 use ackclock_net::{Carried, Fate, Link, Stream as Draws};
 use ackclock_tcp::{Ack, Data, Flags, Receiver, Sender};
 use ackclock_units::{Duration, Time};
-use route::Stage;
+use route::{Detour, Stage};
 use tally::Tally;
 use timers::{Timer, Timers};
-use traffic::{Entrance, Exit, Tagged, Traffic};
+use traffic::{Entrance, Exit, RETURNS, Tagged, Traffic};
 
 #[derive(Clone, Copy, Default)]
 struct Segment(Data);
@@ -45,6 +45,9 @@ impl Carried for Segment {
     fn markable(&self) -> bool {
         self.0.flags.has(Flags::ECT)
     }
+    fn returns(&self) -> bool {
+        self.tag() & RETURNS != 0
+    }
     fn mark(&mut self) {
         self.0.flags = self.0.flags.with(Flags::CE);
     }
@@ -57,6 +60,9 @@ impl Carried for Acknowledgement {
     #[inline]
     fn bytes(&self) -> u32 {
         u32::from(self.0.bytes)
+    }
+    fn returns(&self) -> bool {
+        self.tag() & RETURNS != 0
     }
 }
 
@@ -323,7 +329,13 @@ impl<O: Observer> Engine<O> {
                     fate,
                 );
             });
-            return passed.ok();
+            return match passed {
+                Ok(due) => Some(due),
+                Err(detour) => {
+                    self.data.divert(exit + 1, detour, *packet);
+                    None
+                }
+            };
         }
         if owner < self.flows.len() {
             let flow = &mut self.flows[owner];
@@ -352,7 +364,10 @@ impl<O: Observer> Engine<O> {
             let mut packet = *packet;
             let due = pass_ack(*owner, stage, &mut self.links, &mut self.observer, self.now, &mut packet);
             self.acks.pop();
-            return due.map_or((), |due| self.forward_ack(exit + 1, due, packet));
+            return match due {
+                Ok(due) => self.forward_ack(exit + 1, due, packet),
+                Err(detour) => self.acks.divert(exit + 1, detour, packet),
+            };
         }
         let owner = *owner as usize;
         let flow = &mut self.flows[owner];
@@ -373,8 +388,8 @@ impl<O: Observer> Engine<O> {
         while self.acks.runs_ahead(exit) && due < self.looks.next {
             let Exit { owner, stage: Some(stage), .. } = self.acks.exit(exit) else { break };
             match pass_ack(*owner, stage, &mut self.links, &mut self.observer, due, &mut packet) {
-                Some(later) => (exit, due) = (exit + 1, later),
-                None => return,
+                Ok(later) => (exit, due) = (exit + 1, later),
+                Err(detour) => return self.acks.divert(exit + 1, detour, packet),
             }
         }
         self.acks.push(exit, due, packet);
@@ -395,9 +410,10 @@ impl<O: Observer> Engine<O> {
             let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
                 observer.at_link(link as usize, on_the_way(at, fate), carrying(owner, true, packet), fate);
             });
-            if let Ok(due) = passed {
-                let exit = *exit;
-                self.forward_segment(exit, due, packet);
+            let exit = *exit;
+            match passed {
+                Ok(due) => self.forward_segment(exit, due, packet),
+                Err(detour) => self.data.divert(exit, detour, packet),
             }
         }
         let flow = &mut self.flows[owner];
@@ -424,9 +440,10 @@ impl<O: Observer> Engine<O> {
         let Entrance { stage, exit, .. } = &self.flows[owner].back;
         let mut packet = Acknowledgement(ack);
         let due = pass_ack(owner as u32, stage, &mut self.links, &mut self.observer, at, &mut packet);
-        if let Some(due) = due {
-            let exit = *exit;
-            self.forward_ack(exit, due, packet);
+        let exit = *exit;
+        match due {
+            Ok(due) => self.forward_ack(exit, due, packet),
+            Err(detour) => self.acks.divert(exit, detour, packet),
         }
     }
 
@@ -554,9 +571,10 @@ impl<O: Observer> Engine<O> {
             let carried = Carrying::Datagram(number as u32, &packet.0);
             observer.at_link(link as usize, on_the_way(at, fate), carried, fate);
         });
-        if let Ok(due) = passed {
-            let exit = *exit;
-            self.forward_segment(exit, due, packet);
+        let exit = *exit;
+        match passed {
+            Ok(due) => self.forward_segment(exit, due, packet),
+            Err(detour) => self.data.divert(exit, detour, packet),
         }
         self.timers.add(next, Timer::Datagram(number as u32));
     }
@@ -589,8 +607,8 @@ fn carrying(number: usize, is_flow: bool, packet: &Segment) -> Carrying<'_> {
 #[inline]
 fn on_the_way(link: &Link, fate: Fate) -> Duration {
     match fate {
-        Fate::Arrives(at) => at.since(link.departure()),
-        Fate::Dropped(_) => link.delay(),
+        Fate::Arrives(at) | Fate::ArrivesTwice(at) => at.since(link.departure()),
+        Fate::Returns(_) | Fate::Dropped(_) => link.delay(),
     }
 }
 
@@ -603,9 +621,8 @@ fn pass_ack<O: Observer>(
     observer: &mut O,
     at: Time,
     packet: &mut Acknowledgement,
-) -> Option<Time> {
-    let passed = stage.pass(links, at, packet, |link, over, packet, fate| {
+) -> Result<Time, Detour> {
+    stage.pass(links, at, packet, |link, over, packet, fate| {
         observer.at_link(link as usize, on_the_way(over, fate), Carrying::Ack(owner, &packet.0), fate);
-    });
-    passed.ok()
+    })
 }

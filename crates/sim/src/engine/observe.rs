@@ -18,7 +18,7 @@ pub enum Carrying<'a> {
 /// A watcher of runs.
 pub trait Observer {
     /// A packet met its fate at a link; if it arrives, it left the transmitter `delay` before: the propagation
-    /// delay, and more if the packet is late.
+    /// delay, and more if the packet is late. One that returns meets another fate at the same link later.
     fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
         let _ = (link, delay, packet, fate);
     }

@@ -4,9 +4,10 @@
 //! come in the feeder's order and nothing can push in. Every other link is a *gate*: packets wait in a lane
 //! for the instant at which they reach it, so that all of its feeders take their turns in time. So is every
 //! link that is measured, so that nothing is counted before it happens. Behind a link that reorders there is
-//! always a gate, or the endpoint, because links want to be offered their packets in order of time.
+//! always a gate, or the endpoint, because links want to be offered their packets in order of time. A link that
+//! retransmits is a gate too: what it corrupts comes back there.
 
-use ackclock_net::{Carried, Cause, Fate, Link};
+use ackclock_net::{Carried, Fate, Link};
 use ackclock_units::Time;
 
 /// One stage of a path: through a gate (unless it has none), along ungated links, into a lane.
@@ -58,7 +59,7 @@ pub(crate) fn accesses(links: &[Link], measured: usize, data: &[&[usize]], acks:
     accesses
         .map(|(number, (link, (feeder, kinds)))| {
             let out_of_order = matches!(*feeder, Feeder::Link(before) if !links[before].keeps_order());
-            if *feeder == Feeder::Several || out_of_order {
+            if *feeder == Feeder::Several || out_of_order || link.retransmits() {
                 Access::InTurn
             } else if number >= measured && link.queue().is_unlimited() {
                 Access::Open
@@ -72,7 +73,7 @@ pub(crate) fn accesses(links: &[Link], measured: usize, data: &[&[usize]], acks:
 }
 
 /// Divides a path into stages: the first begins at its endpoint, each of the others at a gate.
-pub(crate) fn stages(path: &[usize], accesses: &[Access]) -> Vec<Stage> {
+pub(crate) fn stages(path: &[usize], accesses: &[Access], links: &[Link]) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut gate = None;
     let mut along = Vec::new();
@@ -81,14 +82,26 @@ pub(crate) fn stages(path: &[usize], accesses: &[Access]) -> Vec<Stage> {
             along.push(link as u32);
             continue;
         }
-        // A gate right at the endpoint is passed when the packet is sent: its time has come already.
-        if hop > 0 {
+        // A gate right at the endpoint is passed when the packet is sent: its time has come already. Only where
+        // packets may come back must there be a place to which they do.
+        if hop > 0 || links[link].retransmits() {
             stages.push(Stage { gate, along: std::mem::take(&mut along).into() });
         }
         gate = Some(link as u32);
     }
     stages.push(Stage { gate, along: along.into() });
     stages
+}
+
+/// Why a packet is not simply at the end of a stage, once, at a known time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Detour {
+    /// It was dropped.
+    Gone,
+    /// It is there twice, at this instant.
+    Twice(Time),
+    /// It is back at the stage's gate at this instant.
+    Back(Time),
 }
 
 impl Stage {
@@ -106,7 +119,7 @@ impl Stage {
         now: Time,
         packet: &mut P,
         mut see: impl FnMut(u32, &Link, &P, Fate),
-    ) -> Result<Time, Cause> {
+    ) -> Result<Time, Detour> {
         let mut at = now;
         if let Some(gate) = self.gate {
             at = cross(gate, links, at, packet, &mut see)?;
@@ -125,20 +138,24 @@ fn cross<P: Carried>(
     at: Time,
     packet: &mut P,
     see: &mut impl FnMut(u32, &Link, &P, Fate),
-) -> Result<Time, Cause> {
+) -> Result<Time, Detour> {
     let link = &mut links[number as usize];
     let fate = link.offer(at, packet);
     see(number, link, packet, fate);
     match fate {
         Fate::Arrives(next) => Ok(next),
-        Fate::Dropped(cause) => Err(cause),
+        Fate::ArrivesTwice(next) => Err(Detour::Twice(next)),
+        Fate::Returns(then) => Err(Detour::Back(then)),
+        Fate::Dropped(_) => Err(Detour::Gone),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_net::{DropTail, Impairments, Limit, Queue, Reorder, Share, Stream, Variate};
+    use ackclock_net::{
+        DropTail, Impairments, Limit, Queue, Reorder, Retransmission, Share, Stream, Variate,
+    };
     use ackclock_units::{Duration, Rate};
 
     fn link(queue: Queue) -> Link {
@@ -154,7 +171,7 @@ mod tests {
         let accesses = accesses(&links, 0, &paths, &[]);
         let open = Access::Open;
         assert_eq!(accesses, [open, open, Access::InTurn, open, open]);
-        let stages = stages(paths[0], &accesses);
+        let stages = stages(paths[0], &accesses, &links);
         assert_eq!(stages.len(), 2);
         assert_eq!((stages[0].gate, &*stages[0].along), (None, &[0][..]));
         assert_eq!((stages[1].gate, &*stages[1].along), (Some(2), &[3][..]));
@@ -172,9 +189,22 @@ mod tests {
         let open = Access::Open;
         let accesses = accesses(&links, 0, &[path], &[]);
         assert_eq!(accesses, [open, open, Access::InTurn, open]);
-        let stages = stages(path, &accesses);
+        let stages = stages(path, &accesses, &links);
         let order: Vec<_> = stages.iter().map(|stage| (&*stage.along, stage.keeps_order(&links))).collect();
         assert_eq!(order, [(&[0, 1][..], false), (&[3][..], true)]);
+    }
+
+    #[test]
+    fn what_a_link_corrupts_has_a_place_to_come_back_to() {
+        let retransmission = Some(Retransmission::new(Duration::from_millis(2), None));
+        let wireless =
+            link(Queue::Unlimited).with_impairments(Impairments { retransmission, ..Impairments::default() });
+        let links = [wireless, link(Queue::Unlimited)];
+        let path: &[usize] = &[0, 1];
+        let accesses = accesses(&links, 0, &[path], &[]);
+        assert_eq!(accesses, [Access::InTurn, Access::InTurn]);
+        let gates: Vec<_> = stages(path, &accesses, &links).iter().map(|stage| stage.gate).collect();
+        assert_eq!(gates, [None, Some(0), Some(1)]);
     }
 
     #[test]
@@ -183,6 +213,6 @@ mod tests {
         let shared = accesses(&links, 0, &[&[0], &[0]], &[]);
         assert_eq!(accesses(&links, 1, &[&[0]], &[]), [Access::Alone]); // measured
         assert_eq!(shared, [Access::InTurn]);
-        assert_eq!(stages(&[0], &shared).len(), 1); // passed at once, where it stands first
+        assert_eq!(stages(&[0], &shared, &links).len(), 1); // passed at once, where it stands first
     }
 }

@@ -4,7 +4,8 @@
 //! always in order. Exits that are equally far from the same start also share a lane: packets for all of them
 //! usually come in order, because what delays one delays the others, and then one head stands for all. A
 //! packet that would break a shared lane's order takes its exit's own lane; nothing is ever reordered here.
-//! What links reorder comes out of order to the exits behind them: packets for those have no lane but a heap.
+//! What links reorder comes out of order to the exits behind them, and so does what a link corrupts and sends again
+//! to the exit before it: packets for those exits have no lane but a heap.
 //!
 //! Of packets that are due at the same instant the one for the lowest exit goes first, whatever lanes they are in
 //! and whenever they got there. A shared lane therefore takes one packet per instant.
@@ -12,7 +13,7 @@
 use super::disorder::Disorder;
 use super::lanes::Lanes;
 pub(crate) use super::lanes::Tagged;
-use super::route::{Access, Stage};
+use super::route::{Access, Detour, Stage};
 use super::tree::{Head, WinnerTree};
 use ackclock_net::Link;
 use ackclock_units::{Duration, Time};
@@ -50,6 +51,9 @@ struct Class {
     distance: Duration,
 }
 
+/// In a packet's tag, besides the exit: it comes back to a link that has corrupted it.
+pub(crate) const RETURNS: usize = 1 << 31;
+
 /// The shared lane of an exit that has none.
 const NO_LANE: u32 = u32::MAX;
 
@@ -85,7 +89,7 @@ impl<P: Tagged> Traffic<P> {
         let mut classes = HashMap::new();
         let mut entrances = Vec::with_capacity(paths.len());
         for (owner, path) in paths.iter().enumerate() {
-            let stages = super::route::stages(path, accesses);
+            let stages = super::route::stages(path, accesses, links);
             let mut following = stages.iter().skip(1).cloned();
             let first = exits.len();
             for stage in &stages {
@@ -97,7 +101,8 @@ impl<P: Tagged> Traffic<P> {
                     before: gate,
                     distance: distance.fold(Duration::ZERO, |sum, delay| sum + delay),
                 };
-                let ordered = stage.keeps_order(links);
+                let ordered =
+                    stage.keeps_order(links) && gate.is_none_or(|gate| !links[gate as usize].retransmits());
                 let fresh = classes.len() as u32;
                 let shared_lane = if ordered { *classes.entry(class).or_insert(fresh) } else { NO_LANE };
                 let alone = ordered && gate.map_or(ahead, |gate| accesses[gate as usize] == Access::Alone);
@@ -169,12 +174,34 @@ impl<P: Tagged> Traffic<P> {
         }
     }
 
+    /// Sees to a packet that is not simply at the exit `next`, once.
+    #[cold]
+    pub(crate) fn divert(&mut self, next: usize, detour: Detour, mut packet: P) {
+        match detour {
+            Detour::Gone => {}
+            Detour::Twice(due) => {
+                self.push(next, due, packet);
+                self.push(next, due, packet);
+            }
+            Detour::Back(due) => {
+                let exit = next - 1; // the one before the gate
+                packet.set_tag(exit | RETURNS);
+                self.waiting[self.exits[exit].count as usize] += 1;
+                self.push_out_of_order(exit as u32, due, packet);
+            }
+        }
+    }
+
     /// The packet that reaches its exit first, and which exit that is.
     #[inline]
     pub(crate) fn first(&self) -> (usize, &P) {
         let lane = self.next.lane;
-        let late = if lane == self.disorder_lane { self.disorder.first() } else { None };
-        let packet = late.unwrap_or_else(|| self.lanes.first(lane as usize));
+        if lane == self.disorder_lane
+            && let Some(packet) = self.disorder.first()
+        {
+            return (packet.tag() & !RETURNS, packet);
+        }
+        let packet = self.lanes.first(lane as usize);
         (packet.tag(), packet)
     }
 
@@ -199,7 +226,7 @@ impl<P: Tagged> Traffic<P> {
 
     /// Calls `see` with the owner of every packet that is on its way.
     pub(crate) fn count(&self, mut see: impl FnMut(usize)) {
-        let mut see = |packet: &P| see(self.exits[packet.tag()].owner as usize);
+        let mut see = |packet: &P| see(self.exits[packet.tag() & !RETURNS].owner as usize);
         self.lanes.count(|_, packet: &P| see(packet));
         self.disorder.iter().for_each(see);
     }

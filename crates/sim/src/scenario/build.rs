@@ -3,6 +3,7 @@
 use super::Scenario;
 use super::document::path_parts;
 use super::flows::{Ends, FlowGroup, Start, TrafficSpec};
+use super::impairments::Medium;
 use super::queue::Scale;
 use super::reader::{At, Result};
 use super::topology::{Access, LinkSpec, NO_LIMIT};
@@ -102,7 +103,8 @@ impl Scenario {
                     .error(path, format!("RED's thresholds are {min:.1} and {max:.1} packets here"))
                     .help("min must be below max"));
             }
-            let late = spec.rate.bps_f64() / 8.0 * spec.impairments.lateness();
+            let medium = Medium { rate: spec.rate, segment: scale.segment };
+            let late = spec.rate.bps_f64() / 8.0 * spec.impairments.lateness(&medium);
             let held = spec.queue.most(&scale).unwrap_or(0.0) + (scale.bdp + late) / f64::from(scale.segment);
             memory += held * PER_PACKET;
             links.push(self.link(spec, &scale));
@@ -250,8 +252,10 @@ impl Scenario {
 
     fn link(&self, spec: &LinkSpec, scale: &Scale) -> Link {
         let stream = |what: &str| Stream::new(self.seed, &format!("{what} of {}", spec.name));
-        let link = Link::new(spec.rate, spec.delay, spec.queue.build(scale, stream("queue")));
-        match spec.impairments.build(stream) {
+        let rate = spec.impairments.coded(spec.rate);
+        let link = Link::new(rate, spec.delay, spec.queue.build(scale, stream("queue")));
+        let medium = Medium { rate, segment: scale.segment };
+        match spec.impairments.build(&medium, stream) {
             Some(impairments) => link.with_impairments(impairments),
             None => link,
         }

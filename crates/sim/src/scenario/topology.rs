@@ -211,6 +211,6 @@ fn read_link_keys(table: &Table<'_>, like: Option<&LinkSpec>) -> Result<LinkSpec
         Some(at) => read_queue(&at)?,
         None => like.map_or(QueueSpec::Unlimited, |like| like.queue.clone()),
     };
-    let impairments = read_impairments(table)?;
+    let impairments = read_impairments(table, delay)?;
     Ok(LinkSpec { name: String::new(), rate, delay, queue, impairments })
 }

@@ -67,6 +67,10 @@ pub struct Noted {
     pub retransmitted: u64,
     /// Data packets dropped anywhere.
     pub dropped: u64,
+    /// Data packets that arrived somewhere twice.
+    pub copies: u64,
+    /// Those that a link has corrupted and will be offered again: link, number and time of sending.
+    pub kept: Vec<(usize, u64, Time)>,
     /// Acknowledgements offered to the first link of the way back.
     pub acks: u64,
     /// When data that was never sent before left, first and last.
@@ -120,7 +124,14 @@ impl Observer for Watch {
         match packet {
             Carrying::Data(flow, data) => {
                 let noted = &mut self.flows[flow as usize];
-                if link == self.first[flow as usize].0 {
+                let key = (link, data.seq, data.sent_at);
+                let again = noted.kept.iter().position(|kept| *kept == key);
+                again.map(|again| noted.kept.swap_remove(again));
+                if matches!(fate, Fate::Returns(_)) {
+                    noted.kept.push(key);
+                }
+                noted.copies += u64::from(matches!(fate, Fate::ArrivesTwice(_)));
+                if link == self.first[flow as usize].0 && again.is_none() {
                     noted.sent += 1;
                     noted.left.push(data.sent_at);
                     if data.flags.has(Flags::RETRANSMISSION) {
@@ -130,7 +141,7 @@ impl Observer for Watch {
                         noted.new_data = Some((first, data.sent_at));
                     }
                 }
-                if data.seq == 0 && noted.retransmitted == 0 {
+                if data.seq == 0 && noted.retransmitted == 0 && again.is_none() {
                     noted.route.push(link);
                 }
                 noted.dropped += u64::from(matches!(fate, Fate::Dropped(_)));
@@ -168,10 +179,10 @@ pub fn audit(built: &Built, measured: &Measured, watch: &Watch) -> Result<(), St
     let window = built.plan.measure.1.since(built.plan.measure.0);
     for (id, (tally, noted)) in measured.flows.iter().zip(&watch.flows).enumerate() {
         let (sent, arrived, in_flight) = tally.whole_run;
-        if sent != noted.sent || sent != arrived + noted.dropped + in_flight {
+        if sent != noted.sent || sent + noted.copies != arrived + noted.dropped + in_flight {
             return Err(format!(
-                "flow {id}: {sent} sent ({} seen), {arrived} arrived, {} dropped, {in_flight} in flight",
-                noted.sent, noted.dropped
+                "flow {id}: {sent} sent ({} seen), {} copies, {arrived} arrived, {} dropped, {in_flight} in flight",
+                noted.sent, noted.copies, noted.dropped
             ));
         }
         let plan = &built.plan.flows[id];

@@ -1,0 +1,249 @@
+//! Link-level retransmission: a corrupted packet is sent again over the same link, out of order.
+//!
+//! Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks", 2006, sections II.A.5 and
+//! II.C.2: the base station keeps a packet that the channel corrupts; one round trip of the wireless link later it
+//! is back at the head of the queue; nothing restores the order. Left open there, and decided here: packets that
+//! are sent again can be corrupted again, as often as [`Retransmission::new`] lets them; they need no room in the
+//! queue; of several that are back, the one that came first goes first.
+//!
+//! The link is computed all the same: who is offered later knows which packets will be back before its turn, so
+//! their transmissions are settled then, or when they are offered again, whichever comes first.
+
+use super::{Cause, Fate, Link};
+use crate::Carried;
+use ackclock_units::{Duration, Time};
+use std::collections::VecDeque;
+
+/// Packets that wait to be sent again.
+#[derive(Clone, Debug)]
+pub struct Retransmission {
+    after: Duration,
+    most: Option<u32>,
+    /// In the order in which they will be back, which is that of their last transmissions.
+    kept: VecDeque<Kept>,
+    /// How many of these, from the first one on, have been given their next transmission.
+    settled: usize,
+    /// When the packet last asked about left, or the one that is offered again will leave.
+    pub(super) departed: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    back_at: Time,
+    bytes: u32,
+    attempts: u32,
+    /// Departure and fate of the next transmission, once it is settled.
+    next: Option<(Time, Fate)>,
+}
+
+impl Retransmission {
+    /// A corrupted packet is back so long `after` it was sent, at `most` so many times.
+    pub fn new(after: Duration, most: Option<u32>) -> Retransmission {
+        Retransmission { after, most, kept: VecDeque::new(), settled: 0, departed: Time::ZERO }
+    }
+
+    /// The next packet to be settled, if it is back by `time`.
+    fn back_by(&self, time: Time) -> Option<Kept> {
+        self.kept.get(self.settled).copied().filter(|kept| kept.back_at <= time)
+    }
+}
+
+impl Link {
+    /// Offers a packet to a link that retransmits.
+    pub(super) fn offer_reliably<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
+        let (departed, fate) = if packet.returns() {
+            self.offer_again(now)
+        } else {
+            // Whatever is back when the transmitter gets to this packet goes first.
+            while let Some(kept) = self.retransmission().and_then(|r| r.back_by(now.max(self.free_at))) {
+                self.settle(kept);
+            }
+            self.size(packet.bytes());
+            if let Some(cause) = self.refuse(now, packet) {
+                return Fate::Dropped(cause);
+            }
+            let departure = self.transmit(now);
+            (departure, self.over_the_channel(departure, packet.bytes(), 0))
+        };
+        if let Some(retransmission) = self.retransmission_mut() {
+            retransmission.departed = departed;
+        }
+        fate
+    }
+
+    /// The first of the kept packets is back.
+    fn offer_again(&mut self, now: Time) -> (Time, Fate) {
+        // A queue counts what is offered; this packet was.
+        self.counters.arrivals -= 1;
+        if let Some(kept) = self.retransmission().and_then(|r| r.kept.front().copied())
+            && kept.next.is_none()
+        {
+            self.settle(kept);
+        }
+        let first = self.retransmission_mut().and_then(|retransmission| {
+            retransmission.settled -= 1;
+            retransmission.kept.pop_front()
+        });
+        first.and_then(|kept| kept.next).unwrap_or((now, Fate::Dropped(Cause::Error)))
+    }
+
+    /// Transmits the next kept packet as soon as it is back and the transmitter is free.
+    fn settle(&mut self, kept: Kept) {
+        self.size(kept.bytes);
+        let departure = self.transmit(kept.back_at);
+        self.counters.resent += 1;
+        let fate = self.over_the_channel(departure, kept.bytes, kept.attempts);
+        if let Some(retransmission) = self.retransmission_mut() {
+            retransmission.kept[retransmission.settled].next = Some((departure, fate));
+            retransmission.settled += 1;
+        }
+    }
+
+    /// What becomes of a packet that leaves the transmitter at `departure` after so many earlier attempts.
+    fn over_the_channel(&mut self, departure: Time, bytes: u32, attempts: u32) -> Fate {
+        if !self.is_corrupted(departure) {
+            return Fate::Arrives(departure + self.delay);
+        }
+        let Some(retransmission) = self.retransmission_mut() else { return Fate::Dropped(Cause::Error) };
+        if retransmission.most.is_some_and(|most| attempts >= most) {
+            self.counters.errors += 1;
+            return Fate::Dropped(Cause::Error);
+        }
+        let back_at = departure + retransmission.after;
+        retransmission.kept.push_back(Kept { back_at, bytes, attempts: attempts + 1, next: None });
+        Fate::Returns(back_at)
+    }
+
+    fn retransmission(&self) -> Option<&Retransmission> {
+        self.impairments.as_ref().and_then(|impairments| impairments.retransmission.as_ref())
+    }
+
+    fn retransmission_mut(&mut self) -> Option<&mut Retransmission> {
+        self.impaired(|impairments| impairments.retransmission.as_mut())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Impairments, Loss, Queue};
+    use ackclock_units::Rate;
+    use proptest::prelude::*;
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    const MS: u64 = 1_000_000;
+
+    /// A packet of so many bytes, and whether the link has kept it.
+    struct Packet(u32, bool);
+
+    impl Carried for Packet {
+        fn bytes(&self) -> u32 {
+            self.0
+        }
+        fn returns(&self) -> bool {
+            self.1
+        }
+    }
+
+    /// 1 Mbit/s and 20 ms, on which these transmissions are corrupted.
+    fn wireless(corrupted: &[u64], most: Option<u32>) -> Link {
+        let link = Link::new(Rate::from_bps(1_000_000), Duration::from_millis(20), Queue::Unlimited);
+        link.with_impairments(Impairments {
+            loss: Some(Loss::of_packets(corrupted.iter().copied())),
+            retransmission: Some(Retransmission::new(Duration::from_millis(40), most)),
+            ..Impairments::default()
+        })
+    }
+
+    fn offer(link: &mut Link, ms: u64, returns: bool) -> Fate {
+        link.offer(Time::from_nanos(ms * MS), &mut Packet(1000, returns))
+    }
+
+    fn arrives(ms: u64) -> Fate {
+        Fate::Arrives(Time::from_nanos(ms * MS))
+    }
+
+    #[test]
+    fn a_corrupted_packet_is_back_at_the_head_of_the_queue() {
+        let mut link = wireless(&[0], None);
+        assert_eq!(offer(&mut link, 0, false), Fate::Returns(Time::from_nanos(48 * MS))); // 8 ms, and 40 ms
+        assert_eq!(offer(&mut link, 45, false), arrives(73)); // being transmitted when the first one is back
+        assert_eq!(offer(&mut link, 46, false), arrives(89)); // waits for it
+        assert_eq!(offer(&mut link, 48, true), arrives(81));
+        assert_eq!(link.counters().arrivals, 3);
+        assert_eq!((link.counters().resent, link.counters().drops()), (1, 0));
+    }
+
+    #[test]
+    fn it_gives_up_after_so_many_attempts() {
+        let mut link = wireless(&[0, 1, 2], Some(2));
+        assert_eq!(offer(&mut link, 0, false), Fate::Returns(Time::from_nanos(48 * MS)));
+        assert_eq!(offer(&mut link, 48, true), Fate::Returns(Time::from_nanos(96 * MS)));
+        assert_eq!(offer(&mut link, 96, true), Fate::Dropped(Cause::Error));
+        assert_eq!((link.counters().resent, link.counters().errors), (2, 1));
+    }
+
+    /// When each packet arrives, the link's answers being followed.
+    fn computed(offers: &[(u64, u32)], corrupted: &[u64]) -> Vec<u64> {
+        let mut link = wireless(corrupted, None);
+        let mut arrivals = vec![0; offers.len()];
+        let entries = offers.iter().enumerate().map(|(number, &(at, _))| Reverse((at, false, number)));
+        let mut events: BinaryHeap<_> = entries.collect();
+        while let Some(Reverse((at, returns, number))) = events.pop() {
+            match link.offer(Time::from_nanos(at), &mut Packet(offers[number].1, returns)) {
+                Fate::Arrives(at) => arrivals[number] = at.as_nanos(),
+                Fate::Returns(at) => events.push(Reverse((at.as_nanos(), true, number))),
+                other => panic!("{other:?}"),
+            }
+        }
+        arrivals
+    }
+
+    /// The same, stepped the obvious way: a queue, a transmitter, and what happens when it is through.
+    fn naive(offers: &[(u64, u32)], corrupted: &[u64]) -> Vec<u64> {
+        let mut arrivals = vec![0; offers.len()];
+        let (mut first, mut queue) = (VecDeque::new(), VecDeque::new());
+        let mut events: BinaryHeap<_> =
+            offers.iter().enumerate().map(|(number, &(at, _))| Reverse((at, 1, number))).collect();
+        let (mut transmission, mut idle) = (0, true);
+        while let Some(Reverse((at, what, number))) = events.pop() {
+            match what {
+                0 => first.push_back(number),
+                1 => queue.push_back(number),
+                _ => {
+                    idle = true;
+                    if corrupted.contains(&transmission) {
+                        events.push(Reverse((at + 40 * MS, 0, number)));
+                    } else {
+                        arrivals[number] = at + 20 * MS;
+                    }
+                    transmission += 1;
+                }
+            }
+            // Everything that happens at this instant happens before the next transmission begins.
+            let quiet = events.peek().is_none_or(|Reverse((next, ..))| *next > at);
+            if quiet
+                && idle
+                && let Some(number) = first.pop_front().or_else(|| queue.pop_front())
+            {
+                idle = false;
+                events.push(Reverse((at + u64::from(offers[number].1) * 8_000, 2, number)));
+            }
+        }
+        arrivals
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_naive_model(
+            gaps in prop::collection::vec((0_u64..30_000_000, 40_u32..1500), 1..120),
+            corrupted in prop::collection::btree_set(0_u64..200, 0..60),
+        ) {
+            let mut at = 0;
+            let offers: Vec<_> = gaps.iter().map(|&(gap, bytes)| { at += gap; (at, bytes) }).collect();
+            let corrupted: Vec<u64> = corrupted.into_iter().collect();
+            prop_assert_eq!(computed(&offers, &corrupted), naive(&offers, &corrupted));
+        }
+    }
+}
