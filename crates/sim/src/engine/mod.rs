@@ -30,7 +30,7 @@ use ackclock_units::{Duration, Time};
 use route::Stage;
 use tally::Tally;
 use timers::{Timer, Timers};
-use traffic::{Entrance, Exit, Tagged, Traffic};
+use traffic::{Entrance, Exit, Traffic};
 
 #[derive(Clone, Copy, Default)]
 struct Segment(Data);
@@ -56,28 +56,6 @@ impl Carried for Acknowledgement {
     #[inline]
     fn bytes(&self) -> u32 {
         u32::from(self.0.bytes)
-    }
-}
-
-impl Tagged for Segment {
-    #[inline]
-    fn tag(&self) -> usize {
-        self.0.tag as usize
-    }
-    #[inline]
-    fn set_tag(&mut self, tag: usize) {
-        self.0.tag = tag as u32;
-    }
-}
-
-impl Tagged for Acknowledgement {
-    #[inline]
-    fn tag(&self) -> usize {
-        self.0.tag as usize
-    }
-    #[inline]
-    fn set_tag(&mut self, tag: usize) {
-        self.0.tag = tag as u32;
     }
 }
 
