@@ -33,10 +33,6 @@ pub trait Carried {
     fn markable(&self) -> bool {
         false
     }
-    /// Was it kept by the link, which said that it [`Fate::Returns`], and is offered to it again?
-    fn returns(&self) -> bool {
-        false
-    }
     /// Marks the packet as having met congestion (RFC 3168: CE).
     fn mark(&mut self) {}
 }

@@ -149,7 +149,7 @@ impl Receiver {
                 *block = SackBlock { offset: (start - ack) as u32, length: (end - start) as u32 };
             }
         }
-        Ack { ack, echo: self.recent, window: self.window, bytes: self.header, flags, tag: 0, blocks }
+        Ack { ack, echo: self.recent, window: self.window, bytes: self.header, flags, blocks }
     }
 
     /// Puts the run `start..end` first; what it has swallowed goes.

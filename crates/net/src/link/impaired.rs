@@ -38,21 +38,30 @@ impl Link {
     /// Offers a packet to a link with impairments.
     #[inline(never)] // out of the way of plain links
     pub(super) fn offer_impaired<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
-        let arrival = if self.retransmits() {
-            match self.offer_reliably(now, packet) {
-                Fate::Arrives(at) => at,
-                other => return other,
-            }
-        } else {
-            if self.is_corrupted(now) {
-                self.counters.errors += 1;
-                return Fate::Dropped(Cause::Error);
-            }
-            if let Some(cause) = self.refuse(now, packet) {
-                return Fate::Dropped(cause);
-            }
-            self.transmit(now) + self.delay
-        };
+        if self.retransmits() {
+            let fate = self.offer_reliably(now, packet);
+            return self.behind_the_channel(fate);
+        }
+        if self.is_corrupted(now) {
+            self.counters.errors += 1;
+            return Fate::Dropped(Cause::Error);
+        }
+        if let Some(cause) = self.refuse(now, packet) {
+            return Fate::Dropped(cause);
+        }
+        let arrival = self.transmit(now) + self.delay;
+        self.behind_the_channel(Fate::Arrives(arrival))
+    }
+
+    /// Offers a packet again of which it was said that it [returns](Fate::Returns) at `now`.
+    pub fn offer_again(&mut self, now: Time) -> Fate {
+        let fate = self.retransmit(now);
+        self.behind_the_channel(fate)
+    }
+
+    /// What happens to packets that get through.
+    fn behind_the_channel(&mut self, fate: Fate) -> Fate {
+        let Fate::Arrives(arrival) = fate else { return fate };
         let alternate = self.impaired(|impairments| impairments.alternate.as_mut());
         let detour = alternate.and_then(Alternate::detour).unwrap_or_default();
         let reorder = self.impaired(|impairments| impairments.reorder.as_mut());

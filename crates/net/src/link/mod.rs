@@ -18,7 +18,7 @@ pub enum Fate {
     Arrives(Time),
     /// It arrives at the far end twice, at this instant.
     ArrivesTwice(Time),
-    /// It was corrupted, and is to be offered again at this instant: then it [returns](Carried::returns).
+    /// It was corrupted, and is to be [offered again](Link::offer_again) at this instant.
     Returns(Time),
     /// It is gone.
     Dropped(Cause),

@@ -51,40 +51,41 @@ impl Retransmission {
 impl Link {
     /// Offers a packet to a link that retransmits.
     pub(super) fn offer_reliably<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
-        let (departed, fate) = if packet.returns() {
-            self.offer_again(now)
-        } else {
-            // Whatever is back when the transmitter gets to this packet goes first.
-            while let Some(kept) = self.retransmission().and_then(|r| r.back_by(now.max(self.free_at))) {
-                self.settle(kept);
-            }
-            self.size(packet.bytes());
-            if let Some(cause) = self.refuse(now, packet) {
-                return Fate::Dropped(cause);
-            }
-            let departure = self.transmit(now);
-            (departure, self.over_the_channel(departure, packet.bytes(), 0))
-        };
-        if let Some(retransmission) = self.retransmission_mut() {
-            retransmission.departed = departed;
+        // Whatever is back when the transmitter gets to this packet goes first.
+        while let Some(kept) = self.retransmission().and_then(|r| r.back_by(now.max(self.free_at))) {
+            self.settle(kept);
         }
-        fate
+        self.size(packet.bytes());
+        if let Some(cause) = self.refuse(now, packet) {
+            return Fate::Dropped(cause);
+        }
+        let departure = self.transmit(now);
+        self.leaves(departure);
+        self.over_the_channel(departure, packet.bytes(), 0)
     }
 
-    /// The first of the kept packets is back.
-    fn offer_again(&mut self, now: Time) -> (Time, Fate) {
-        // A queue counts what is offered; this packet was.
-        self.counters.arrivals -= 1;
+    /// The first of the kept packets is back at `now`.
+    pub(super) fn retransmit(&mut self, now: Time) -> Fate {
         if let Some(kept) = self.retransmission().and_then(|r| r.kept.front().copied())
             && kept.next.is_none()
         {
             self.settle(kept);
         }
         let first = self.retransmission_mut().and_then(|retransmission| {
-            retransmission.settled -= 1;
+            retransmission.settled = retransmission.settled.saturating_sub(1);
             retransmission.kept.pop_front()
         });
-        first.and_then(|kept| kept.next).unwrap_or((now, Fate::Dropped(Cause::Error)))
+        // A packet that was not kept is none of this link's.
+        let next = first.and_then(|kept| kept.next);
+        let (departure, fate) = next.unwrap_or((now, Fate::Dropped(Cause::Error)));
+        self.leaves(departure);
+        fate
+    }
+
+    fn leaves(&mut self, departure: Time) {
+        if let Some(retransmission) = self.retransmission_mut() {
+            retransmission.departed = departure;
+        }
     }
 
     /// Transmits the next kept packet as soon as it is back and the transmitter is free.
@@ -134,18 +135,6 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A packet of so many bytes, and whether the link has kept it.
-    struct Packet(u32, bool);
-
-    impl Carried for Packet {
-        fn bytes(&self) -> u32 {
-            self.0
-        }
-        fn returns(&self) -> bool {
-            self.1
-        }
-    }
-
     /// 1 Mbit/s and 20 ms, on which these transmissions are corrupted.
     fn wireless(corrupted: &[u64], most: Option<u32>) -> Link {
         let link = Link::new(Rate::from_bps(1_000_000), Duration::from_millis(20), Queue::Unlimited);
@@ -157,7 +146,8 @@ mod tests {
     }
 
     fn offer(link: &mut Link, ms: u64, returns: bool) -> Fate {
-        link.offer(Time::from_nanos(ms * MS), &mut Packet(1000, returns))
+        let now = Time::from_nanos(ms * MS);
+        if returns { link.offer_again(now) } else { link.offer(now, &mut 1000_u32) }
     }
 
     fn arrives(ms: u64) -> Fate {
@@ -191,7 +181,9 @@ mod tests {
         let entries = offers.iter().enumerate().map(|(number, &(at, _))| Reverse((at, false, number)));
         let mut events: BinaryHeap<_> = entries.collect();
         while let Some(Reverse((at, returns, number))) = events.pop() {
-            match link.offer(Time::from_nanos(at), &mut Packet(offers[number].1, returns)) {
+            let now = Time::from_nanos(at);
+            let mut packet = offers[number].1;
+            match if returns { link.offer_again(now) } else { link.offer(now, &mut packet) } {
                 Fate::Arrives(at) => arrivals[number] = at.as_nanos(),
                 Fate::Returns(at) => events.push(Reverse((at.as_nanos(), true, number))),
                 other => panic!("{other:?}"),

@@ -17,6 +17,8 @@ struct Entry<P> {
     due: Time,
     exit: u32,
     order: u64,
+    /// Does it come back to a link that has corrupted it?
+    back: bool,
     packet: P,
 }
 
@@ -53,10 +55,10 @@ impl<P> Disorder<P> {
     }
 
     /// Puts a packet in that is due at `due`, at `exit`; true if it is the first to leave now.
-    pub(crate) fn push(&mut self, exit: u32, due: Time, packet: P) -> bool {
+    pub(crate) fn push(&mut self, exit: u32, due: Time, back: bool, packet: P) -> bool {
         let order = self.counter;
         self.counter += 1;
-        self.heap.push(Entry { due, exit, order, packet });
+        self.heap.push(Entry { due, exit, order, back, packet });
         self.heap.peek().is_some_and(|first| first.order == order)
     }
 
@@ -65,15 +67,16 @@ impl<P> Disorder<P> {
         self.heap.peek().map(|first| &first.packet)
     }
 
-    /// Takes that packet out, and tells when and where the next one is due.
-    pub(crate) fn pop(&mut self) -> (Time, u32) {
-        self.heap.pop();
-        self.heap.peek().map_or((Time::NEVER, 0), |next| (next.due, next.exit))
+    /// Takes that packet out, and tells whether it comes back, and when and where the next one is due.
+    pub(crate) fn pop(&mut self) -> (bool, Time, u32) {
+        let back = self.heap.pop().is_some_and(|first| first.back);
+        let (due, exit) = self.heap.peek().map_or((Time::NEVER, 0), |next| (next.due, next.exit));
+        (back, due, exit)
     }
 
-    /// All packets, in no particular order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
-        self.heap.iter().map(|entry| &entry.packet)
+    /// The exits of all packets, in no particular order.
+    pub(crate) fn exits(&self) -> impl Iterator<Item = u32> {
+        self.heap.iter().map(|entry| entry.exit)
     }
 }
 
@@ -92,15 +95,16 @@ mod tests {
                 if push || list.is_empty() {
                     list.push((due, exit, number));
                     let first = list.iter().min() == Some(&(due, exit, number));
-                    prop_assert_eq!(disorder.push(exit, Time::from_nanos(due), number), first);
+                    prop_assert_eq!(disorder.push(exit, Time::from_nanos(due), number.is_multiple_of(3), number), first);
                 } else {
                     let least = *list.iter().min().expect("not empty");
                     prop_assert_eq!(disorder.first(), Some(&least.2));
                     list.retain(|entry| *entry != least);
-                    let next = list.iter().min().map_or((Time::NEVER, 0), |&(due, exit, _)| (Time::from_nanos(due), exit));
-                    prop_assert_eq!(disorder.pop(), next);
+                    let next = list.iter().min();
+                    let (due, exit) = next.map_or((Time::NEVER, 0), |&(due, exit, _)| (Time::from_nanos(due), exit));
+                    prop_assert_eq!(disorder.pop(), (least.2.is_multiple_of(3), due, exit));
                 }
-                prop_assert_eq!(disorder.iter().count(), list.len());
+                prop_assert_eq!(disorder.exits().count(), list.len());
             }
             prop_assert_eq!(disorder.first().is_none(), list.is_empty());
         }

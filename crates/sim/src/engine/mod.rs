@@ -31,7 +31,7 @@ use ackclock_units::{Duration, Time};
 use route::{Detour, Stage};
 use tally::Tally;
 use timers::{Timer, Timers};
-use traffic::{Entrance, Exit, RETURNS, Tagged, Traffic};
+use traffic::{Entrance, Exit, Traffic};
 
 #[derive(Clone, Copy, Default)]
 struct Segment(Data);
@@ -45,9 +45,6 @@ impl Carried for Segment {
     fn markable(&self) -> bool {
         self.0.flags.has(Flags::ECT)
     }
-    fn returns(&self) -> bool {
-        self.tag() & RETURNS != 0
-    }
     fn mark(&mut self) {
         self.0.flags = self.0.flags.with(Flags::CE);
     }
@@ -60,31 +57,6 @@ impl Carried for Acknowledgement {
     #[inline]
     fn bytes(&self) -> u32 {
         u32::from(self.0.bytes)
-    }
-    fn returns(&self) -> bool {
-        self.tag() & RETURNS != 0
-    }
-}
-
-impl Tagged for Segment {
-    #[inline]
-    fn tag(&self) -> usize {
-        self.0.tag as usize
-    }
-    #[inline]
-    fn set_tag(&mut self, tag: usize) {
-        self.0.tag = tag as u32;
-    }
-}
-
-impl Tagged for Acknowledgement {
-    #[inline]
-    fn tag(&self) -> usize {
-        self.0.tag as usize
-    }
-    #[inline]
-    fn set_tag(&mut self, tag: usize) {
-        self.0.tag = tag as u32;
     }
 }
 
@@ -103,6 +75,8 @@ struct Flow {
     active: bool,
     transfers_left: u64,
     started_at: Time,
+    /// Segments on their way that will not arrive within the run: they are counted, and need no room.
+    beyond_the_end: u64,
 }
 
 struct Source {
@@ -183,6 +157,7 @@ impl<O: Observer> Engine<O> {
                     active: false,
                     transfers_left: flow.repeat,
                     started_at: flow.start,
+                    beyond_the_end: 0,
                     plan: flow.clone(),
                 }
             })
@@ -279,9 +254,28 @@ impl<O: Observer> Engine<O> {
     fn on_segment(&mut self) {
         let (exit, packet) = self.data.first();
         let mut packet = *packet;
-        self.data.pop();
+        if self.data.pop() {
+            return self.on_segment_back(exit, packet);
+        }
         if let Some(due) = self.take_segment(exit, self.now, &mut packet) {
             self.forward_segment(exit + 1, due, packet);
+        }
+    }
+
+    /// A segment is back at the gate behind `exit`, where the link has corrupted it.
+    #[cold]
+    fn on_segment_back(&mut self, exit: usize, packet: Segment) {
+        let Exit { owner, stage: Some(stage), .. } = self.data.exit(exit) else { return };
+        let owner = *owner as usize;
+        let is_flow = owner < self.flows.len();
+        let number = if is_flow { owner } else { owner - self.flows.len() };
+        let observer = &mut self.observer;
+        let passed = stage.pass_again(&mut self.links, self.now, &packet, |link, over, packet, fate| {
+            observer.at_link(link as usize, on_the_way(over, fate), carrying(number, is_flow, packet), fate);
+        });
+        match passed {
+            Ok(due) => self.forward_segment(exit + 1, due, packet),
+            Err(detour) => self.data.divert(exit + 1, detour, packet),
         }
     }
 
@@ -294,7 +288,11 @@ impl<O: Observer> Engine<O> {
                 None => return,
             }
         }
-        self.data.push(exit, due, packet);
+        if due < self.looks.over {
+            self.data.push(exit, due, packet);
+        } else if let Some(flow) = self.flows.get_mut(self.data.exit(exit).owner as usize) {
+            flow.beyond_the_end += 1;
+        }
     }
 
     /// Will nothing but segments act on the receiver behind `exit` until `due`, and nobody else on its first link?
@@ -360,14 +358,9 @@ impl<O: Observer> Engine<O> {
     fn on_acknowledgement(&mut self) {
         let (exit, packet) = self.acks.first();
         let Exit { owner, stage, .. } = self.acks.exit(exit);
-        if let Some(stage) = stage {
-            let mut packet = *packet;
-            let due = pass_ack(*owner, stage, &mut self.links, &mut self.observer, self.now, &mut packet);
-            self.acks.pop();
-            return match due {
-                Ok(due) => self.forward_ack(exit + 1, due, packet),
-                Err(detour) => self.acks.divert(exit + 1, detour, packet),
-            };
+        if stage.is_some() {
+            let packet = *packet;
+            return self.on_acknowledgement_at_gate(exit, packet);
         }
         let owner = *owner as usize;
         let flow = &mut self.flows[owner];
@@ -382,6 +375,30 @@ impl<O: Observer> Engine<O> {
         self.transmit(owner);
     }
 
+    /// An acknowledgement has reached the gate behind `exit`, or is back there.
+    #[inline]
+    fn on_acknowledgement_at_gate(&mut self, exit: usize, mut packet: Acknowledgement) {
+        let back = self.acks.pop();
+        let Exit { owner, stage: Some(stage), .. } = self.acks.exit(exit) else { return };
+        let (links, observer) = (&mut self.links, &mut self.observer);
+        let passed = if back {
+            stage.pass_again(links, self.now, &packet, |link, over, packet, fate| {
+                observer.at_link(
+                    link as usize,
+                    on_the_way(over, fate),
+                    Carrying::Ack(*owner, &packet.0),
+                    fate,
+                );
+            })
+        } else {
+            pass_ack(*owner, stage, links, observer, self.now, &mut packet)
+        };
+        match passed {
+            Ok(due) => self.forward_ack(exit + 1, due, packet),
+            Err(detour) => self.acks.divert(exit + 1, detour, packet),
+        }
+    }
+
     /// Sends an acknowledgement on its way to `exit`, where it is due at `due`.
     #[inline(always)] // the packet stays in registers
     fn forward_ack(&mut self, mut exit: usize, mut due: Time, mut packet: Acknowledgement) {
@@ -392,7 +409,9 @@ impl<O: Observer> Engine<O> {
                 Err(detour) => return self.acks.divert(exit + 1, detour, packet),
             }
         }
-        self.acks.push(exit, due, packet);
+        if due < self.looks.over {
+            self.acks.push(exit, due, packet);
+        }
     }
 
     /// Sends what a flow's sender has to send, and sees to its timers.
@@ -580,7 +599,7 @@ impl<O: Observer> Engine<O> {
     }
 
     fn finish(self) -> (Measured, O) {
-        let mut in_flight = vec![0_u64; self.flows.len()];
+        let mut in_flight: Vec<u64> = self.flows.iter().map(|flow| flow.beyond_the_end).collect();
         self.data.count(|owner| {
             if let Some(count) = in_flight.get_mut(owner) {
                 *count += 1;

@@ -129,6 +129,22 @@ impl Stage {
         }
         Ok(at)
     }
+
+    /// Takes a packet through that is back at the gate, because the link there has corrupted it. There is nothing
+    /// behind such a link in its stage.
+    pub(crate) fn pass_again<P>(
+        &self,
+        links: &mut [Link],
+        now: Time,
+        packet: &P,
+        mut see: impl FnMut(u32, &Link, &P, Fate),
+    ) -> Result<Time, Detour> {
+        let Some(gate) = self.gate else { return Ok(now) };
+        let link = &mut links[gate as usize];
+        let fate = link.offer_again(now);
+        see(gate, link, packet, fate);
+        onward(fate)
+    }
 }
 
 #[inline]
@@ -142,6 +158,11 @@ fn cross<P: Carried>(
     let link = &mut links[number as usize];
     let fate = link.offer(at, packet);
     see(number, link, packet, fate);
+    onward(fate)
+}
+
+#[inline]
+fn onward(fate: Fate) -> Result<Time, Detour> {
     match fate {
         Fate::Arrives(next) => Ok(next),
         Fate::ArrivesTwice(next) => Err(Detour::Twice(next)),

@@ -12,7 +12,6 @@
 
 use super::disorder::Disorder;
 use super::lanes::Lanes;
-pub(crate) use super::lanes::Tagged;
 use super::route::{Access, Detour, Stage};
 use super::tree::{Head, WinnerTree};
 use ackclock_net::Link;
@@ -51,9 +50,6 @@ struct Class {
     distance: Duration,
 }
 
-/// In a packet's tag, besides the exit: it comes back to a link that has corrupted it.
-pub(crate) const RETURNS: usize = 1 << 31;
-
 /// The shared lane of an exit that has none.
 const NO_LANE: u32 = u32::MAX;
 
@@ -77,7 +73,7 @@ pub(crate) struct Traffic<P> {
     next: Head,
 }
 
-impl<P: Tagged> Traffic<P> {
+impl<P: Copy + Default> Traffic<P> {
     /// Lays lanes for `paths`; returns where each begins. `ahead`: may packets reach endpoints ahead of their time?
     pub(crate) fn new(
         paths: &[&[usize]],
@@ -150,33 +146,32 @@ impl<P: Tagged> Traffic<P> {
 
     /// Puts a packet into a lane until it is at `exit`, at `due`.
     #[inline(always)] // the packet stays in registers
-    pub(crate) fn push(&mut self, exit: usize, due: Time, mut packet: P) {
-        packet.set_tag(exit);
+    pub(crate) fn push(&mut self, exit: usize, due: Time, packet: P) {
         let at = &self.exits[exit];
         self.waiting[at.count as usize] += 1;
         let mut lane = at.shared_lane as usize;
         if !self.lanes.takes(lane, due) {
             if !at.ordered {
-                return self.push_out_of_order(exit as u32, due, packet);
+                return self.push_out_of_order(exit as u32, due, false, packet);
             }
             lane = self.shared + exit;
         }
-        if self.lanes.push(lane, due, packet) {
+        if self.lanes.push(lane, due, exit as u32, packet) {
             self.head(lane, due, exit as u32);
         }
     }
 
-    /// The same, where packets come out of order.
+    /// The same, where packets come out of order, or one comes back.
     #[inline(never)] // out of the way of the others
-    fn push_out_of_order(&mut self, exit: u32, due: Time, packet: P) {
-        if self.disorder.push(exit, due, packet) {
+    fn push_out_of_order(&mut self, exit: u32, due: Time, back: bool, packet: P) {
+        if self.disorder.push(exit, due, back, packet) {
             self.head(self.disorder_lane as usize, due, exit);
         }
     }
 
     /// Sees to a packet that is not simply at the exit `next`, once.
     #[cold]
-    pub(crate) fn divert(&mut self, next: usize, detour: Detour, mut packet: P) {
+    pub(crate) fn divert(&mut self, next: usize, detour: Detour, packet: P) {
         match detour {
             Detour::Gone => {}
             Detour::Twice(due) => {
@@ -185,9 +180,8 @@ impl<P: Tagged> Traffic<P> {
             }
             Detour::Back(due) => {
                 let exit = next - 1; // the one before the gate
-                packet.set_tag(exit | RETURNS);
                 self.waiting[self.exits[exit].count as usize] += 1;
-                self.push_out_of_order(exit as u32, due, packet);
+                self.push_out_of_order(exit as u32, due, true, packet);
             }
         }
     }
@@ -196,26 +190,23 @@ impl<P: Tagged> Traffic<P> {
     #[inline]
     pub(crate) fn first(&self) -> (usize, &P) {
         let lane = self.next.lane;
-        if lane == self.disorder_lane
-            && let Some(packet) = self.disorder.first()
-        {
-            return (packet.tag() & !RETURNS, packet);
-        }
-        let packet = self.lanes.first(lane as usize);
-        (packet.tag(), packet)
+        let late = if lane == self.disorder_lane { self.disorder.first() } else { None };
+        (self.next.rank as usize, late.unwrap_or_else(|| self.lanes.first(lane as usize)))
     }
 
-    /// Takes that packet out.
+    /// Takes that packet out; true if it comes back to a link that has corrupted it.
     #[inline]
-    pub(crate) fn pop(&mut self) {
+    pub(crate) fn pop(&mut self) -> bool {
         self.waiting[self.exits[self.next.rank as usize].count as usize] -= 1;
         let lane = self.next.lane as usize;
         if self.next.lane == self.disorder_lane {
-            let (due, exit) = self.disorder.pop();
-            return self.head(lane, due, exit);
+            let (back, due, exit) = self.disorder.pop();
+            self.head(lane, due, exit);
+            return back;
         }
         let (due, exit) = self.lanes.pop(lane);
-        self.head(lane, due, exit as u32);
+        self.head(lane, due, exit);
+        false
     }
 
     /// An exit, by its number.
@@ -226,9 +217,9 @@ impl<P: Tagged> Traffic<P> {
 
     /// Calls `see` with the owner of every packet that is on its way.
     pub(crate) fn count(&self, mut see: impl FnMut(usize)) {
-        let mut see = |packet: &P| see(self.exits[packet.tag() & !RETURNS].owner as usize);
-        self.lanes.count(|_, packet: &P| see(packet));
-        self.disorder.iter().for_each(see);
+        let mut see = |exit: u32| see(self.exits[exit as usize].owner as usize);
+        self.lanes.count(&mut see);
+        self.disorder.exits().for_each(see);
     }
 
     /// The head of `lane` is now due at `time`, at `exit`.

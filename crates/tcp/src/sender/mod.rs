@@ -414,7 +414,7 @@ impl Sender {
             self.paced_until =
                 self.paced_until.max(now) + rate.time_for(u64::from(self.config.segment_bytes()));
         }
-        Data { seq, sent_at: now, bytes: self.config.segment_bytes(), flags, tag: 0 }
+        Data { seq, sent_at: now, bytes: self.config.segment_bytes(), flags }
     }
 
     #[inline]
