@@ -1,6 +1,8 @@
 //! How an endpoint behaves where RFCs leave a choice or a user may want another.
 
-use crate::recovery::{NewReno, NewRenoConfig, Recovery, Reno, Sack, SackConfig, Tahoe};
+use crate::recovery::{
+    NewReno, NewRenoConfig, Recovery, Reno, Robust, RobustConfig, Sack, SackConfig, Tahoe,
+};
 use ackclock_units::Duration;
 
 /// How acknowledged segments count towards window growth.
@@ -31,6 +33,8 @@ pub enum RecoveryKind {
     NewReno(NewRenoConfig),
     /// Pipe-controlled repair from selective acknowledgements (RFC 6675).
     Sack(SackConfig),
+    /// Robust Recovery: new segments in flight are counted and govern the episode (Wang and Shin 2001).
+    Robust(RobustConfig),
 }
 
 impl RecoveryKind {
@@ -46,6 +50,7 @@ impl RecoveryKind {
             RecoveryKind::Reno => "reno",
             RecoveryKind::NewReno(_) => "newreno",
             RecoveryKind::Sack(_) => "sack",
+            RecoveryKind::Robust(_) => "robust",
         }
     }
 
@@ -55,6 +60,7 @@ impl RecoveryKind {
             RecoveryKind::Reno => Box::new(Reno::default()),
             RecoveryKind::NewReno(config) => Box::new(NewReno::new(config)),
             RecoveryKind::Sack(config) => Box::new(Sack::new(config)),
+            RecoveryKind::Robust(config) => Box::new(Robust::new(config)),
         }
     }
 }

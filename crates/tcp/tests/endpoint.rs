@@ -4,7 +4,7 @@
 mod common;
 
 use ackclock_cc::schemes;
-use ackclock_tcp::recovery::{NewRenoConfig, SackConfig};
+use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
 use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
 use ackclock_units::Duration;
 use common::path::{Faults, Setup, World};
@@ -19,6 +19,10 @@ fn recoveries() -> Vec<RecoveryKind> {
         all.extend(both.map(newreno));
     }
     all.extend(both.map(|proportional_rate| RecoveryKind::Sack(SackConfig { proportional_rate })));
+    for first in [First::Retransmission, First::NewSegment] {
+        let robust = |counted| RecoveryKind::Robust(RobustConfig { first, counted });
+        all.extend([Counted::Retreat, Counted::All].map(robust));
+    }
     all
 }
 
@@ -56,6 +60,7 @@ fn faults() -> impl Strategy<Value = Faults> {
             reorder,
             hold: Duration::from_millis(hold),
             mark,
+            ..Faults::default()
         },
     )
 }
@@ -121,6 +126,7 @@ fn every_combination_completes() {
         reorder: 0.05,
         hold: Duration::from_millis(20),
         mark: 0.03,
+        ..Faults::default()
     };
     for recovery in recoveries() {
         for switches in 0..32 {

@@ -1,7 +1,7 @@
 //! `[tcp]` and the TCP keys of a flow.
 
 use super::reader::{At, Result, Table};
-use ackclock_tcp::recovery::{NewRenoConfig, SackConfig};
+use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
 use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
 use ackclock_units::{Bytes, Duration};
 
@@ -11,6 +11,7 @@ pub const RECOVERIES: &[(&str, &str)] = &[
     ("reno", "fast recovery that ends with the first new acknowledgement (RFC 2581)"),
     ("newreno", "fast recovery over a whole window of losses, one per round trip (RFC 6582)"),
     ("sack", "pipe-controlled repair from selective acknowledgements (RFC 6675)"),
+    ("robust", "new segments in flight are counted and govern the episode (Wang and Shin 2001)"),
 ];
 
 /// A timer that fires at every nanosecond would not let a run come to its end.
@@ -96,6 +97,7 @@ pub(crate) fn read_recovery(at: &At<'_>) -> Result<RecoveryKind> {
             })
         }
         "sack" => RecoveryKind::Sack(SackConfig { proportional_rate: flag("proportional_rate", false)? }),
+        "robust" => RecoveryKind::Robust(read_robust(table.as_ref())?),
         _ => {
             let known: Vec<_> = RECOVERIES.iter().map(|&(word, _)| word).collect();
             return Err(at.unknown("recovery", word, &known));
@@ -103,6 +105,25 @@ pub(crate) fn read_recovery(at: &At<'_>) -> Result<RecoveryKind> {
     };
     table.map_or(Ok(()), |table| table.finish())?;
     Ok(kind)
+}
+
+fn read_robust(table: Option<&Table<'_>>) -> Result<RobustConfig> {
+    let mut config = RobustConfig::default();
+    if let Some(at) = table.and_then(|table| table.get("first")) {
+        config.first = match at.text()? {
+            "retransmission" => First::Retransmission,
+            "new" => First::NewSegment,
+            word => return Err(at.unknown("order", word, &["retransmission", "new"])),
+        };
+    }
+    if let Some(at) = table.and_then(|table| table.get("counted")) {
+        config.counted = match at.text()? {
+            "retreat" => Counted::Retreat,
+            "all" => Counted::All,
+            word => return Err(at.unknown("count of duplicates", word, &["retreat", "all"])),
+        };
+    }
+    Ok(config)
 }
 
 pub(crate) fn read_detection(at: &At<'_>) -> Result<Detection> {

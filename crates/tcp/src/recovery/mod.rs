@@ -5,11 +5,13 @@
 
 mod newreno;
 mod reno;
+mod robust;
 mod sack;
 mod tahoe;
 
 pub use newreno::{NewReno, NewRenoConfig};
 pub use reno::Reno;
+pub use robust::{Counted, First, Robust, RobustConfig};
 pub use sack::{Sack, SackConfig};
 pub use tahoe::Tahoe;
 
@@ -58,6 +60,8 @@ pub enum Progress {
     Continues,
     /// It does, and the retransmission timer is left as it is.
     ContinuesOnTimer,
+    /// It does, until everything sent so far is acknowledged.
+    Extends,
     /// It is over; the recovery has set cwnd.
     Ends,
     /// It is over with the first new acknowledgement: duplicates from here on tell of another loss.

@@ -49,7 +49,7 @@ impl Sender {
             self.window.ssthresh = self.window.cwnd.max(LEAST_SSTHRESH);
         } else if !self.react(now, Signal::Loss) {
             // The recovery holds the window where it is.
-            self.spared = Some(self.window.ssthresh);
+            self.spared = Some((self.window.cwnd, self.window.ssthresh));
             self.window.ssthresh = self.window.cwnd;
         }
         self.recover = self.nxt;
@@ -83,6 +83,10 @@ impl Sender {
                 self.restart_timer(now);
                 self.recovered(now, heard);
             }
+            Progress::Extends => {
+                self.recover = self.nxt;
+                self.restart_timer(now);
+            }
             Progress::Continues if heard.acked > 0 => self.restart_timer(now),
             Progress::Continues | Progress::ContinuesOnTimer => {}
         }
@@ -113,10 +117,10 @@ impl Sender {
 
     /// After a loss that the controller did not answer: the window and the threshold are as they were before.
     fn restore_spared(&mut self) -> bool {
-        let Some(ssthresh) = self.spared.take() else {
+        let Some((cwnd, ssthresh)) = self.spared.take() else {
             return false;
         };
-        self.window.cwnd = std::mem::replace(&mut self.window.ssthresh, ssthresh);
+        (self.window.cwnd, self.window.ssthresh) = (cwnd, ssthresh);
         true
     }
 

@@ -87,8 +87,8 @@ pub struct Sender {
     cwnd_limited: bool,
     /// Did the controller react to the last timeout? If not, the window stays.
     collapses: bool,
-    /// During an episode that the controller did not answer: the threshold before it.
-    spared: Option<f64>,
+    /// During an episode that the controller did not answer: cwnd and the threshold before it.
+    spared: Option<(f64, f64)>,
     /// Did it react to the last mark? If not, the echo does not keep it from growing.
     heeds_marks: bool,
     delivered: u64,

@@ -4,7 +4,7 @@
 //! naive ones; in the end a peer that cooperates must get everything that is left.
 
 use ackclock_cc::{Ack as Acked, Controller, Event, Path, Settings, Signal, Window, schemes};
-use ackclock_tcp::recovery::{NewRenoConfig, SackConfig};
+use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
 use ackclock_tcp::{
     Ack, Config, Counting, Data, Detection, Flags, Receiver, RecoveryKind, SackBlock, Sender, State,
 };
@@ -141,6 +141,8 @@ impl Case {
             newreno(false, false),
             RecoveryKind::Sack(SackConfig { proportional_rate: false }),
             RecoveryKind::Sack(SackConfig { proportional_rate: true }),
+            RecoveryKind::Robust(RobustConfig::default()),
+            RecoveryKind::Robust(RobustConfig { first: First::NewSegment, counted: Counted::All }),
         ];
         Config {
             recovery: kinds[usize::from(self.recovery) % kinds.len()],

@@ -14,6 +14,8 @@ use std::collections::{BTreeSet, BinaryHeap};
 pub struct Faults {
     /// The packets with these ordinals (from 0) are dropped.
     pub drops: Vec<u64>,
+    /// The first packets that carry segments with these numbers are dropped.
+    pub lost_segments: Vec<u64>,
     /// Others are dropped with this probability.
     pub loss: f64,
     /// A packet arrives twice.
@@ -262,7 +264,11 @@ impl World {
     }
 
     fn carry(&mut self, mut data: Data) {
-        let (copies, marked) = self.forward.pass();
+        let (mut copies, marked) = self.forward.pass();
+        // A number is new when it has not been sent before.
+        if !data.flags.has(Flags::RETRANSMISSION) && self.setup.forward.lost_segments.contains(&data.seq) {
+            copies.clear();
+        }
         let spacing = self.setup.spacing;
         let start = self.link_free.max(self.now);
         let queued = start.since(self.now).as_nanos() / spacing.as_nanos().max(1);
