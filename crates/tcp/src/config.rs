@@ -1,5 +1,6 @@
 //! How an endpoint behaves where RFCs leave a choice or a user may want another.
 
+use crate::detection::{DUP_THRESH, Delayed, DelayedConfig, Ncr, NcrConfig, Patience};
 use crate::recovery::{
     NewReno, NewRenoConfig, Recovery, Reno, Robust, RobustConfig, Sack, SackConfig, Tahoe,
 };
@@ -14,12 +15,59 @@ pub enum Counting {
     Segments(u64),
 }
 
+impl Counting {
+    /// What an acknowledgement of so many segments counts.
+    #[inline]
+    pub(crate) fn counted(self, acked: u64) -> u64 {
+        match self {
+            Counting::Acks => acked.min(1),
+            Counting::Segments(most) => acked.min(most),
+        }
+    }
+}
+
 /// When is a hole a loss?
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detection {
     /// After this many duplicate acknowledgements, or with SACK once so many segments above the hole have
     /// arrived (RFC 5681: 3; RFC 6675's IsLost).
     DupAcks(u32),
+    /// After one round-trip time, in congestion avoidance (TCP-DCR).
+    Delayed(DelayedConfig),
+    /// After about a window of segments above it; needs SACK (RFC 4653).
+    Ncr(NcrConfig),
+}
+
+impl Detection {
+    /// Does it need selective acknowledgements?
+    pub fn needs_sack(self) -> bool {
+        matches!(self, Detection::Ncr(_))
+    }
+
+    /// Its word in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Detection::DupAcks(_) => "dupacks",
+            Detection::Delayed(_) => "delayed",
+            Detection::Ncr(_) => "ncr",
+        }
+    }
+
+    /// Duplicates that tell of a loss, where nothing waits.
+    pub(crate) fn dup_thresh(self) -> u32 {
+        match self {
+            Detection::DupAcks(threshold) => threshold.max(1),
+            Detection::Delayed(_) | Detection::Ncr(_) => DUP_THRESH,
+        }
+    }
+
+    pub(crate) fn patience(self) -> Option<Box<dyn Patience>> {
+        match self {
+            Detection::DupAcks(_) => None,
+            Detection::Delayed(config) => Some(Box::new(Delayed::new(config))),
+            Detection::Ncr(config) => Some(Box::new(Ncr::new(config))),
+        }
+    }
 }
 
 /// Who governs the window while a loss is repaired.

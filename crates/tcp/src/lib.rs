@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod complexity;
 mod config;
+pub mod detection;
 mod packet;
 mod reassembly;
 mod receiver;

@@ -148,11 +148,12 @@ impl Scoreboard {
         seq
     }
 
-    /// Lets every unSACKed segment with at least `threshold` SACKed ones above it count as lost
+    /// Lets every unSACKed segment below `end` with at least `threshold` SACKed ones above it count as lost
     /// (RFC 6675's IsLost for full segments); returns how many are new.
-    pub fn detect(&mut self, threshold: u64) -> u64 {
+    pub fn detect(&mut self, threshold: u64, end: u64) -> u64 {
         let before = self.lost;
-        while self.lost_edge < self.limit {
+        let end = self.limit.min(end);
+        while self.lost_edge < end {
             let sacked = u64::from(self.skips[self.at(self.lost_edge)] != 0);
             if self.sacked_above_edge - sacked < threshold {
                 break;
@@ -326,7 +327,7 @@ mod tests {
                         naive.resent_edge = naive.una;
                     }
                     Step::Detect => {
-                        board.detect(3);
+                        board.detect(3, u64::MAX);
                         let top = naive.sacked.iter().next_back().copied().unwrap_or(0);
                         let lost = (naive.una..top).rev().find(|&seq| naive.is_lost(seq, 3));
                         let above_lost = lost.map_or(0, |seq| seq + 1);

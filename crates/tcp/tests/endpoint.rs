@@ -4,6 +4,7 @@
 mod common;
 
 use ackclock_cc::schemes;
+use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig};
 use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
 use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
 use ackclock_units::Duration;
@@ -26,26 +27,47 @@ fn recoveries() -> Vec<RecoveryKind> {
     all
 }
 
+/// Every detection with every choice that it offers.
+fn detections() -> Vec<Detection> {
+    let both = [false, true];
+    let mut all: Vec<_> = (1..5).map(Detection::DupAcks).collect();
+    for form in [Form::Timer, Form::Count] {
+        all.extend(both.map(|growth| Detection::Delayed(DelayedConfig { form, growth })));
+    }
+    all.extend(both.map(|aggressive| Detection::Ncr(NcrConfig { aggressive })));
+    all
+}
+
 fn config() -> impl Strategy<Value = Config> {
     let switches = (any::<bool>(), any::<bool>(), any::<bool>());
     let delayed_ack = prop_oneof![Just(None), (1_u64..500).prop_map(|ms| Some(Duration::from_millis(ms)))];
     let counting = prop_oneof![Just(Counting::Acks), (1_u64..4).prop_map(Counting::Segments)];
     let windows = (1_u32..150, 1_u32..12, prop_oneof![Just(f64::INFINITY), 1.0..50.0]);
-    (prop::sample::select(recoveries()), switches, delayed_ack, counting, windows, 1_u32..6).prop_map(
-        |(recovery, (timestamps, ecn, limited_transmit), delayed_ack, counting, windows, threshold)| Config {
-            recovery,
-            timestamps,
-            ecn,
-            limited_transmit,
-            delayed_ack,
-            counting,
-            peer_window: windows.0,
-            initial_window: f64::from(windows.1),
-            initial_ssthresh: windows.2,
-            detection: Detection::DupAcks(if threshold > 4 { 3 } else { threshold }),
-            ..Config::default()
-        },
+    (
+        prop::sample::select(recoveries()),
+        switches,
+        delayed_ack,
+        counting,
+        windows,
+        prop::sample::select(detections()),
     )
+        .prop_map(
+            |(recovery, (timestamps, ecn, limited_transmit), delayed_ack, counting, windows, detection)| {
+                Config {
+                    recovery,
+                    timestamps,
+                    ecn,
+                    limited_transmit,
+                    delayed_ack,
+                    counting,
+                    peer_window: windows.0,
+                    initial_window: f64::from(windows.1),
+                    initial_ssthresh: windows.2,
+                    detection,
+                    ..Config::default()
+                }
+            },
+        )
 }
 
 /// Probabilities of faults, from none to hardly bearable.
@@ -128,12 +150,14 @@ fn every_combination_completes() {
         mark: 0.03,
         ..Faults::default()
     };
-    for recovery in recoveries() {
+    let combinations = recoveries().into_iter().flat_map(|r| detections().into_iter().map(move |d| (r, d)));
+    for (recovery, detection) in combinations {
         for switches in 0..32 {
             let on = |bit: u32| both[switches >> bit & 1];
             for scheme in ["reno", "cubic", "vegas", "none"] {
                 let config = Config {
                     recovery,
+                    detection,
                     timestamps: on(0),
                     ecn: on(1),
                     limited_transmit: on(2),

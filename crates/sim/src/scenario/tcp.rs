@@ -1,6 +1,7 @@
 //! `[tcp]` and the TCP keys of a flow.
 
 use super::reader::{At, Result, Table};
+use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig};
 use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
 use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
 use ackclock_units::{Bytes, Duration};
@@ -74,6 +75,9 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
             format!("rto_initial, rto_max, and rto_min or clock_granularity must be {LEAST_RTO} at least"),
         ));
     }
+    if let Some(at) = table.get("detection").or_else(|| table.get("recovery")) {
+        check_pair(&at, &config)?;
+    }
     table.finish()?;
     Ok(config)
 }
@@ -127,16 +131,56 @@ fn read_robust(table: Option<&Table<'_>>) -> Result<RobustConfig> {
 }
 
 pub(crate) fn read_detection(at: &At<'_>) -> Result<Detection> {
-    match at.choice_like("\"dupacks\" or { dupacks = { threshold = 6 } }")? {
-        ("dupacks", None) => Ok(Detection::DupAcks(3)),
-        ("dupacks", Some(inner)) => {
-            let table = inner.table_like("{ dupacks = { threshold = 6 } }")?;
-            let threshold = table.get("threshold").map(|at| at.count(1, 1_000_000)).transpose()?.unwrap_or(3);
-            table.finish()?;
-            Ok(Detection::DupAcks(threshold as u32))
+    let (word, inner) = at.choice_like("\"dupacks\" or { delayed = { form = \"timer\" } }")?;
+    let example = match word {
+        "delayed" => "{ delayed = { form = \"timer\" } }",
+        "ncr" => "{ ncr = { aggressive = true } }",
+        _ => "{ dupacks = { threshold = 6 } }",
+    };
+    let table = inner.map(|inner| inner.table_like(example)).transpose()?;
+    let get = |key| table.as_ref().and_then(|table| table.get(key));
+    let detection = match word {
+        "dupacks" => {
+            let threshold = get("threshold").map(|at| at.count(1, 1_000_000)).transpose()?.unwrap_or(3);
+            Detection::DupAcks(threshold as u32)
         }
-        (word, _) => Err(at.unknown("detection", word, &["dupacks"])),
+        "delayed" => {
+            let mut config = DelayedConfig::default();
+            if let Some(at) = get("form") {
+                config.form = match at.text()? {
+                    "timer" => Form::Timer,
+                    "count" => Form::Count,
+                    word => return Err(at.unknown("form of delay", word, &["timer", "count"])),
+                };
+            }
+            if let Some(at) = get("growth") {
+                config.growth = at.flag()?;
+            }
+            Detection::Delayed(config)
+        }
+        "ncr" => {
+            let aggressive = get("aggressive").map(|at| at.flag()).transpose()?.unwrap_or(false);
+            Detection::Ncr(NcrConfig { aggressive })
+        }
+        _ => return Err(at.unknown("detection", word, &["dupacks", "delayed", "ncr"])),
+    };
+    table.map_or(Ok(()), |table| table.finish())?;
+    Ok(detection)
+}
+
+/// A detection and a recovery that come from different keys must go together; `at` is one that was given.
+pub(crate) fn check_pair(at: &At<'_>, config: &Config) -> Result<()> {
+    let (detection, recovery) = (config.detection, config.recovery);
+    if detection.needs_sack() && !recovery.uses_sack() {
+        return Err(at
+            .error(format!(
+                "the detection \"{}\" needs selective acknowledgements, and with the recovery \"{}\" there are none",
+                detection.name(),
+                recovery.name()
+            ))
+            .help("write recovery = \"sack\", or detection = \"dupacks\" or \"delayed\", which go with every recovery"));
     }
+    Ok(())
 }
 
 /// Segments that a receiver can have room for.

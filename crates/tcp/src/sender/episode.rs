@@ -19,8 +19,15 @@ impl Sender {
         if heard.acked > 0 {
             self.restart_timer(now);
         }
-        if self.board.lost() > 0 || self.duplicates >= self.threshold && self.is_fresh() {
+        let is_loss = match self.waiting {
+            None => self.board.lost() > 0 || self.duplicates >= self.threshold && self.is_fresh(),
+            Some(_) => self.is_loss_after_all(now, sample.rtt, heard),
+        };
+        if is_loss {
             return self.begin_recovery(now, heard);
+        }
+        if duplicate {
+            self.allow_for_duplicate();
         }
         if sample.marked > 0 {
             // Beyond `answered`: CWR is on the segment there, and what is acknowledged before still echoes.
@@ -31,14 +38,16 @@ impl Sender {
                 return; // RFC 3168 section 6.1.2: no growth in response to an echo
             }
         }
-        if heard.acked > 0 && self.cwnd_limited {
+        if self.waiting.is_some() {
+            self.grow_over_holes(path, sample, heard, duplicate);
+        } else if heard.acked > 0 && self.cwnd_limited {
             self.controller.grow(path, sample, &mut self.window);
         }
     }
 
     /// May duplicates for `una` tell of a new loss? Without SACK they may also stem from retransmissions of what
     /// had arrived: RFC 6582 section 3.2 step 1 wants something beyond `recover` acknowledged first.
-    fn is_fresh(&self) -> bool {
+    pub(super) fn is_fresh(&self) -> bool {
         self.sack || self.una > self.recover || self.recover == 0
     }
 
@@ -53,6 +62,12 @@ impl Sender {
             self.window.ssthresh = self.window.cwnd;
         }
         self.recover = self.nxt;
+        let mut heard = heard;
+        if let Some(waiting) = &mut self.waiting {
+            waiting.end();
+            // What else is a loss once the first hole is one.
+            heard.lost += self.board.detect(waiting.threshold(), self.recover);
+        }
         let episode = self.episode();
         match self.recovery.begin(&episode, heard, &mut self.board, &mut self.window) {
             Begin::Repair => self.state = State::Recovery,
@@ -97,7 +112,11 @@ impl Sender {
         self.state = State::Open;
         self.duplicates = 0;
         self.tell(now, Event::Recovered);
-        if self.board.lost() > 0 {
+        let is_loss = match self.waiting {
+            None => self.board.lost() > 0,
+            Some(_) => self.is_loss_after_all(now, None, heard),
+        };
+        if is_loss {
             self.begin_recovery(now, heard); // of what was sent during the episode
         }
     }
@@ -152,6 +171,9 @@ impl Sender {
 
     /// The retransmission timer, if it has expired: RFC 6298 section 5.
     pub fn on_timeout(&mut self, now: Time) {
+        if self.is_out_of_patience(now) {
+            self.begin_recovery(now, Heard { acked: 0, delivered: 0, lost: 0 });
+        }
         if self.deadline.is_none_or(|deadline| deadline > now) {
             return;
         }
@@ -167,6 +189,9 @@ impl Sender {
         self.rtt.back_off();
         self.recover = self.nxt;
         self.duplicates = 0;
+        if let Some(waiting) = &mut self.waiting {
+            waiting.end();
+        }
         self.start_over(self.collapses);
         self.tame();
         self.deadline = Some(now + self.rtt.rto());

@@ -2,8 +2,9 @@
 
 mod episode;
 mod probe;
+mod wait;
 
-use crate::config::{Config, Counting, Detection};
+use crate::config::Config;
 use crate::packet::{Ack, Data, Flags};
 use crate::recovery::{Heard, Pick, Recovery};
 use crate::rtt::RttEstimator;
@@ -11,6 +12,7 @@ use crate::scoreboard::Scoreboard;
 use ackclock_cc::{self as cc, Controller, Event, Path, Window};
 use ackclock_units::{Duration, Time};
 use probe::Probing;
+use wait::Waiting;
 
 /// Where the sender stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +78,8 @@ pub struct Sender {
     duplicates: u32,
     /// How many of them tell of a loss, or how many segments SACKed above it; at least one.
     threshold: u32,
+    /// With a detection that leaves holes open for a while.
+    waiting: Option<Box<Waiting>>,
     rtt: RttEstimator,
     /// When the retransmission timer expires, if anything is outstanding; or when a closed window is probed.
     deadline: Option<Time>,
@@ -113,7 +117,6 @@ impl Sender {
             RttEstimator::new(config.rto_initial, config.rto_min, config.rto_max, config.clock_granularity);
         let window =
             Window { ssthresh: config.initial_ssthresh, ..Window::starting_at(config.initial_window) };
-        let Detection::DupAcks(threshold) = config.detection;
         let mut sender = Sender {
             epoch,
             wants_draw: controller.wants_draw(),
@@ -131,7 +134,8 @@ impl Sender {
             answered: 0,
             marked: 0,
             duplicates: 0,
-            threshold: threshold.max(1),
+            threshold: config.detection.dup_thresh(),
+            waiting: config.detection.patience().map(|patience| Box::new(Waiting::new(patience))),
             rtt,
             deadline: None,
             probing: Probing::default(),
@@ -265,13 +269,13 @@ impl Sender {
         let sacked = if ack.blocks[0].length > 0 { self.mark_sacked(ack) } else { 0 };
         let delivered = acked - was_sacked + sacked;
         self.delivered += delivered;
-        let lost = if self.board.sacked() > 0 { self.board.detect(u64::from(self.threshold)) } else { 0 };
+        let lost = if self.board.sacked() > 0 { self.detect() } else { 0 };
         let rtt = if acked > 0 { self.time(now, ack) } else { None };
 
-        let counted = match self.config.counting {
-            Counting::Acks => acked.min(1),
+        let counted = match self.state {
             // RFC 3465 section 2.3: L = 1 while slow start repairs a timeout.
-            Counting::Segments(most) => acked.min(if self.state == State::Loss { 1 } else { most }),
+            State::Loss => acked.min(1),
+            State::Open | State::Recovery => self.config.counting.counted(acked),
         };
         let sample = cc::Ack {
             acked: counted as f64,
@@ -301,10 +305,23 @@ impl Sender {
         }
     }
 
+    /// Looks for segments that now count as lost, beyond the first hole's being one; returns how many.
+    #[inline]
+    fn detect(&mut self) -> u64 {
+        match &self.waiting {
+            None => self.board.detect(u64::from(self.threshold), u64::MAX),
+            Some(_) if self.state == State::Open => 0,
+            Some(waiting) => self.board.detect(waiting.threshold(), self.recover),
+        }
+    }
+
     /// When [`Sender::on_timeout`] wants to be called.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.deadline
+        match &self.waiting {
+            None => self.deadline,
+            Some(waiting) => self.deadline.into_iter().chain(waiting.deadline()).min(),
+        }
     }
 
     /// With pacing: when [`Sender::poll_transmit`] may have something to send without a further acknowledgement.
@@ -350,6 +367,9 @@ impl Sender {
         let mut window = self.window.cwnd;
         let mut in_flight = self.in_flight();
         if self.duplicates > 0 || self.board.sacked() > 0 {
+            if self.is_waiting() {
+                return self.next_waiting();
+            }
             (window, in_flight) = self.with_limited_transmit(window, in_flight);
         }
         self.cwnd_limited = in_flight as f64 + 1.0 > window;

@@ -4,6 +4,7 @@
 //! naive ones; in the end a peer that cooperates must get everything that is left.
 
 use ackclock_cc::{Ack as Acked, Controller, Event, Path, Settings, Signal, Window, schemes};
+use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig};
 use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
 use ackclock_tcp::{
     Ack, Config, Counting, Data, Detection, Flags, Receiver, RecoveryKind, SackBlock, Sender, State,
@@ -27,7 +28,7 @@ pub struct Case {
     pub window: u8,
     /// The initial window, segments.
     pub initial: u8,
-    /// Duplicates that tell of a loss.
+    /// Duplicates that tell of a loss, below 8; otherwise which other detection, modulo their number.
     pub threshold: u8,
     /// Segments to send.
     pub limit: u8,
@@ -153,8 +154,22 @@ impl Case {
             delayed_ack: on(4).then_some(Duration::from_millis(100)),
             peer_window: u32::from(self.window),
             initial_window: f64::from(self.initial),
-            detection: Detection::DupAcks(u32::from(self.threshold)),
+            detection: self.detection(),
             ..Config::default()
+        }
+    }
+
+    fn detection(&self) -> Detection {
+        let delayed = |form, growth| Detection::Delayed(DelayedConfig { form, growth });
+        let others = [
+            delayed(Form::Timer, true),
+            delayed(Form::Count, false),
+            Detection::Ncr(NcrConfig { aggressive: false }),
+            Detection::Ncr(NcrConfig { aggressive: true }),
+        ];
+        match self.threshold {
+            0..8 => Detection::DupAcks(u32::from(self.threshold)),
+            _ => others[usize::from(self.threshold) % others.len()],
         }
     }
 

@@ -160,6 +160,7 @@ pub struct World {
     sent_to: u64,
     episodes: u64,
     cuts: Cuts,
+    paced: bool,
     story: Story,
 }
 
@@ -194,6 +195,7 @@ impl World {
             sent_to: 0,
             episodes: 0,
             cuts: Cuts::default(),
+            paced: false,
             story: Story {
                 sent: Vec::new(),
                 cwnd: Vec::new(),
@@ -325,9 +327,30 @@ impl World {
     }
 
     fn on_ack(&mut self, ack: Ack) {
+        let (una, nxt, state) = (self.sender.una(), self.sender.nxt(), self.sender.state());
         self.sender.on_ack(self.now, &ack, || 0.5);
         self.check_cuts();
         self.transmit();
+        self.check_new_segments(una, nxt, state);
+    }
+
+    /// What was published of how much an acknowledgement may let out. Under a pacer that is not known.
+    fn check_new_segments(&mut self, una: u64, nxt: u64, before: State) {
+        let sender = &self.sender;
+        if self.paced || sender.window().pacing.is_some() {
+            self.paced = true;
+            return;
+        }
+        let new = sender.nxt() - nxt;
+        let duplicate = sender.una() == una;
+        if duplicate && sender.is_waiting() {
+            assert!(new <= 1, "{new} new segments for a duplicate while a hole is left open");
+        }
+        let counts = matches!(self.setup.config.recovery, RecoveryKind::Robust(_));
+        let stays = before == State::Recovery && sender.state() == State::Recovery;
+        if counts && stays {
+            assert!(new <= 1, "{new} new segments for one acknowledgement of an episode");
+        }
     }
 
     fn check_sent(&mut self, data: &Data) {
