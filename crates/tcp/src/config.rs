@@ -1,6 +1,6 @@
 //! How an endpoint behaves where RFCs leave a choice or a user may want another.
 
-use crate::detection::{DUP_THRESH, Delayed, DelayedConfig, Ncr, NcrConfig, Patience};
+use crate::detection::{DUP_THRESH, Delayed, DelayedConfig, Ncr, NcrConfig, Patience, Rack, RackConfig};
 use crate::recovery::{
     NewReno, NewRenoConfig, Recovery, Reno, Robust, RobustConfig, Sack, SackConfig, Tahoe,
 };
@@ -36,12 +36,14 @@ pub enum Detection {
     Delayed(DelayedConfig),
     /// After about a window of segments above it; needs SACK (RFC 4653).
     Ncr(NcrConfig),
+    /// Once a segment that was sent sufficiently later has arrived; needs SACK (RFC 8985).
+    Rack(RackConfig),
 }
 
 impl Detection {
     /// Does it need selective acknowledgements?
     pub fn needs_sack(self) -> bool {
-        matches!(self, Detection::Ncr(_))
+        matches!(self, Detection::Ncr(_) | Detection::Rack(_))
     }
 
     /// Its word in files.
@@ -50,6 +52,7 @@ impl Detection {
             Detection::DupAcks(_) => "dupacks",
             Detection::Delayed(_) => "delayed",
             Detection::Ncr(_) => "ncr",
+            Detection::Rack(_) => "rack",
         }
     }
 
@@ -58,15 +61,20 @@ impl Detection {
         match self {
             Detection::DupAcks(threshold) => threshold.max(1),
             Detection::Delayed(_) | Detection::Ncr(_) => DUP_THRESH,
+            Detection::Rack(_) => u32::MAX,
         }
     }
 
     pub(crate) fn patience(self) -> Option<Box<dyn Patience>> {
         match self {
-            Detection::DupAcks(_) => None,
+            Detection::DupAcks(_) | Detection::Rack(_) => None,
             Detection::Delayed(config) => Some(Box::new(Delayed::new(config))),
             Detection::Ncr(config) => Some(Box::new(Ncr::new(config))),
         }
+    }
+
+    pub(crate) fn rack(self) -> Option<Rack> {
+        if let Detection::Rack(config) = self { Some(Rack::new(config)) } else { None }
     }
 }
 
@@ -174,6 +182,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Does the receiver report segments that arrive twice (RFC 2883)?
+    pub(crate) fn reports_duplicates(&self) -> bool {
+        self.recovery.uses_sack() && matches!(self.detection, Detection::Rack(_))
+    }
+
     /// Bytes of a full segment on the wire.
     pub fn segment_bytes(&self) -> u16 {
         self.payload.saturating_add(self.header)

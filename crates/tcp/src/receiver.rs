@@ -12,6 +12,10 @@ pub struct Receiver {
     /// Bytes of an acknowledgement.
     header: u16,
     sack: bool,
+    /// RFC 2883.
+    reports_duplicates: bool,
+    /// A segment that has just arrived again.
+    duplicate: Option<u64>,
     delayed_ack: Option<Duration>,
     epoch: u8,
     pub(crate) reassembly: Reassembly,
@@ -39,6 +43,8 @@ impl Receiver {
             window: config.peer_window,
             header: config.header,
             sack: RecoveryKind::uses_sack(config.recovery),
+            reports_duplicates: config.reports_duplicates(),
+            duplicate: None,
             delayed_ack: config.delayed_ack,
             epoch,
             reassembly: Reassembly::default(),
@@ -114,6 +120,7 @@ impl Receiver {
             Arrival::Held { start, end } => self.report(start, end),
             Arrival::Duplicate => {
                 self.duplicates += 1;
+                self.duplicate = self.reports_duplicates.then_some(data.seq);
                 if let Some((start, end)) = self.run_of(data.seq) {
                     self.report(start, end);
                 }
@@ -148,6 +155,10 @@ impl Receiver {
             for (block, &(start, end)) in blocks.iter_mut().zip(known) {
                 *block = SackBlock { offset: (start - ack) as u32, length: (end - start) as u32 };
             }
+        }
+        if let Some(seq) = self.duplicate.take() {
+            // RFC 2883 section 4: in front of what SACK reports.
+            blocks = [SackBlock { offset: seq.wrapping_sub(ack) as u32, length: 1 }, blocks[0], blocks[1]];
         }
         Ack { ack, echo: self.recent, window: self.window, bytes: self.header, flags, tag: 0, blocks }
     }

@@ -3,7 +3,7 @@
 mod common;
 
 use ackclock_cc::Signal;
-use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig};
+use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
 use ackclock_tcp::recovery::NewRenoConfig;
 use ackclock_tcp::{Config, Detection, RecoveryKind, State};
 use common::lab::{Lab, RTT, Scripted, Told, config, recoveries, robust, sack};
@@ -176,4 +176,122 @@ fn non_congestion_robustness_ends_without_a_burst() {
     assert_eq!(lab.ack(25), [29]);
     assert_eq!((lab.sender.window().cwnd, lab.sender.window().ssthresh), (5.0, 20.0));
     assert_eq!(cuts(&told), vec![]);
+}
+
+fn rack() -> Detection {
+    Detection::Rack(RackConfig::default())
+}
+
+/// As [`lab`], with 5 to 24 sent one millisecond apart, so that their times tell.
+fn rack_lab() -> (Lab, Arc<Mutex<Told>>) {
+    let (controller, told) = Scripted::boxed(true);
+    let config = Config { detection: rack(), initial_ssthresh: 2.0, ..config(sack(false), 20) };
+    let mut lab = Lab::with(config, controller, 1000);
+    assert_eq!(lab.send().len(), 20);
+    lab.wait(100);
+    for ack in 1..=20 {
+        assert_eq!(lab.ack(ack), [ack + 19]);
+        lab.wait(1);
+    }
+    lab.wait(80);
+    (lab, told)
+}
+
+/// RFC 8985 section 6.2: before reordering was seen a quarter of the smallest round trip, or three segments, tell.
+#[test]
+fn a_segment_sent_later_has_arrived() {
+    let (mut lab, told) = rack_lab();
+    assert_eq!(lab.sack(20, &[(21, 22)]), [40], "one is not enough yet");
+    // 20 was sent 1 ms before 21, which took 100 ms: it is due 25 ms after it should have arrived.
+    assert_eq!(lab.until_timeout().as_nanos(), 24_000_000);
+    assert_eq!(lab.expire(), [20]);
+    assert_eq!(cuts(&told), vec![Signal::Loss]);
+    assert_eq!(lab.sender.counters().timeouts, 0);
+    let (mut lab, _) = rack_lab();
+    assert_eq!(lab.sack(20, &[(21, 24)]).first(), Some(&20), "three at once");
+}
+
+/// What duplicates cannot tell: the retransmission was lost as well, and something sent after it has arrived.
+#[test]
+fn a_lost_retransmission_is_found_and_repaired() {
+    let (mut lab, told) = rack_lab();
+    assert_eq!(lab.sack(20, &[(21, 24)]).first(), Some(&20));
+    let mut sent = Vec::new();
+    for end in 25..=40 {
+        lab.wait(1);
+        sent.extend(lab.sack(20, &[(21, end)]));
+    }
+    assert!(sent.first() == Some(&40) && !sent.contains(&20), "{sent:?}");
+    lab.wait(100);
+    // 40 left after the second transmission of 20.
+    let again = lab.sack(20, &[(21, 41)]);
+    assert!(again.contains(&20), "{again:?}");
+    assert_eq!(lab.sender.board().lost_again(), 0);
+    assert_eq!(cuts(&told), vec![Signal::Loss]);
+}
+
+/// Once reordering was seen a hole is left open for a quarter of a round trip, however many arrive above it.
+#[test]
+fn reordering_is_tolerated_once_seen() {
+    let (mut lab, told) = rack_lab();
+    lab.sack(20, &[(21, 22)]);
+    lab.ack(22); // 20, sent before 21, has arrived after it
+    assert_eq!(lab.sack(22, &[(23, 32)]).contains(&22), false);
+    assert_eq!(cuts(&told), vec![]);
+    assert!(lab.expire().contains(&22));
+    assert_eq!(cuts(&told), vec![Signal::Loss]);
+}
+
+/// RFC 8985 section 7: two round trips after the last acknowledgement the last segment leaves again, and its selective
+/// acknowledgement shows what else is missing: no timeout.
+#[test]
+fn a_lost_tail_is_probed_for() {
+    let (controller, told) = Scripted::boxed(true);
+    let config = Config {
+        detection: rack(),
+        rto_min: ackclock_units::Duration::from_secs(1),
+        ..config(sack(false), 10)
+    };
+    let mut lab = Lab::with(config, controller, 10);
+    lab.send();
+    lab.wait(100);
+    assert_eq!(lab.ack(6), []);
+    assert_eq!(lab.until_timeout().as_nanos(), 2 * RTT.as_nanos());
+    assert_eq!(lab.expire(), [9]);
+    lab.wait(100);
+    assert_eq!(lab.sack(6, &[(9, 10)]), [6, 7, 8]);
+    assert_eq!(lab.sender.board().lost(), 3);
+    assert_eq!((lab.sender.counters().timeouts, cuts(&told)), (0, vec![Signal::Loss]));
+}
+
+/// RFC 8985 section 7.4: if the probe itself has repaired the loss, the controller still hears of it.
+#[test]
+fn a_probe_that_repairs_is_answered() {
+    for (report, duplicate, expected) in
+        [(false, false, vec![Signal::Loss]), (true, false, vec![]), (false, true, vec![])]
+    {
+        let (controller, told) = Scripted::boxed(true);
+        let config = Config { detection: rack(), ..config(sack(false), 10) };
+        let mut lab = Lab::with(config, controller, 1000);
+        lab.send();
+        lab.wait(100);
+        lab.advertise(1);
+        assert_eq!(lab.ack(9), []);
+        assert_eq!(lab.expire(), [9], "there is no room for a new one");
+        lab.advertise(30);
+        lab.wait(100);
+        let mut ack = common::lab::made(10, &[]);
+        if report {
+            ack.blocks[0] = ackclock_tcp::SackBlock { offset: 0_u32.wrapping_sub(1), length: 1 };
+            assert_eq!(ack.duplicate_report(), Some((9, 10)));
+        }
+        lab.hear(ack, ackclock_tcp::Flags::default());
+        assert_eq!(lab.send(), (10..20).collect::<Vec<_>>());
+        if duplicate {
+            lab.ack(10);
+        }
+        lab.wait(100);
+        lab.ack(12);
+        assert_eq!(cuts(&told), expected, "{report} {duplicate}");
+    }
 }

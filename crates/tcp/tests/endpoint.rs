@@ -4,7 +4,7 @@
 mod common;
 
 use ackclock_cc::schemes;
-use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig};
+use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
 use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
 use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
 use ackclock_units::Duration;
@@ -35,6 +35,7 @@ fn detections() -> Vec<Detection> {
         all.extend(both.map(|growth| Detection::Delayed(DelayedConfig { form, growth })));
     }
     all.extend(both.map(|aggressive| Detection::Ncr(NcrConfig { aggressive })));
+    all.extend(both.map(|tail_loss_probe| Detection::Rack(RackConfig { tail_loss_probe })));
     all
 }
 
@@ -130,7 +131,12 @@ proptest! {
         let (spacing, delay) = (Duration::from_millis(2), setup.delay.min(Duration::from_millis(100)));
         // RFC 6298 section 5 and RFC 5681 section 4.2: an acknowledgement may be delayed by less than the timeout.
         let delayed_ack = setup.config.delayed_ack.map(|delay| delay.min(Duration::from_millis(100)));
-        let config = Config { delayed_ack, rto_min: Duration::from_secs(1), ..setup.config.clone() };
+        // RFC 8985 section 7 probes after two round trips, which a queue or a delayed acknowledgement outlasts.
+        let detection = match setup.config.detection {
+            Detection::Rack(_) => Detection::Rack(RackConfig { tail_loss_probe: false }),
+            other => other,
+        };
+        let config = Config { delayed_ack, detection, rto_min: Duration::from_secs(1), ..setup.config.clone() };
         let story = World::run(&Setup { forward, reverse, spacing, delay, buffer: u64::MAX, config, ..setup });
         prop_assert_eq!(story.again(), vec![]);
         prop_assert_eq!(story.counters.window_cuts, 0);

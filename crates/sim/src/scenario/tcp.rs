@@ -1,7 +1,7 @@
 //! `[tcp]` and the TCP keys of a flow.
 
 use super::reader::{At, Result, Table};
-use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig};
+use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
 use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
 use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
 use ackclock_units::{Bytes, Duration};
@@ -135,6 +135,7 @@ pub(crate) fn read_detection(at: &At<'_>) -> Result<Detection> {
     let example = match word {
         "delayed" => "{ delayed = { form = \"timer\" } }",
         "ncr" => "{ ncr = { aggressive = true } }",
+        "rack" => "{ rack = { tail_loss_probe = false } }",
         _ => "{ dupacks = { threshold = 6 } }",
     };
     let table = inner.map(|inner| inner.table_like(example)).transpose()?;
@@ -162,7 +163,11 @@ pub(crate) fn read_detection(at: &At<'_>) -> Result<Detection> {
             let aggressive = get("aggressive").map(|at| at.flag()).transpose()?.unwrap_or(false);
             Detection::Ncr(NcrConfig { aggressive })
         }
-        _ => return Err(at.unknown("detection", word, &["dupacks", "delayed", "ncr"])),
+        "rack" => {
+            let tail_loss_probe = get("tail_loss_probe").map(|at| at.flag()).transpose()?.unwrap_or(true);
+            Detection::Rack(RackConfig { tail_loss_probe })
+        }
+        _ => return Err(at.unknown("detection", word, &["dupacks", "delayed", "ncr", "rack"])),
     };
     table.map_or(Ok(()), |table| table.finish())?;
     Ok(detection)

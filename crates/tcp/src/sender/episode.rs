@@ -51,7 +51,7 @@ impl Sender {
         self.sack || self.una > self.recover || self.recover == 0
     }
 
-    fn begin_recovery(&mut self, now: Time, heard: Heard) {
+    pub(super) fn begin_recovery(&mut self, now: Time, heard: Heard) {
         self.counters.fast_retransmits += 1;
         if self.una < self.marked {
             // RFC 3168 section 6.1.2: a mark in this window of data was answered already.
@@ -111,6 +111,9 @@ impl Sender {
     fn recovered(&mut self, now: Time, heard: Heard) {
         self.state = State::Open;
         self.duplicates = 0;
+        if let Some(rack) = &mut self.rack {
+            rack.on_recovered();
+        }
         self.tell(now, Event::Recovered);
         let is_loss = match self.waiting {
             None => self.board.lost() > 0,
@@ -144,7 +147,7 @@ impl Sender {
     }
 
     /// Lets the controller cut; was there a reaction?
-    fn react(&mut self, now: Time, why: Signal) -> bool {
+    pub(super) fn react(&mut self, now: Time, why: Signal) -> bool {
         self.answered = self.nxt;
         let path = self.path(now);
         let Some(ssthresh) = self.controller.cut(&path, &self.window, why) else {
@@ -174,6 +177,9 @@ impl Sender {
         if self.is_out_of_patience(now) {
             self.begin_recovery(now, Heard { acked: 0, delivered: 0, lost: 0 });
         }
+        if self.rack.is_some() {
+            self.on_rack_timer(now);
+        }
         if self.deadline.is_none_or(|deadline| deadline > now) {
             return;
         }
@@ -191,6 +197,9 @@ impl Sender {
         self.duplicates = 0;
         if let Some(waiting) = &mut self.waiting {
             waiting.end();
+        }
+        if let Some(rack) = &mut self.rack {
+            rack.cancel_probe();
         }
         self.start_over(self.collapses);
         self.tame();

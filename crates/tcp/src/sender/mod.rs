@@ -2,9 +2,11 @@
 
 mod episode;
 mod probe;
+mod rack;
 mod wait;
 
 use crate::config::Config;
+use crate::detection::Rack;
 use crate::packet::{Ack, Data, Flags};
 use crate::recovery::{Heard, Pick, Recovery};
 use crate::rtt::RttEstimator;
@@ -80,6 +82,8 @@ pub struct Sender {
     threshold: u32,
     /// With a detection that leaves holes open for a while.
     waiting: Option<Box<Waiting>>,
+    /// With a detection that judges by time.
+    rack: Option<Box<Rack>>,
     rtt: RttEstimator,
     /// When the retransmission timer expires, if anything is outstanding; or when a closed window is probed.
     deadline: Option<Time>,
@@ -136,6 +140,7 @@ impl Sender {
             duplicates: 0,
             threshold: config.detection.dup_thresh(),
             waiting: config.detection.patience().map(|patience| Box::new(Waiting::new(patience))),
+            rack: config.detection.rack().map(Box::new),
             rtt,
             deadline: None,
             probing: Probing::default(),
@@ -261,6 +266,9 @@ impl Sender {
         }
         let peer_window = std::mem::replace(&mut self.peer_window, u64::from(ack.window));
         let acked = ack.ack - self.una;
+        if self.rack.is_some() {
+            self.tell_rack(now, ack);
+        }
         let was_sacked = self.board.advance(ack.ack);
         self.una = ack.ack;
         if self.board.sacked() > 0 && self.board.is_sacked(self.una) {
@@ -269,8 +277,8 @@ impl Sender {
         let sacked = if ack.blocks[0].length > 0 { self.mark_sacked(ack) } else { 0 };
         let delivered = acked - was_sacked + sacked;
         self.delivered += delivered;
-        let lost = if self.board.sacked() > 0 { self.detect() } else { 0 };
         let rtt = if acked > 0 { self.time(now, ack) } else { None };
+        let lost = if self.board.sacked() > 0 || self.rack.is_some() { self.detect(now) } else { 0 };
 
         let counted = match self.state {
             // RFC 3465 section 2.3: L = 1 while slow start repairs a timeout.
@@ -303,11 +311,17 @@ impl Sender {
         if self.nxt == self.una {
             self.all_acknowledged(now);
         }
+        if self.rack.is_some() {
+            self.follow_probe(now, ack, acked);
+        }
     }
 
     /// Looks for segments that now count as lost, beyond the first hole's being one; returns how many.
     #[inline]
-    fn detect(&mut self) -> u64 {
+    fn detect(&mut self, now: Time) -> u64 {
+        if self.rack.is_some() {
+            return self.detect_by_time(now);
+        }
         match &self.waiting {
             None => self.board.detect(u64::from(self.threshold), u64::MAX),
             Some(_) if self.state == State::Open => 0,
@@ -318,10 +332,12 @@ impl Sender {
     /// When [`Sender::on_timeout`] wants to be called.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        match &self.waiting {
-            None => self.deadline,
-            Some(waiting) => self.deadline.into_iter().chain(waiting.deadline()).min(),
+        if self.waiting.is_none() && self.rack.is_none() {
+            return self.deadline;
         }
+        let waiting = self.waiting.as_ref().and_then(|waiting| waiting.deadline());
+        let rack = self.rack.as_ref().map(|rack| [rack.deadline(), rack.probe_due()]);
+        [self.deadline, waiting].into_iter().chain(rack.into_iter().flatten()).flatten().min()
     }
 
     /// With pacing: when [`Sender::poll_transmit`] may have something to send without a further acknowledgement.
@@ -343,6 +359,11 @@ impl Sender {
             if now.since(self.last_sent) > self.rtt.rto() && self.has_new_data() {
                 self.restart_after_idleness(now);
             }
+        }
+        if self.rack.is_some()
+            && let Some(pick) = self.next_probe(now)
+        {
+            return Some(self.send(now, pick));
         }
         let pick = match self.state {
             State::Open => self.next_open()?,
@@ -392,6 +413,10 @@ impl Sender {
         if self.cwnd_limited {
             return None;
         }
+        if let Some(seq) = self.board.first_lost_again() {
+            self.board.resend_lost_again();
+            return Some(Pick::Again(seq));
+        }
         let hole = self.board.next_unsacked(self.board.resent_edge());
         if hole < self.recover {
             self.board.resend(hole);
@@ -425,6 +450,9 @@ impl Sender {
                 self.nxt - 1
             }
         };
+        if self.rack.is_some() {
+            self.tell_rack_of(now, seq);
+        }
         self.counters.sent += 1;
         self.last_sent = now;
         if self.deadline.is_none() {

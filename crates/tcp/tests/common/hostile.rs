@@ -4,7 +4,7 @@
 //! naive ones; in the end a peer that cooperates must get everything that is left.
 
 use ackclock_cc::{Ack as Acked, Controller, Event, Path, Settings, Signal, Window, schemes};
-use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig};
+use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
 use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
 use ackclock_tcp::{
     Ack, Config, Counting, Data, Detection, Flags, Receiver, RecoveryKind, SackBlock, Sender, State,
@@ -28,7 +28,7 @@ pub struct Case {
     pub window: u8,
     /// The initial window, segments.
     pub initial: u8,
-    /// Duplicates that tell of a loss, below 8; otherwise which other detection, modulo their number.
+    /// Duplicates that tell of a loss, below 6; otherwise which other detection, modulo their number.
     pub threshold: u8,
     /// Segments to send.
     pub limit: u8,
@@ -166,9 +166,11 @@ impl Case {
             delayed(Form::Count, false),
             Detection::Ncr(NcrConfig { aggressive: false }),
             Detection::Ncr(NcrConfig { aggressive: true }),
+            Detection::Rack(RackConfig { tail_loss_probe: true }),
+            Detection::Rack(RackConfig { tail_loss_probe: false }),
         ];
         match self.threshold {
-            0..8 => Detection::DupAcks(u32::from(self.threshold)),
+            0..6 => Detection::DupAcks(u32::from(self.threshold)),
             _ => others[usize::from(self.threshold) % others.len()],
         }
     }
@@ -351,10 +353,10 @@ impl Bench {
     fn acknowledge(&mut self, ack: Option<Ack>) {
         let Some(ack) = ack else { return };
         assert_eq!(ack.ack, self.receiver.delivered());
-        for block in ack.blocks.iter().take_while(|block| block.length > 0) {
-            let start = ack.ack + u64::from(block.offset);
-            assert!(start > ack.ack);
-            assert!((start..start + u64::from(block.length)).all(|seq| self.received.contains(&seq)));
+        let twice = ack.duplicate_report();
+        for (start, end) in ack.runs() {
+            assert!(start > ack.ack || twice == Some((start, end)));
+            assert!((start..end).all(|seq| self.received.contains(&seq)));
         }
         self.acks.push(ack);
     }
@@ -377,7 +379,10 @@ impl Bench {
         assert!(una == nxt || !board.is_sacked(una), "the first hole is reported");
         assert!(board.lost_edge() <= nxt && board.resent_edge() <= nxt);
         assert_eq!(board.lost(), unsacked(board.lost_edge()));
-        assert_eq!(sender.in_flight(), unsacked(nxt) - board.lost() + unsacked(board.resent_edge()));
+        assert_eq!(
+            sender.in_flight(),
+            unsacked(nxt) - board.lost() + unsacked(board.resent_edge()) - board.lost_again()
+        );
         // The receiver.
         let missing = (0..).find(|seq| !self.received.contains(seq)).unwrap_or(0);
         assert_eq!(self.receiver.delivered(), missing);

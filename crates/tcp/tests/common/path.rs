@@ -315,9 +315,8 @@ impl World {
 
     fn acknowledge(&mut self, ack: Ack) {
         assert_eq!(ack.ack, self.receiver.delivered());
-        for block in ack.blocks.iter().take_while(|block| block.length > 0) {
-            let start = ack.ack + u64::from(block.offset);
-            assert!((start..start + u64::from(block.length)).all(|seq| self.held.contains(&seq)));
+        for (start, end) in ack.runs().skip(usize::from(ack.duplicate_report().is_some())) {
+            assert!((start..end).all(|seq| self.held.contains(&seq)));
         }
         let (copies, _) = self.reverse.pass();
         self.acks.push(ack);
