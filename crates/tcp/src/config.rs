@@ -2,7 +2,7 @@
 
 use crate::detection::{DUP_THRESH, Delayed, DelayedConfig, Ncr, NcrConfig, Patience, Rack, RackConfig};
 use crate::recovery::{
-    NewReno, NewRenoConfig, Recovery, Reno, Robust, RobustConfig, Sack, SackConfig, Tahoe,
+    LinKung, NewReno, NewRenoConfig, Recovery, Reno, RightEdge, Robust, RobustConfig, Sack, SackConfig, Tahoe,
 };
 use ackclock_units::Duration;
 
@@ -78,6 +78,17 @@ impl Detection {
     }
 }
 
+/// How a reduction is found to have been made for nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Undo {
+    /// It is not.
+    Never,
+    /// The receiver reports that every retransmission arrived twice; needs SACK (RFC 3708 with RFC 2883).
+    Duplicates,
+    /// What was retransmitted first is acknowledged with the time of its original; needs timestamps (RFC 3522).
+    Eifel,
+}
+
 /// Who governs the window while a loss is repaired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryKind {
@@ -91,12 +102,21 @@ pub enum RecoveryKind {
     Sack(SackConfig),
     /// Robust Recovery: new segments in flight are counted and govern the episode (Wang and Shin 2001).
     Robust(RobustConfig),
+    /// One new segment for each duplicate (Balakrishnan et al. 1998).
+    RightEdge,
+    /// One new segment for each of the first two duplicates, then for every second one (Lin and Kung 1998).
+    LinKung,
 }
 
 impl RecoveryKind {
     /// Does it need selective acknowledgements?
     pub fn uses_sack(self) -> bool {
         matches!(self, RecoveryKind::Sack(_))
+    }
+
+    /// Do the first two duplicates each let out a new segment by its own rules, whatever RFC 3042 is set to?
+    pub(crate) fn serves_first_duplicates(self) -> bool {
+        matches!(self, RecoveryKind::RightEdge | RecoveryKind::LinKung)
     }
 
     /// Its word in files.
@@ -107,6 +127,8 @@ impl RecoveryKind {
             RecoveryKind::NewReno(_) => "newreno",
             RecoveryKind::Sack(_) => "sack",
             RecoveryKind::Robust(_) => "robust",
+            RecoveryKind::RightEdge => "right-edge",
+            RecoveryKind::LinKung => "lin-kung",
         }
     }
 
@@ -117,6 +139,8 @@ impl RecoveryKind {
             RecoveryKind::NewReno(config) => Box::new(NewReno::new(config)),
             RecoveryKind::Sack(config) => Box::new(Sack::new(config)),
             RecoveryKind::Robust(config) => Box::new(Robust::new(config)),
+            RecoveryKind::RightEdge => Box::new(RightEdge::default()),
+            RecoveryKind::LinKung => Box::new(LinKung::default()),
         }
     }
 }
@@ -136,6 +160,8 @@ pub struct Config {
     pub initial_ssthresh: f64,
     /// When a hole is a loss.
     pub detection: Detection,
+    /// How a spurious reduction is found, and then undone (RFC 4015).
+    pub undo: Undo,
     /// Who repairs it.
     pub recovery: RecoveryKind,
     /// How acknowledgements count towards growth.
@@ -167,6 +193,7 @@ impl Default for Config {
             initial_window: 10.0,
             initial_ssthresh: f64::INFINITY,
             detection: Detection::DupAcks(3),
+            undo: Undo::Never,
             recovery: RecoveryKind::Sack(SackConfig::default()),
             counting: Counting::Segments(2),
             limited_transmit: true,
@@ -184,7 +211,8 @@ impl Default for Config {
 impl Config {
     /// Does the receiver report segments that arrive twice (RFC 2883)?
     pub(crate) fn reports_duplicates(&self) -> bool {
-        self.recovery.uses_sack() && matches!(self.detection, Detection::Rack(_))
+        let wanted = matches!(self.detection, Detection::Rack(_)) || self.undo == Undo::Duplicates;
+        wanted && self.recovery.uses_sack()
     }
 
     /// Bytes of a full segment on the wire.

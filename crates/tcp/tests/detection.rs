@@ -5,7 +5,7 @@ mod common;
 use ackclock_cc::Signal;
 use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
 use ackclock_tcp::recovery::NewRenoConfig;
-use ackclock_tcp::{Config, Detection, RecoveryKind, State};
+use ackclock_tcp::{Config, Detection, Flags, RecoveryKind, SackBlock, State, Undo};
 use common::lab::{Lab, RTT, Scripted, Told, config, recoveries, robust, sack};
 use std::sync::{Arc, Mutex};
 
@@ -282,10 +282,10 @@ fn a_probe_that_repairs_is_answered() {
         lab.wait(100);
         let mut ack = common::lab::made(10, &[]);
         if report {
-            ack.blocks[0] = ackclock_tcp::SackBlock { offset: 0_u32.wrapping_sub(1), length: 1 };
+            ack.blocks[0] = SackBlock { offset: 0_u32.wrapping_sub(1), length: 1 };
             assert_eq!(ack.duplicate_report(), Some((9, 10)));
         }
-        lab.hear(ack, ackclock_tcp::Flags::default());
+        lab.hear(ack, Flags::default());
         assert_eq!(lab.send(), (10..20).collect::<Vec<_>>());
         if duplicate {
             lab.ack(10);
@@ -293,5 +293,51 @@ fn a_probe_that_repairs_is_answered() {
         lab.wait(100);
         lab.ack(12);
         assert_eq!(cuts(&told), expected, "{report} {duplicate}");
+    }
+}
+
+/// A reordered segment is taken for lost and sent again; its original arrives, and then the copy.
+#[test]
+fn a_spurious_reduction_is_undone() {
+    for (undo, undone) in [(Undo::Never, false), (Undo::Eifel, true), (Undo::Duplicates, true)] {
+        let config = Config { undo, initial_ssthresh: 2.0, ..config(sack(false), 20) };
+        let (controller, told) = Scripted::boxed(true);
+        let mut lab = Lab::with(config, controller, 1000);
+        lab.send();
+        lab.ack(5);
+        lab.wait(50);
+        for end in 7..10 {
+            lab.sack(5, &[(6, end)]);
+        }
+        assert_eq!(lab.sender.counters().retransmits, 1);
+        lab.wait(10);
+        // What was sent 100 ms ago is echoed: not the retransmission. Everything of the episode has arrived.
+        lab.ack(27);
+        assert_eq!(lab.sender.state(), State::Open);
+        let mut twice = common::lab::made(27, &[]);
+        twice.blocks[0] = SackBlock { offset: 0_u32.wrapping_sub(22), length: 1 };
+        assert_eq!(twice.duplicate_report(), Some((5, 6)));
+        lab.hear(twice, Flags::default());
+        assert_eq!(cuts(&told), vec![Signal::Loss]);
+        assert_eq!(lab.sender.counters().undone, u64::from(undone), "{undo:?}");
+        let ssthresh = if undone { 22.0 } else { 10.0 }; // limited transmit's two were outstanding as well
+        assert_eq!(lab.sender.window().ssthresh, ssthresh);
+    }
+}
+
+/// A loss is a loss: the retransmission is what arrives.
+#[test]
+fn a_reduction_for_a_loss_stays() {
+    for undo in [Undo::Eifel, Undo::Duplicates] {
+        let config = Config { undo, initial_ssthresh: 2.0, ..config(sack(false), 20) };
+        let mut lab = Lab::with(config, Scripted::boxed(true).0, 1000);
+        lab.send();
+        lab.ack(5);
+        for end in 7..10 {
+            lab.sack(5, &[(6, end)]);
+        }
+        lab.wait(100);
+        lab.ack(27);
+        assert_eq!((lab.sender.window().ssthresh, lab.sender.counters().undone), (10.0, 0));
     }
 }

@@ -6,7 +6,7 @@ mod common;
 use ackclock_cc::schemes;
 use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
 use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
-use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
+use ackclock_tcp::{Config, Counting, Detection, RecoveryKind, Undo};
 use ackclock_units::Duration;
 use common::path::{Faults, Setup, World};
 use proptest::prelude::*;
@@ -14,7 +14,8 @@ use proptest::prelude::*;
 /// Every kind of recovery with every choice that it offers.
 fn recoveries() -> Vec<RecoveryKind> {
     let both = [false, true];
-    let mut all = vec![RecoveryKind::Tahoe, RecoveryKind::Reno];
+    let mut all =
+        vec![RecoveryKind::Tahoe, RecoveryKind::Reno, RecoveryKind::RightEdge, RecoveryKind::LinKung];
     for impatient in both {
         let newreno = |cautious_exit| RecoveryKind::NewReno(NewRenoConfig { impatient, cautious_exit });
         all.extend(both.map(newreno));
@@ -40,7 +41,8 @@ fn detections() -> Vec<Detection> {
 }
 
 fn config() -> impl Strategy<Value = Config> {
-    let switches = (any::<bool>(), any::<bool>(), any::<bool>());
+    let undo = prop::sample::select(vec![Undo::Never, Undo::Duplicates, Undo::Eifel]);
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>(), undo);
     let delayed_ack = prop_oneof![Just(None), (1_u64..500).prop_map(|ms| Some(Duration::from_millis(ms)))];
     let counting = prop_oneof![Just(Counting::Acks), (1_u64..4).prop_map(Counting::Segments)];
     let windows = (1_u32..150, 1_u32..12, prop_oneof![Just(f64::INFINITY), 1.0..50.0]);
@@ -53,7 +55,14 @@ fn config() -> impl Strategy<Value = Config> {
         prop::sample::select(detections()),
     )
         .prop_map(
-            |(recovery, (timestamps, ecn, limited_transmit), delayed_ack, counting, windows, detection)| {
+            |(
+                recovery,
+                (timestamps, ecn, limited_transmit, undo),
+                delayed_ack,
+                counting,
+                windows,
+                detection,
+            )| {
                 Config {
                     recovery,
                     timestamps,

@@ -191,3 +191,23 @@ fn a_window_without_an_answer_stays() {
     lab.ack(20);
     assert_eq!(lab.sender.window().cwnd, 20.0);
 }
+
+/// The comparators: what they send, and what they do not see.
+#[test]
+fn one_for_each_duplicate_or_one_for_two() {
+    for (recovery, in_the_episode) in [(RecoveryKind::RightEdge, 1), (RecoveryKind::LinKung, 2)] {
+        let config = Config { limited_transmit: false, ..config(recovery, 20) };
+        let mut lab = Lab::with(config, Scripted::boxed(true).0, 1000);
+        lab.send();
+        assert_eq!([lab.ack(0), lab.ack(0)].concat(), [20, 21], "the first two");
+        let third = lab.ack(0);
+        assert_eq!(third[0], 0);
+        let sent: usize = (0..16).map(|_| lab.ack(0).len()).sum();
+        assert_eq!(sent, 16 / in_the_episode);
+        assert_eq!(third.len(), if recovery == RecoveryKind::RightEdge { 2 } else { 1 });
+        assert_eq!(lab.ack(10), [10], "a partial acknowledgement repairs one hole");
+        // 17 or 8 are in flight, for a window of ten.
+        assert_eq!(lab.ack(22).len(), in_the_episode - 1, "no burst");
+        assert_eq!(lab.sender.state(), State::Open);
+    }
+}

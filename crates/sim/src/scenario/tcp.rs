@@ -3,7 +3,7 @@
 use super::reader::{At, Result, Table};
 use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
 use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
-use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
+use ackclock_tcp::{Config, Counting, Detection, RecoveryKind, Undo};
 use ackclock_units::{Bytes, Duration};
 
 /// Words for recoveries.
@@ -13,6 +13,8 @@ pub const RECOVERIES: &[(&str, &str)] = &[
     ("newreno", "fast recovery over a whole window of losses, one per round trip (RFC 6582)"),
     ("sack", "pipe-controlled repair from selective acknowledgements (RFC 6675)"),
     ("robust", "new segments in flight are counted and govern the episode (Wang and Shin 2001)"),
+    ("right-edge", "one new segment for each duplicate (Balakrishnan et al. 1998)"),
+    ("lin-kung", "one new segment for each of the first two duplicates, then for two (Lin and Kung 1998)"),
 ];
 
 /// A timer that fires at every nanosecond would not let a run come to its end.
@@ -27,6 +29,14 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
     }
     if let Some(at) = table.get("detection") {
         config.detection = read_detection(&at)?;
+    }
+    if let Some(at) = table.get("undo") {
+        config.undo = match at.text()? {
+            "never" => Undo::Never,
+            "duplicates" => Undo::Duplicates,
+            "eifel" => Undo::Eifel,
+            word => return Err(at.unknown("way to undo", word, &["never", "duplicates", "eifel"])),
+        };
     }
     if let Some(at) = table.get("initial_window") {
         config.initial_window = at.number(1.0, 1e6)?;
@@ -61,6 +71,9 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
         if let Some(duration) = table.quantity(key)? {
             *place = duration;
         }
+    }
+    if let Some(at) = table.get("undo") {
+        check_undo(&at, &config)?;
     }
     if config.rto_min > config.rto_max {
         let (min, max) = (config.rto_min, config.rto_max);
@@ -101,6 +114,8 @@ pub(crate) fn read_recovery(at: &At<'_>) -> Result<RecoveryKind> {
             })
         }
         "sack" => RecoveryKind::Sack(SackConfig { proportional_rate: flag("proportional_rate", false)? }),
+        "right-edge" => RecoveryKind::RightEdge,
+        "lin-kung" => RecoveryKind::LinKung,
         "robust" => RecoveryKind::Robust(read_robust(table.as_ref())?),
         _ => {
             let known: Vec<_> = RECOVERIES.iter().map(|&(word, _)| word).collect();
@@ -186,6 +201,22 @@ pub(crate) fn check_pair(at: &At<'_>, config: &Config) -> Result<()> {
             .help("write recovery = \"sack\", or detection = \"dupacks\" or \"delayed\", which go with every recovery"));
     }
     Ok(())
+}
+
+/// What tells that a reduction was spurious must be there.
+fn check_undo(at: &At<'_>, config: &Config) -> Result<()> {
+    match config.undo {
+        Undo::Duplicates if !config.recovery.uses_sack() => Err(at
+            .error(format!(
+                "reports of duplicates are selective acknowledgements, and with the recovery \"{}\" there are none",
+                config.recovery.name()
+            ))
+            .help("write recovery = \"sack\" beside it, or undo = \"eifel\"")),
+        Undo::Eifel if !config.timestamps => Err(at
+            .error("Eifel compares times that acknowledgements echo, and timestamps are off")
+            .help("write timestamps = true, or undo = \"duplicates\"")),
+        _ => Ok(()),
+    }
 }
 
 /// Segments that a receiver can have room for.

@@ -3,14 +3,18 @@
 //! The sender decides *that* there is a loss and asks the controller for the new threshold; from then until
 //! the episode ends a [`Recovery`] answers two questions: what an acknowledgement means, and what to send next.
 
+mod lin_kung;
 mod newreno;
 mod reno;
+mod right_edge;
 mod robust;
 mod sack;
 mod tahoe;
 
+pub use lin_kung::LinKung;
 pub use newreno::{NewReno, NewRenoConfig};
 pub use reno::Reno;
+pub use right_edge::RightEdge;
 pub use robust::{Counted, First, Robust, RobustConfig};
 pub use sack::{Sack, SackConfig};
 pub use tahoe::Tahoe;

@@ -53,10 +53,13 @@ impl Sender {
 
     pub(super) fn begin_recovery(&mut self, now: Time, heard: Heard) {
         self.counters.fast_retransmits += 1;
+        let window = self.window;
         if self.una < self.marked {
             // RFC 3168 section 6.1.2: a mark in this window of data was answered already.
             self.window.ssthresh = self.window.cwnd.max(LEAST_SSTHRESH);
-        } else if !self.react(now, Signal::Loss) {
+        } else if self.react(now, Signal::Loss) {
+            self.remember(&window);
+        } else {
             // The recovery holds the window where it is.
             self.spared = Some((self.window.cwnd, self.window.ssthresh));
             self.window.ssthresh = self.window.cwnd;
@@ -200,6 +203,9 @@ impl Sender {
         }
         if let Some(rack) = &mut self.rack {
             rack.cancel_probe();
+        }
+        if let Some(undoing) = &mut self.undoing {
+            undoing.forget();
         }
         self.start_over(self.collapses);
         self.tame();

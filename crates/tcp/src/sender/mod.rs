@@ -3,9 +3,10 @@
 mod episode;
 mod probe;
 mod rack;
+mod undo;
 mod wait;
 
-use crate::config::Config;
+use crate::config::{Config, Undo};
 use crate::detection::Rack;
 use crate::packet::{Ack, Data, Flags};
 use crate::recovery::{Heard, Pick, Recovery};
@@ -14,6 +15,7 @@ use crate::scoreboard::Scoreboard;
 use ackclock_cc::{self as cc, Controller, Event, Path, Window};
 use ackclock_units::{Duration, Time};
 use probe::Probing;
+use undo::Undoing;
 use wait::Waiting;
 
 /// Where the sender stands.
@@ -40,6 +42,8 @@ pub struct Counters {
     pub timeouts: u64,
     /// Reductions that the controller made, for whatever signal.
     pub window_cuts: u64,
+    /// Of these, those that were found to have been made for nothing.
+    pub undone: u64,
     /// Raw round-trip time samples taken.
     pub rtt_samples: u64,
     /// Their sum.
@@ -84,6 +88,8 @@ pub struct Sender {
     waiting: Option<Box<Waiting>>,
     /// With a detection that judges by time.
     rack: Option<Box<Rack>>,
+    /// If spurious reductions are undone.
+    undoing: Option<Box<Undoing>>,
     rtt: RttEstimator,
     /// When the retransmission timer expires, if anything is outstanding; or when a closed window is probed.
     deadline: Option<Time>,
@@ -141,6 +147,7 @@ impl Sender {
             threshold: config.detection.dup_thresh(),
             waiting: config.detection.patience().map(|patience| Box::new(Waiting::new(patience))),
             rack: config.detection.rack().map(Box::new),
+            undoing: (config.undo != Undo::Never).then(|| Box::new(Undoing::new(config.undo))),
             rtt,
             deadline: None,
             probing: Probing::default(),
@@ -307,6 +314,9 @@ impl Sender {
             State::Recovery => self.on_ack_recovery(now, heard, duplicate),
             State::Loss => self.on_ack_loss(now, &path, &sample, heard),
         }
+        if self.undoing.is_some() {
+            self.consider_undoing(now, ack, acked);
+        }
         self.tame();
         if self.nxt == self.una {
             self.all_acknowledged(now);
@@ -401,7 +411,8 @@ impl Sender {
     /// has left the pipe (RFC 6675 section 5 (3)) and thereby does the same.
     #[cold]
     fn with_limited_transmit(&self, window: f64, in_flight: u64) -> (f64, u64) {
-        match (self.config.limited_transmit, self.sack) {
+        let served = self.config.limited_transmit || self.config.recovery.serves_first_duplicates();
+        match (served, self.sack) {
             (false, _) => (window, self.nxt - self.una),
             (true, true) => (window, in_flight),
             (true, false) => (window + f64::from(self.duplicates.min(LIMITED_TRANSMITS)), in_flight),
@@ -431,6 +442,9 @@ impl Sender {
             Pick::Again(seq) => {
                 flags = flags.with(Flags::RETRANSMISSION);
                 self.counters.retransmits += 1;
+                if let Some(undoing) = &mut self.undoing {
+                    undoing.on_resent(now, seq);
+                }
                 if self.timed.is_some_and(|(timed, _)| timed >= seq) {
                     self.timed = None; // Karn
                 }

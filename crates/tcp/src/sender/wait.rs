@@ -2,7 +2,7 @@
 //!
 //! Only senders with such a detection come here, and only while nothing is repaired.
 
-use super::{Sender, State};
+use super::{MOST_WINDOW, Sender, State};
 use crate::detection::{DUP_THRESH, Hole, Patience};
 use crate::recovery::{Heard, Pick};
 use ackclock_cc::{self as cc, Path};
@@ -58,7 +58,7 @@ impl Sender {
         if heard.acked > 0 && waiting.open {
             // Not a duplicate: what the window allows may be sent, as ever.
             let room = waiting.patience.room(&self.window) - self.pipe_over_holes();
-            waiting.allowance = room.max(0.0) as u64;
+            waiting.allowance = room.clamp(0.0, MOST_WINDOW) as u64;
         }
         self.waiting = Some(waiting);
         is_loss

@@ -7,7 +7,7 @@ use ackclock_cc::{Ack as Acked, Controller, Event, Path, Settings, Signal, Windo
 use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
 use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
 use ackclock_tcp::{
-    Ack, Config, Counting, Data, Detection, Flags, Receiver, RecoveryKind, SackBlock, Sender, State,
+    Ack, Config, Counting, Data, Detection, Flags, Receiver, RecoveryKind, SackBlock, Sender, State, Undo,
 };
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ pub struct Case {
     pub recovery: u8,
     /// Which scheme, modulo their number and one: a controller that writes anything.
     pub scheme: u8,
-    /// Timestamps, ECN, limited transmit, counting, delayed acknowledgements: a bit each.
+    /// Timestamps, ECN, limited transmit, counting, delayed acknowledgements: a bit each; above them how to undo.
     pub switches: u8,
     /// The receiver's window, segments.
     pub window: u8,
@@ -144,11 +144,14 @@ impl Case {
             RecoveryKind::Sack(SackConfig { proportional_rate: true }),
             RecoveryKind::Robust(RobustConfig::default()),
             RecoveryKind::Robust(RobustConfig { first: First::NewSegment, counted: Counted::All }),
+            RecoveryKind::RightEdge,
+            RecoveryKind::LinKung,
         ];
         Config {
             recovery: kinds[usize::from(self.recovery) % kinds.len()],
             timestamps: on(0),
             ecn: on(1),
+            undo: [Undo::Never, Undo::Duplicates, Undo::Eifel][usize::from(self.switches >> 5) % 3],
             limited_transmit: on(2),
             counting: if on(3) { Counting::Acks } else { Counting::Segments(2) },
             delayed_ack: on(4).then_some(Duration::from_millis(100)),

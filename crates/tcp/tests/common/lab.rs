@@ -24,7 +24,7 @@ pub fn robust() -> RecoveryKind {
     RecoveryKind::Robust(RobustConfig::default())
 }
 
-/// Every kind of recovery.
+/// Every kind of recovery that leaves the first two duplicates to RFC 3042.
 pub fn recoveries() -> [RecoveryKind; 6] {
     let newreno = RecoveryKind::NewReno(NewRenoConfig::default());
     [RecoveryKind::Tahoe, RecoveryKind::Reno, newreno, sack(false), sack(true), robust()]

@@ -345,7 +345,10 @@ impl World {
         if duplicate && sender.is_waiting() {
             assert!(new <= 1, "{new} new segments for a duplicate while a hole is left open");
         }
-        let counts = matches!(self.setup.config.recovery, RecoveryKind::Robust(_));
+        let counts = matches!(
+            self.setup.config.recovery,
+            RecoveryKind::Robust(_) | RecoveryKind::RightEdge | RecoveryKind::LinKung
+        );
         let stays = before == State::Recovery && sender.state() == State::Recovery;
         if counts && stays {
             assert!(new <= 1, "{new} new segments for one acknowledgement of an episode");
