@@ -42,7 +42,7 @@ fuzz_target!(|text: &str| {
                 assert!(flow.forward.iter().chain(&flow.reverse).all(|&link| link < built.plan.links.len()));
                 assert!(flow.start < built.plan.duration && flow.stop.is_none_or(|stop| stop > flow.start));
             }
-            let _ = check(std::slice::from_ref(point));
+            let _ = check(std::slice::from_ref(point), true);
         }
     }
 });

@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Simulate a scenario file; a sweep runs all its points in parallel.
     Run(Run),
-    /// Compare controllers on one bottleneck, each alone and all together.
+    /// Compare controllers on one bottleneck, each on its own.
     Compare(Compare),
     /// Run published experiments again: published, measured, verdict per claim.
     Reproduce(Reproduce),

@@ -57,8 +57,6 @@ pub struct Data {
     pub bytes: u16,
     /// Its flags.
     pub flags: Flags,
-    /// For the host: a simulator notes here which way the packet takes.
-    pub tag: u32,
 }
 
 /// A run of received segments above the cumulative acknowledgement, relative to it.
@@ -83,8 +81,6 @@ pub struct Ack {
     pub bytes: u16,
     /// Its flags.
     pub flags: Flags,
-    /// For the host, as in [`Data`].
-    pub tag: u32,
     /// Up to three runs, the most recently changed first (RFC 2018).
     pub blocks: [SackBlock; 3],
 }
@@ -117,6 +113,6 @@ mod tests {
     #[test]
     fn packets_are_small() {
         assert_eq!(size_of::<Data>(), 24);
-        assert_eq!(size_of::<Ack>(), 56);
+        assert_eq!(size_of::<Ack>(), 48);
     }
 }

@@ -14,8 +14,6 @@ pub struct Receiver {
     sack: bool,
     /// RFC 2883.
     reports_duplicates: bool,
-    /// A segment that has just arrived again.
-    duplicate: Option<u64>,
     delayed_ack: Option<Duration>,
     epoch: u8,
     pub(crate) reassembly: Reassembly,
@@ -44,7 +42,6 @@ impl Receiver {
             header: config.header,
             sack: RecoveryKind::uses_sack(config.recovery),
             reports_duplicates: config.reports_duplicates(),
-            duplicate: None,
             delayed_ack: config.delayed_ack,
             epoch,
             reassembly: Reassembly::default(),
@@ -120,10 +117,10 @@ impl Receiver {
             Arrival::Held { start, end } => self.report(start, end),
             Arrival::Duplicate => {
                 self.duplicates += 1;
-                self.duplicate = self.reports_duplicates.then_some(data.seq);
                 if let Some((start, end)) = self.run_of(data.seq) {
                     self.report(start, end);
                 }
+                return Some(self.acknowledge_again(data.seq));
             }
         }
         Some(self.acknowledge())
@@ -156,11 +153,18 @@ impl Receiver {
                 *block = SackBlock { offset: (start - ack) as u32, length: (end - start) as u32 };
             }
         }
-        if let Some(seq) = self.duplicate.take() {
-            // RFC 2883 section 4: in front of what SACK reports.
-            blocks = [SackBlock { offset: seq.wrapping_sub(ack) as u32, length: 1 }, blocks[0], blocks[1]];
+        Ack { ack, echo: self.recent, window: self.window, bytes: self.header, flags, blocks }
+    }
+
+    /// The acknowledgement of `seq`, which was there already: RFC 2883 section 4 reports it in front of what SACK reports.
+    #[cold]
+    fn acknowledge_again(&mut self, seq: u64) -> Ack {
+        let mut ack = self.acknowledge();
+        if self.reports_duplicates {
+            let again = SackBlock { offset: seq.wrapping_sub(ack.ack) as u32, length: 1 };
+            ack.blocks = [again, ack.blocks[0], ack.blocks[1]];
         }
-        Ack { ack, echo: self.recent, window: self.window, bytes: self.header, flags, tag: 0, blocks }
+        ack
     }
 
     /// Puts the run `start..end` first; what it has swallowed goes.

@@ -18,7 +18,8 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
     /// Skip of each segment from `una` up to `limit`, at `seq & mask`; 0 where the segment is not SACKed.
-    skips: Vec<u32>,
+    /// Longer runs take several skips: memory counts where hundreds of thousands are in flight.
+    skips: Vec<u16>,
     una: u64,
     /// One past the highest SACKed segment; entries from here on are not yet valid. At least `una`.
     limit: u64,
@@ -148,9 +149,9 @@ impl Scoreboard {
             if next >= self.limit {
                 return self.limit.max(next);
             }
-            // Path halving: this entry jumps over its successor's run as well.
+            // Path halving: this entry jumps over its successor's run as well, as far as an entry can say.
             let further = u64::from(self.skips[self.at(next)]);
-            self.skips[at] = (skip + further) as u32;
+            self.skips[at] = u16::try_from(skip + further).unwrap_or(skip as u16);
             seq = next + further;
         }
         seq

@@ -4,7 +4,10 @@
 //! (classic); S. Floyd, "Recommendation on using the gentle variant of RED", 2000 (gentle); S. Floyd,
 //! R. Gummadi and S. Shenker, "Adaptive RED", 2001 (adaptive, and the automatic weight and thresholds).
 //!
-//! What differs: the average counts packets, not bytes; probabilities are not scaled by packet size.
+//! What differs: the average counts packets, not bytes; probabilities are not scaled by packet size. As in ns-2,
+//! whose RED is its authors', nothing is dropped early while fewer than two packets wait, however high the
+//! average still is (otherwise a link idles and goes on dropping), and the packet with which the average
+//! crosses the lower threshold is let in.
 
 use super::{Backlog, Limit, Verdict};
 use crate::Stream;
@@ -23,6 +26,8 @@ pub struct RedConfig {
     pub weight: f64,
     /// Between one and two upper thresholds the probability rises to 1 instead of jumping there.
     pub gentle: bool,
+    /// Early actions are 1/p to 2/p packets apart, as in ns-2 (`wait_`); otherwise 1 to 1/p (the paper's section 7).
+    pub wait: bool,
     /// `max_probability` follows the load so that the average stays midway between the thresholds.
     pub adaptive: bool,
     /// Packets that may be marked are marked where others are dropped early.
@@ -44,6 +49,7 @@ impl RedConfig {
             max_probability: 0.1,
             weight: 1.0 - libm::exp(-per_packet),
             gentle: true,
+            wait: true,
             adaptive: false,
             mark: false,
             limit,
@@ -51,6 +57,8 @@ impl RedConfig {
     }
 }
 
+/// Packets that must wait for an early action.
+const LEAST_WAITING: u32 = 2;
 /// How often an adaptive queue reconsiders ("Adaptive RED" figure 1: every 0.5 s).
 const INTERVAL: Duration = Duration::from_millis(500);
 /// Range of an adaptive `max_probability` ("Adaptive RED" section 4.1).
@@ -87,7 +95,7 @@ impl Red {
         if self.config.adaptive && now.since(self.adapted_at) >= INTERVAL {
             self.adapt(now);
         }
-        let early = self.strikes();
+        let early = self.strikes(backlog.packets);
         if !self.config.limit.admits(bytes, backlog) {
             return Verdict::Overflow;
         }
@@ -110,9 +118,9 @@ impl Red {
         self.average += weight * (f64::from(backlog.packets) - self.average);
     }
 
-    fn strikes(&mut self) -> Strike {
-        let RedConfig { min_threshold, max_threshold, gentle, .. } = self.config;
-        if self.average < min_threshold {
+    fn strikes(&mut self, waiting: u32) -> Strike {
+        let RedConfig { min_threshold, max_threshold, gentle, wait, .. } = self.config;
+        if self.average < min_threshold || waiting < LEAST_WAITING {
             self.since_last = -1;
             return Strike::None;
         }
@@ -126,9 +134,18 @@ impl Red {
             return Strike::Certain;
         };
         self.since_last += 1;
-        // Spacing actions uniformly: p / (1 - count p), Floyd and Jacobson section 7.
-        let spaced = 1.0 - self.since_last as f64 * base;
-        if spaced <= 0.0 || self.stream.uniform() < base / spaced {
+        if self.since_last == 0 {
+            self.since_last = 1; // the average has just crossed the threshold
+            return Strike::None;
+        }
+        let expected = self.since_last as f64 * base;
+        let probability = match wait {
+            true if expected < 1.0 => 0.0,
+            true => base / (2.0 - expected).max(0.0),
+            // Floyd and Jacobson, section 7: p / (1 - count p).
+            false => base / (1.0 - expected).max(0.0),
+        };
+        if self.stream.uniform() < probability {
             self.since_last = 0;
             return Strike::Random;
         }
@@ -166,6 +183,7 @@ mod tests {
             max_probability: 0.1,
             weight: 1.0, // the average is the queue itself
             gentle,
+            wait: false,
             adaptive,
             mark: false,
             limit: Limit::Packets(100),
@@ -195,6 +213,19 @@ mod tests {
         let middle = share_dropped(&mut red(false, false), 10);
         assert!((0.085..0.105).contains(&middle), "{middle}");
         assert_eq!(share_dropped(&mut red(false, false), 15), 1.0);
+    }
+
+    #[test]
+    fn waiting_spaces_early_drops_and_short_queues_are_spared() {
+        let mut red = red(false, false);
+        red.config.wait = true;
+        // Between 1/p and 2/p packets, with p = 0.05: 30 on average.
+        let share = share_dropped(&mut red, 10);
+        assert!((0.031..0.035).contains(&share), "{share}");
+        red.config.weight = 1e-9;
+        red.average = 10.0;
+        assert_eq!(share_dropped(&mut red, 1), 0.0);
+        assert!(share_dropped(&mut red, 2) > 0.03);
     }
 
     #[test]

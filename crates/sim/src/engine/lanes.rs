@@ -5,23 +5,33 @@
 
 use ackclock_units::Time;
 
-/// A packet that can note which exit it heads for.
-pub(crate) trait Tagged: Copy + Default {
-    fn tag(&self) -> usize;
-    fn set_tag(&mut self, tag: usize);
-}
-
 /// Packets per block: small, because ten thousand flows have forty thousand lanes.
 const BLOCK: usize = 16;
 const NONE: u32 = u32::MAX;
 
-/// Many queues of (due time, packet).
+/// Many queues of packets, each with its due time and the exit that it heads for.
 pub(crate) struct Lanes<T> {
     lanes: Vec<Lane>,
-    blocks: Vec<[(Time, T); BLOCK]>,
+    blocks: Vec<Block<T>>,
     /// The block after each block, in its lane or in the free list.
     following: Vec<u32>,
     free: u32,
+}
+
+/// Times apart from packets: the search for what comes next looks at times only.
+struct Block<T> {
+    due: [Time; BLOCK],
+    exits: [u32; BLOCK],
+    packets: [T; BLOCK],
+}
+
+impl<T> Block<T> {
+    #[inline(always)] // the packet stays in registers
+    fn put(&mut self, at: usize, due: Time, exit: u32, packet: T) {
+        self.due[at] = due;
+        self.exits[at] = exit;
+        self.packets[at] = packet;
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -36,7 +46,7 @@ struct Lane {
     end: u8,
 }
 
-impl<T: Tagged> Lanes<T> {
+impl<T: Copy + Default> Lanes<T> {
     pub(crate) fn new(count: usize) -> Lanes<T> {
         let empty = Lane { last: Time::ZERO, head: NONE, tail: NONE, first: 0, end: 0 };
         Lanes { lanes: vec![empty; count], blocks: Vec::new(), following: Vec::new(), free: NONE }
@@ -48,23 +58,23 @@ impl<T: Tagged> Lanes<T> {
         self.lanes[lane].last < due
     }
 
-    /// Appends a packet that is due at `due`; true if the lane was empty.
+    /// Appends a packet that is due at `exit` at `due`; true if the lane was empty.
     #[inline(always)] // the packet stays in registers
-    pub(crate) fn push(&mut self, lane: usize, due: Time, packet: T) -> bool {
+    pub(crate) fn push(&mut self, lane: usize, due: Time, exit: u32, packet: T) -> bool {
         let at = &mut self.lanes[lane];
         at.last = due;
         if at.head != NONE && (at.end as usize) < BLOCK {
-            self.blocks[at.tail as usize][at.end as usize] = (due, packet);
+            self.blocks[at.tail as usize].put(at.end as usize, due, exit, packet);
             at.end += 1;
             return false;
         }
-        self.push_block(lane, due, packet)
+        self.push_block(lane, due, exit, packet)
     }
 
     /// Appends a packet in a block of its own, the first of many.
-    fn push_block(&mut self, lane: usize, due: Time, packet: T) -> bool {
+    fn push_block(&mut self, lane: usize, due: Time, exit: u32, packet: T) -> bool {
         let block = self.allocate();
-        self.blocks[block as usize][0] = (due, packet);
+        self.blocks[block as usize].put(0, due, exit, packet);
         let at = &mut self.lanes[lane];
         let was_empty = at.head == NONE;
         if was_empty {
@@ -82,12 +92,12 @@ impl<T: Tagged> Lanes<T> {
     #[inline]
     pub(crate) fn first(&self, lane: usize) -> &T {
         let at = &self.lanes[lane];
-        &self.blocks[at.head as usize][at.first as usize].1
+        &self.blocks[at.head as usize].packets[at.first as usize]
     }
 
     /// Takes the head out of a lane, and tells when and where the next one is due.
     #[inline]
-    pub(crate) fn pop(&mut self, lane: usize) -> (Time, usize) {
+    pub(crate) fn pop(&mut self, lane: usize) -> (Time, u32) {
         let at = &mut self.lanes[lane];
         let block = at.head;
         at.first += 1;
@@ -102,19 +112,17 @@ impl<T: Tagged> Lanes<T> {
             self.release(block);
         }
         let at = &self.lanes[lane];
-        let (due, next) = &self.blocks[at.head as usize][at.first as usize];
-        (*due, next.tag())
+        let (block, first) = (&self.blocks[at.head as usize], at.first as usize);
+        (block.due[first], block.exits[first])
     }
 
     /// Packets in all lanes.
-    pub(crate) fn count(&self, mut counts: impl FnMut(usize, &T)) {
-        for (number, lane) in self.lanes.iter().enumerate() {
+    pub(crate) fn count(&self, mut counts: impl FnMut(u32)) {
+        for lane in &self.lanes {
             let (mut block, mut first) = (lane.head, lane.first as usize);
             while block != NONE {
                 let end = if block == lane.tail { lane.end as usize } else { BLOCK };
-                for entry in &self.blocks[block as usize][first..end] {
-                    counts(number, &entry.1);
-                }
+                self.blocks[block as usize].exits[first..end].iter().for_each(|exit| counts(*exit));
                 if block == lane.tail {
                     break;
                 }
@@ -131,7 +139,8 @@ impl<T: Tagged> Lanes<T> {
             self.free = self.following[block as usize];
             return block;
         }
-        self.blocks.push([(Time::ZERO, T::default()); BLOCK]);
+        let (due, exits) = ([Time::NEVER; BLOCK], [0; BLOCK]);
+        self.blocks.push(Block { due, exits, packets: [T::default(); BLOCK] });
         self.following.push(NONE);
         self.blocks.len() as u32 - 1
     }
@@ -149,15 +158,6 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
-    impl Tagged for u64 {
-        fn tag(&self) -> usize {
-            *self as usize
-        }
-        fn set_tag(&mut self, tag: usize) {
-            *self = tag as u64;
-        }
-    }
-
     proptest! {
         #[test]
         fn agrees_with_deques(steps in prop::collection::vec((0_usize..4, any::<bool>()), 1..800)) {
@@ -166,16 +166,16 @@ mod tests {
             for (n, (lane, push)) in steps.into_iter().enumerate() {
                 let due = Time::from_nanos(n as u64);
                 if push || deques[lane].is_empty() {
-                    prop_assert_eq!(lanes.push(lane, due, n as u64), deques[lane].is_empty());
+                    prop_assert_eq!(lanes.push(lane, due, n as u32 * 2, n as u64), deques[lane].is_empty());
                     deques[lane].push_back((due, n as u64));
                 } else {
                     let (_, packet) = deques[lane].pop_front().expect("not empty");
-                    let next = deques[lane].front().map_or((Time::NEVER, 0), |&(due, packet)| (due, packet));
+                    let next = deques[lane].front().map_or((Time::NEVER, 0), |&(due, packet)| (due, packet as u32 * 2));
                     prop_assert_eq!(*lanes.first(lane), packet);
-                    prop_assert_eq!(lanes.pop(lane), (next.0, next.1 as usize));
+                    prop_assert_eq!(lanes.pop(lane), next);
                 }
                 let mut held = 0;
-                lanes.count(|_, _| held += 1);
+                lanes.count(|_| held += 1);
                 prop_assert_eq!(held, deques.iter().map(VecDeque::len).sum::<usize>());
             }
             prop_assert!(lanes.blocks.len() <= 800 / BLOCK + 8);

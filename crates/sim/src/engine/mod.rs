@@ -30,7 +30,7 @@ use ackclock_units::{Duration, Time};
 use route::Stage;
 use tally::Tally;
 use timers::{Timer, Timers};
-use traffic::{Entrance, Exit, Tagged, Traffic};
+use traffic::{Entrance, Exit, Traffic};
 
 #[derive(Clone, Copy, Default)]
 struct Segment(Data);
@@ -59,28 +59,6 @@ impl Carried for Acknowledgement {
     }
 }
 
-impl Tagged for Segment {
-    #[inline]
-    fn tag(&self) -> usize {
-        self.0.tag as usize
-    }
-    #[inline]
-    fn set_tag(&mut self, tag: usize) {
-        self.0.tag = tag as u32;
-    }
-}
-
-impl Tagged for Acknowledgement {
-    #[inline]
-    fn tag(&self) -> usize {
-        self.0.tag as usize
-    }
-    #[inline]
-    fn set_tag(&mut self, tag: usize) {
-        self.0.tag = tag as u32;
-    }
-}
-
 struct Flow {
     plan: FlowPlan,
     sender: Sender,
@@ -96,6 +74,8 @@ struct Flow {
     active: bool,
     transfers_left: u64,
     started_at: Time,
+    /// Segments on their way that will not arrive within the run: they are counted, and need no room.
+    beyond_the_end: u64,
 }
 
 struct Source {
@@ -176,6 +156,7 @@ impl<O: Observer> Engine<O> {
                     active: false,
                     transfers_left: flow.repeat,
                     started_at: flow.start,
+                    beyond_the_end: 0,
                     plan: flow.clone(),
                 }
             })
@@ -287,7 +268,11 @@ impl<O: Observer> Engine<O> {
                 None => return,
             }
         }
-        self.data.push(exit, due, packet);
+        if due < self.looks.over {
+            self.data.push(exit, due, packet);
+        } else if let Some(flow) = self.flows.get_mut(self.data.exit(exit).owner as usize) {
+            flow.beyond_the_end += 1;
+        }
     }
 
     /// Will nothing but segments act on the receiver behind `exit` until `due`, and nobody else on its first link?
@@ -371,7 +356,9 @@ impl<O: Observer> Engine<O> {
                 None => return,
             }
         }
-        self.acks.push(exit, due, packet);
+        if due < self.looks.over {
+            self.acks.push(exit, due, packet);
+        }
     }
 
     /// Sends what a flow's sender has to send, and sees to its timers.
@@ -555,7 +542,7 @@ impl<O: Observer> Engine<O> {
     }
 
     fn finish(self) -> (Measured, O) {
-        let mut in_flight = vec![0_u64; self.flows.len()];
+        let mut in_flight: Vec<u64> = self.flows.iter().map(|flow| flow.beyond_the_end).collect();
         self.data.count(|owner| {
             if let Some(count) = in_flight.get_mut(owner) {
                 *count += 1;

@@ -9,7 +9,6 @@
 //! and whenever they got there. A shared lane therefore takes one packet per instant.
 
 use super::lanes::Lanes;
-pub(crate) use super::lanes::Tagged;
 use super::route::{Access, Stage};
 use super::tree::{Head, WinnerTree};
 use ackclock_net::Link;
@@ -61,7 +60,7 @@ pub(crate) struct Traffic<P> {
     next: Head,
 }
 
-impl<P: Tagged> Traffic<P> {
+impl<P: Copy + Default> Traffic<P> {
     /// Lays lanes for `paths`; returns where each begins. `ahead`: may packets reach endpoints ahead of their time?
     pub(crate) fn new(
         paths: &[&[usize]],
@@ -124,15 +123,14 @@ impl<P: Tagged> Traffic<P> {
 
     /// Puts a packet into a lane until it is at `exit`, at `due`.
     #[inline(always)] // the packet stays in registers
-    pub(crate) fn push(&mut self, exit: usize, due: Time, mut packet: P) {
-        packet.set_tag(exit);
+    pub(crate) fn push(&mut self, exit: usize, due: Time, packet: P) {
         let at = &self.exits[exit];
         self.waiting[at.count as usize] += 1;
         let mut lane = at.shared_lane as usize;
         if !self.lanes.takes(lane, due) {
             lane = self.shared + exit;
         }
-        if self.lanes.push(lane, due, packet) {
+        if self.lanes.push(lane, due, exit as u32, packet) {
             self.head(lane, due, exit as u32);
         }
     }
@@ -140,8 +138,7 @@ impl<P: Tagged> Traffic<P> {
     /// The packet that reaches its exit first, and which exit that is.
     #[inline]
     pub(crate) fn first(&self) -> (usize, &P) {
-        let packet = self.lanes.first(self.next.lane as usize);
-        (packet.tag(), packet)
+        (self.next.rank as usize, self.lanes.first(self.next.lane as usize))
     }
 
     /// Takes that packet out.
@@ -150,7 +147,7 @@ impl<P: Tagged> Traffic<P> {
         self.waiting[self.exits[self.next.rank as usize].count as usize] -= 1;
         let lane = self.next.lane as usize;
         let (due, exit) = self.lanes.pop(lane);
-        self.head(lane, due, exit as u32);
+        self.head(lane, due, exit);
     }
 
     /// An exit, by its number.
@@ -161,7 +158,7 @@ impl<P: Tagged> Traffic<P> {
 
     /// Calls `see` with the owner of every packet that is on its way.
     pub(crate) fn count(&self, mut see: impl FnMut(usize)) {
-        self.lanes.count(|_, packet: &P| see(self.exits[packet.tag()].owner as usize));
+        self.lanes.count(|exit| see(self.exits[exit as usize].owner as usize));
     }
 
     /// The head of `lane` is now due at `time`, at `exit`.

@@ -30,6 +30,7 @@ pub(crate) struct RedSpec {
     probability: Option<f64>,
     weight: Option<f64>,
     gentle: bool,
+    wait: bool,
     adaptive: bool,
     mark: bool,
     /// Where it stands in the file.
@@ -91,6 +92,7 @@ fn read_red(at: &At<'_>, inner: Option<At<'_>>) -> Result<QueueSpec> {
         probability: table.get("probability").map(|at| at.number(1e-6, 1.0)).transpose()?,
         weight: table.get("weight").map(|at| at.number(1e-9, 1.0)).transpose()?,
         gentle: table.get("gentle").map(|at| at.flag()).transpose()?.unwrap_or(true),
+        wait: table.get("wait").map(|at| at.flag()).transpose()?.unwrap_or(true),
         adaptive: table.get("adaptive").map(|at| at.flag()).transpose()?.unwrap_or(false),
         mark: table.get("mark").map(|at| at.flag()).transpose()?.unwrap_or(false),
         path: inner.path.clone(),
@@ -163,6 +165,7 @@ impl QueueSpec {
                 config.max_probability = spec.probability.unwrap_or(config.max_probability);
                 config.weight = spec.weight.unwrap_or(config.weight);
                 config.gentle = spec.gentle;
+                config.wait = spec.wait;
                 config.adaptive = spec.adaptive;
                 config.mark = spec.mark;
                 Queue::Red(Box::new(Red::new(config, stream)))

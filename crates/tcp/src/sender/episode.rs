@@ -55,7 +55,7 @@ impl Sender {
         self.counters.fast_retransmits += 1;
         let window = self.window;
         if self.una < self.marked {
-            // RFC 3168 section 6.1.2: a mark in this window of data was answered already.
+            // RFC 3168 section 6.1.2: a mark in this window of data was answered already, or a probe's repair.
             self.window.ssthresh = self.window.cwnd.max(LEAST_SSTHRESH);
         } else if self.react(now, Signal::Loss) {
             self.remember(&window);

@@ -79,7 +79,7 @@ pub struct Sender {
     recover: u64,
     /// `nxt` when the controller was last asked for a cut: one reaction to a window's losses and marks.
     answered: u64,
-    /// `nxt` when it last cut for a mark: losses below have been answered with it.
+    /// `nxt` when it last cut without an episode, for a mark or a probe: losses below have been answered with it.
     marked: u64,
     duplicates: u32,
     /// How many of them tell of a loss, or how many segments SACKed above it; at least one.
@@ -476,7 +476,7 @@ impl Sender {
             self.paced_until =
                 self.paced_until.max(now) + rate.time_for(u64::from(self.config.segment_bytes()));
         }
-        Data { seq, sent_at: now, bytes: self.config.segment_bytes(), flags, tag: 0 }
+        Data { seq, sent_at: now, bytes: self.config.segment_bytes(), flags }
     }
 
     #[inline]

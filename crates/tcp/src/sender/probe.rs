@@ -56,6 +56,6 @@ impl Sender {
         }
         self.counters.sent += 1;
         self.last_sent = now;
-        Data { seq: self.nxt, sent_at: now, bytes: self.config.segment_bytes(), flags, tag: 0 }
+        Data { seq: self.nxt, sent_at: now, bytes: self.config.segment_bytes(), flags }
     }
 }

@@ -94,6 +94,7 @@ impl Sender {
     fn react_to_repair(&mut self, now: Time) {
         if self.react(now, Signal::Loss) {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+            self.marked = self.nxt; // other losses of this window are answered with it
         }
     }
 

@@ -304,14 +304,12 @@ impl Bench {
                     bytes: 40,
                     flags: flags(bits),
                     blocks: blocks.map(block),
-                    tag: 0,
                 });
             }
             Step::ForgeData { seq, age_ms, flags: bits } => {
                 self.honest = false;
                 let seq = self.receiver.delivered().saturating_add_signed(seq.into());
-                let data =
-                    Data { seq, sent_at: self.before(age_ms), bytes: 1500, flags: flags(bits), tag: 0 };
+                let data = Data { seq, sent_at: self.before(age_ms), bytes: 1500, flags: flags(bits) };
                 self.arrive(&data);
             }
             Step::Stop => self.sender.stop(),
