@@ -265,3 +265,132 @@ impl Rack {
         &mut self.probe
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Wait(u64),
+        Send,
+        /// The lowest segment that is lost is sent again.
+        Resend,
+        /// One of those outstanding arrives.
+        Arrive(usize),
+        Timer,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            3 => (1_u64..40).prop_map(Step::Wait),
+            4 => Just(Step::Send),
+            2 => Just(Step::Resend),
+            4 => (0_usize..12).prop_map(Step::Arrive),
+            2 => Just(Step::Timer),
+        ]
+    }
+
+    /// RFC 8985 section 6.2 as it stands: every segment has its record, and all are looked at each time.
+    #[derive(Default)]
+    struct Naive {
+        records: BTreeMap<u64, (Time, bool, bool)>,
+        latest: Option<(Time, u64)>,
+        rtt: Duration,
+        highest: u64,
+        reordering_seen: bool,
+    }
+
+    impl Naive {
+        fn arrived(&mut self, seq: u64, sight: &Sight) {
+            let Some((at, again, _)) = self.records.remove(&seq) else { return };
+            self.reordering_seen |= seq + 1 < self.highest && !again;
+            self.highest = self.highest.max(seq + 1);
+            let rtt = sight.now.since(at);
+            if !(again && rtt < sight.rtt_min) && self.latest.is_none_or(|latest| latest < (at, seq)) {
+                (self.latest, self.rtt) = (Some((at, seq)), rtt);
+            }
+        }
+
+        /// The segments that are lost now, and when the next will be.
+        fn detect(&mut self, sight: &Sight, sacked: usize) -> (BTreeSet<u64>, Option<Time>) {
+            let certain = sight.repairing || sacked >= 3;
+            let window = if !self.reordering_seen && certain { Duration::ZERO } else { ms(25) };
+            let mut next: Option<Time> = None;
+            for (&seq, (at, _, lost)) in &mut self.records {
+                if self.latest.is_none_or(|latest| (*at, seq) >= latest) || *lost {
+                    continue;
+                }
+                let due = *at + self.rtt + window;
+                *lost = due <= sight.now;
+                if !*lost {
+                    next = Some(next.map_or(due, |next| next.min(due)));
+                }
+            }
+            let lost = self.records.iter().filter(|(_, (_, _, lost))| *lost).map(|(&seq, _)| seq);
+            (lost.collect(), next)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_naive_model(steps in prop::collection::vec(step(), 1..150), repairing: bool) {
+            let (mut rack, mut naive) = (Rack::new(RackConfig::default()), Naive::default());
+            let (mut board, mut received) = (Scoreboard::default(), BTreeSet::new());
+            let (mut now, mut nxt) = (Time::ZERO + ms(1000), 0);
+            for step in steps {
+                let sight = Sight { now, repairing, srtt: ms(100), rtt_min: ms(100) };
+                match step {
+                    Step::Wait(time) => now += ms(time),
+                    Step::Send => {
+                        now += Duration::from_nanos(1); // no two leave at once
+                        rack.on_sent(now, nxt);
+                        naive.records.insert(nxt, (now, false, false));
+                        nxt += 1;
+                    }
+                    Step::Resend => {
+                        let again = board.first_lost_again();
+                        let hole = board.next_unsacked(board.resent_edge());
+                        let seq = match again {
+                            Some(seq) => { board.resend_lost_again(); seq }
+                            None if hole < board.lost_edge() => { board.resend(hole); hole }
+                            None => continue,
+                        };
+                        now += Duration::from_nanos(1);
+                        rack.on_sent(now, seq);
+                        naive.records.insert(seq, (now, true, false));
+                    }
+                    Step::Arrive(which) => {
+                        let Some(&seq) = naive.records.keys().nth(which) else { continue };
+                        rack.on_arrived(seq, &sight, None);
+                        naive.arrived(seq, &sight);
+                        received.insert(seq);
+                        let una = (0..).find(|seq| !received.contains(seq)).unwrap_or(0);
+                        board.advance(una);
+                        if seq > una {
+                            board.sack(seq, seq + 1);
+                        }
+                        rack.on_progress(una);
+                    }
+                    Step::Timer => now = rack.deadline().unwrap_or(now).max(now),
+                }
+                let sight = Sight { now, ..sight };
+                rack.detect(&sight, &mut board);
+                let sacked = received.range(board.una()..).count();
+                let (lost, next) = naive.detect(&sight, sacked);
+                // Lost and not sent again since.
+                let (una, edge) = (board.una(), board.resent_edge());
+                let arrived = received.range(una..edge).count() as u64;
+                let waiting = board.lost() + board.lost_again() + arrived - (edge - una);
+                prop_assert_eq!(waiting, lost.len() as u64);
+                prop_assert_eq!(rack.deadline(), next);
+            }
+        }
+    }
+}
