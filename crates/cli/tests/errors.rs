@@ -89,17 +89,6 @@ fn keys() {
         ),
         replaced("two controls", "control = \"reno\"", "control = { reno = {}, cubic = {} }"),
         replaced("unknown recovery", "recovery = \"sack\"", "recovery = \"sacks\""),
-        replaced("unknown detection", "recovery = \"sack\"", "recovery = \"sack\", detection = \"raks\""),
-        replaced(
-            "a detection without the reports that it needs",
-            "recovery = \"sack\"",
-            "recovery = \"newreno\", detection = \"rack\""
-        ),
-        replaced(
-            "undoing without the reports that it needs",
-            "recovery = \"sack\"",
-            "recovery = \"robust\", undo = \"duplicates\""
-        ),
         replaced("unknown queue", "droptail = \"1 bdp\"", "drop_tail = \"1 bdp\""),
         replaced("a queue that takes no settings", "{ droptail = \"1 bdp\" }", "{ unlimited = {} }"),
         replaced("a queue without its settings", "{ droptail = \"1 bdp\" }", "\"droptail\""),
