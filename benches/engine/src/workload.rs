@@ -118,7 +118,7 @@ pub fn scoreboard() -> u64 {
     board.begin_episode();
     for seq in (1..WINDOW).step_by(2) {
         board.sack(seq, seq + 1);
-        board.detect(3);
+        board.detect(3, u64::MAX);
         let hole = board.next_unsacked(board.resent_edge());
         if hole < board.lost_edge() {
             board.resend(hole);

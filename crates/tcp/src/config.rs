@@ -1,6 +1,9 @@
 //! How an endpoint behaves where RFCs leave a choice or a user may want another.
 
-use crate::recovery::{NewReno, NewRenoConfig, Recovery, Reno, Sack, SackConfig, Tahoe};
+use crate::detection::{DUP_THRESH, Delayed, DelayedConfig, Ncr, NcrConfig, Patience, Rack, RackConfig};
+use crate::recovery::{
+    LinKung, NewReno, NewRenoConfig, Recovery, Reno, RightEdge, Robust, RobustConfig, Sack, SackConfig, Tahoe,
+};
 use ackclock_units::Duration;
 
 /// How acknowledged segments count towards window growth.
@@ -12,12 +15,78 @@ pub enum Counting {
     Segments(u64),
 }
 
+impl Counting {
+    /// What an acknowledgement of so many segments counts.
+    #[inline]
+    pub(crate) fn counted(self, acked: u64) -> u64 {
+        match self {
+            Counting::Acks => acked.min(1),
+            Counting::Segments(most) => acked.min(most),
+        }
+    }
+}
+
 /// When is a hole a loss?
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detection {
     /// After this many duplicate acknowledgements, or with SACK once so many segments above the hole have
     /// arrived (RFC 5681: 3; RFC 6675's IsLost).
     DupAcks(u32),
+    /// After one round-trip time, in congestion avoidance (TCP-DCR).
+    Delayed(DelayedConfig),
+    /// After about a window of segments above it; needs SACK (RFC 4653).
+    Ncr(NcrConfig),
+    /// Once a segment that was sent sufficiently later has arrived; needs SACK (RFC 8985).
+    Rack(RackConfig),
+}
+
+impl Detection {
+    /// Does it need selective acknowledgements?
+    pub fn needs_sack(self) -> bool {
+        matches!(self, Detection::Ncr(_) | Detection::Rack(_))
+    }
+
+    /// Its word in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Detection::DupAcks(_) => "dupacks",
+            Detection::Delayed(_) => "delayed",
+            Detection::Ncr(_) => "ncr",
+            Detection::Rack(_) => "rack",
+        }
+    }
+
+    /// Duplicates that tell of a loss, where nothing waits.
+    pub(crate) fn dup_thresh(self) -> u32 {
+        match self {
+            Detection::DupAcks(threshold) => threshold.max(1),
+            Detection::Delayed(_) | Detection::Ncr(_) => DUP_THRESH,
+            Detection::Rack(_) => u32::MAX,
+        }
+    }
+
+    pub(crate) fn patience(self) -> Option<Box<dyn Patience>> {
+        match self {
+            Detection::DupAcks(_) | Detection::Rack(_) => None,
+            Detection::Delayed(config) => Some(Box::new(Delayed::new(config))),
+            Detection::Ncr(config) => Some(Box::new(Ncr::new(config))),
+        }
+    }
+
+    pub(crate) fn rack(self) -> Option<Rack> {
+        if let Detection::Rack(config) = self { Some(Rack::new(config)) } else { None }
+    }
+}
+
+/// How a reduction is found to have been made for nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Undo {
+    /// It is not.
+    Never,
+    /// The receiver reports that every retransmission arrived twice; needs SACK (RFC 3708 with RFC 2883).
+    Duplicates,
+    /// What was retransmitted first is acknowledged with the time of its original; needs timestamps (RFC 3522).
+    Eifel,
 }
 
 /// Who governs the window while a loss is repaired.
@@ -31,12 +100,23 @@ pub enum RecoveryKind {
     NewReno(NewRenoConfig),
     /// Pipe-controlled repair from selective acknowledgements (RFC 6675).
     Sack(SackConfig),
+    /// Robust Recovery: new segments in flight are counted and govern the episode (Wang and Shin 2001).
+    Robust(RobustConfig),
+    /// One new segment for each duplicate (Balakrishnan et al. 1998).
+    RightEdge,
+    /// One new segment for each of the first two duplicates, then for every second one (Lin and Kung 1998).
+    LinKung,
 }
 
 impl RecoveryKind {
     /// Does it need selective acknowledgements?
     pub fn uses_sack(self) -> bool {
         matches!(self, RecoveryKind::Sack(_))
+    }
+
+    /// Do the first two duplicates each let out a new segment by its own rules, whatever RFC 3042 is set to?
+    pub(crate) fn serves_first_duplicates(self) -> bool {
+        matches!(self, RecoveryKind::RightEdge | RecoveryKind::LinKung)
     }
 
     /// Its word in files.
@@ -46,6 +126,9 @@ impl RecoveryKind {
             RecoveryKind::Reno => "reno",
             RecoveryKind::NewReno(_) => "newreno",
             RecoveryKind::Sack(_) => "sack",
+            RecoveryKind::Robust(_) => "robust",
+            RecoveryKind::RightEdge => "right-edge",
+            RecoveryKind::LinKung => "lin-kung",
         }
     }
 
@@ -55,6 +138,9 @@ impl RecoveryKind {
             RecoveryKind::Reno => Box::new(Reno::default()),
             RecoveryKind::NewReno(config) => Box::new(NewReno::new(config)),
             RecoveryKind::Sack(config) => Box::new(Sack::new(config)),
+            RecoveryKind::Robust(config) => Box::new(Robust::new(config)),
+            RecoveryKind::RightEdge => Box::new(RightEdge::default()),
+            RecoveryKind::LinKung => Box::new(LinKung::default()),
         }
     }
 }
@@ -74,6 +160,8 @@ pub struct Config {
     pub initial_ssthresh: f64,
     /// When a hole is a loss.
     pub detection: Detection,
+    /// How a spurious reduction is found, and then undone (RFC 4015).
+    pub undo: Undo,
     /// Who repairs it.
     pub recovery: RecoveryKind,
     /// How acknowledgements count towards growth.
@@ -105,6 +193,7 @@ impl Default for Config {
             initial_window: 10.0,
             initial_ssthresh: f64::INFINITY,
             detection: Detection::DupAcks(3),
+            undo: Undo::Never,
             recovery: RecoveryKind::Sack(SackConfig::default()),
             counting: Counting::Segments(2),
             limited_transmit: true,
@@ -120,6 +209,12 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Does the receiver report segments that arrive twice (RFC 2883)?
+    pub(crate) fn reports_duplicates(&self) -> bool {
+        let wanted = matches!(self.detection, Detection::Rack(_)) || self.undo == Undo::Duplicates;
+        wanted && self.recovery.uses_sack()
+    }
+
     /// Bytes of a full segment on the wire.
     pub fn segment_bytes(&self) -> u16 {
         self.payload.saturating_add(self.header)

@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod complexity;
 mod config;
+pub mod detection;
 mod packet;
 mod reassembly;
 mod receiver;
@@ -16,7 +17,7 @@ mod rtt;
 mod scoreboard;
 mod sender;
 
-pub use config::{Config, Counting, Detection, RecoveryKind};
+pub use config::{Config, Counting, Detection, RecoveryKind, Undo};
 pub use packet::{Ack, Data, Flags, SackBlock};
 pub use reassembly::Reassembly;
 pub use receiver::Receiver;

@@ -62,7 +62,7 @@ pub struct Data {
 /// A run of received segments above the cumulative acknowledgement, relative to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackBlock {
-    /// Distance of the first segment from [`Ack::ack`].
+    /// Distance of the first segment from [`Ack::ack`], negative (two's complement) if that segment is below it.
     pub offset: u32,
     /// Segments in the run; 0 means no block.
     pub length: u32,
@@ -83,6 +83,26 @@ pub struct Ack {
     pub flags: Flags,
     /// Up to three runs, the most recently changed first (RFC 2018).
     pub blocks: [SackBlock; 3],
+}
+
+impl Ack {
+    /// The reported runs, each start..end; RFC 2883's report of a duplicate may be the first of them.
+    pub fn runs(&self) -> impl Iterator<Item = (u64, u64)> {
+        let known = self.blocks.into_iter().take_while(|block| block.length > 0);
+        known.map(|block| {
+            // A run below the acknowledgement has a negative distance.
+            let start = self.ack.saturating_add_signed(i64::from(block.offset as i32));
+            (start, start + u64::from(block.length))
+        })
+    }
+
+    /// RFC 2883 section 4: the first run has arrived twice if it is below the acknowledgement, or within the second.
+    pub fn duplicate_report(&self) -> Option<(u64, u64)> {
+        let mut runs = self.runs();
+        let first = runs.next()?;
+        let within = runs.next().is_some_and(|second| second.0 <= first.0 && first.1 <= second.1);
+        (first.0 < self.ack || within).then_some(first)
+    }
 }
 
 #[cfg(test)]

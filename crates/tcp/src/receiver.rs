@@ -12,6 +12,8 @@ pub struct Receiver {
     /// Bytes of an acknowledgement.
     header: u16,
     sack: bool,
+    /// RFC 2883.
+    reports_duplicates: bool,
     delayed_ack: Option<Duration>,
     epoch: u8,
     pub(crate) reassembly: Reassembly,
@@ -39,6 +41,7 @@ impl Receiver {
             window: config.peer_window,
             header: config.header,
             sack: RecoveryKind::uses_sack(config.recovery),
+            reports_duplicates: config.reports_duplicates(),
             delayed_ack: config.delayed_ack,
             epoch,
             reassembly: Reassembly::default(),
@@ -117,6 +120,7 @@ impl Receiver {
                 if let Some((start, end)) = self.run_of(data.seq) {
                     self.report(start, end);
                 }
+                return Some(self.acknowledge_again(data.seq));
             }
         }
         Some(self.acknowledge())
@@ -150,6 +154,17 @@ impl Receiver {
             }
         }
         Ack { ack, echo: self.recent, window: self.window, bytes: self.header, flags, blocks }
+    }
+
+    /// The acknowledgement of `seq`, which was there already: RFC 2883 section 4 reports it in front of what SACK reports.
+    #[cold]
+    fn acknowledge_again(&mut self, seq: u64) -> Ack {
+        let mut ack = self.acknowledge();
+        if self.reports_duplicates {
+            let again = SackBlock { offset: seq.wrapping_sub(ack.ack) as u32, length: 1 };
+            ack.blocks = [again, ack.blocks[0], ack.blocks[1]];
+        }
+        ack
     }
 
     /// Puts the run `start..end` first; what it has swallowed goes.

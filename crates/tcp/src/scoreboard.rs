@@ -8,6 +8,11 @@
 //! Two edges divide the window. Unacknowledged segments below `lost_edge` count as lost, because enough
 //! SACKed segments lie above them; that is monotone, so an edge says it all. Unacknowledged segments below
 //! `resent_edge` have been retransmitted in this episode, because RFC 6675's NextSeg always takes the lowest.
+//!
+//! With a detection that can tell that a retransmission was lost as well (RACK), such segments are in a set of their own,
+//! which is empty otherwise.
+
+use std::collections::BTreeSet;
 
 /// The scoreboard of one connection.
 #[derive(Clone, Debug, Default)]
@@ -26,8 +31,10 @@ pub struct Scoreboard {
     resent_edge: u64,
     /// Segments below `lost_edge` that are not SACKed.
     lost: u64,
-    /// Segments below `resent_edge` that are not SACKed.
+    /// Segments below `resent_edge` that are neither SACKed nor lost again.
     resent: u64,
+    /// Segments below `resent_edge` whose retransmission was lost, and not repeated since.
+    lost_again: BTreeSet<u64>,
     /// Entries looked at so far.
     #[cfg(test)]
     pub(crate) steps: std::cell::Cell<u64>,
@@ -103,6 +110,7 @@ impl Scoreboard {
         self.sacked_above_edge -= sacked - sacked_below_lost;
         // What is not SACKed below an edge counts there.
         self.lost -= una.min(self.lost_edge) - self.una - sacked_below_lost;
+        self.resent += self.retire_lost_again(una);
         self.resent -= una.min(self.resent_edge) - self.una - sacked_below_resent;
         sacked
     }
@@ -122,7 +130,7 @@ impl Scoreboard {
             newly += 1;
             self.sacked_above_edge += u64::from(seq >= self.lost_edge);
             self.lost -= u64::from(seq < self.lost_edge);
-            self.resent -= u64::from(seq < self.resent_edge);
+            self.resent -= u64::from(seq < self.resent_edge && !self.lost_again.remove(&seq));
             seq = self.next_unsacked(seq + 1);
         }
         self.sacked += newly;
@@ -149,11 +157,12 @@ impl Scoreboard {
         seq
     }
 
-    /// Lets every unSACKed segment with at least `threshold` SACKed ones above it count as lost
+    /// Lets every unSACKed segment below `end` with at least `threshold` SACKed ones above it count as lost
     /// (RFC 6675's IsLost for full segments); returns how many are new.
-    pub fn detect(&mut self, threshold: u64) -> u64 {
+    pub fn detect(&mut self, threshold: u64, end: u64) -> u64 {
         let before = self.lost;
-        while self.lost_edge < self.limit {
+        let end = self.limit.min(end);
+        while self.lost_edge < end {
             let sacked = u64::from(self.skips[self.at(self.lost_edge)] != 0);
             if self.sacked_above_edge - sacked < threshold {
                 break;
@@ -163,6 +172,53 @@ impl Scoreboard {
             self.lost_edge += 1;
         }
         self.lost - before
+    }
+
+    /// Lets every unSACKed segment below `end`, which has been sent, count as lost; returns how many are new.
+    pub fn lose_below(&mut self, end: u64) -> u64 {
+        let before = self.lost;
+        while self.lost_edge < end {
+            let sacked = self.is_sacked(self.lost_edge);
+            self.sacked_above_edge -= u64::from(sacked);
+            self.lost += u64::from(!sacked);
+            self.lost_edge += 1;
+        }
+        self.lost - before
+    }
+
+    /// The retransmission of `seq`, an unSACKed segment below the edge of retransmissions, was lost, and with it what was
+    /// sent before: the segment itself. Was that unknown?
+    pub fn lose_again(&mut self, seq: u64) -> bool {
+        debug_assert!((self.una..self.resent_edge).contains(&seq) && !self.is_sacked(seq));
+        self.lose_below(seq + 1);
+        let unknown = self.lost_again.insert(seq);
+        self.resent -= u64::from(unknown);
+        unknown
+    }
+
+    /// The lowest segment whose retransmission was lost.
+    #[inline]
+    pub fn first_lost_again(&self) -> Option<u64> {
+        self.lost_again.first().copied()
+    }
+
+    /// Segments whose retransmission was lost.
+    pub fn lost_again(&self) -> u64 {
+        self.lost_again.len() as u64
+    }
+
+    /// The lowest segment whose retransmission was lost has been retransmitted once more.
+    pub fn resend_lost_again(&mut self) {
+        self.resent += u64::from(self.lost_again.pop_first().is_some());
+    }
+
+    /// Forgets lost retransmissions below `una`; returns how many there were.
+    fn retire_lost_again(&mut self, una: u64) -> u64 {
+        let before = self.lost_again.len();
+        while self.lost_again.first().is_some_and(|&seq| seq < una) {
+            self.lost_again.pop_first();
+        }
+        (before - self.lost_again.len()) as u64
     }
 
     /// Counts the segment at `una` as lost whatever lies above: enough duplicates have said so.
@@ -178,6 +234,7 @@ impl Scoreboard {
     pub fn begin_episode(&mut self) {
         self.resent_edge = self.una;
         self.resent = 0;
+        self.lost_again.clear();
     }
 
     /// `seq`, the lowest unSACKed segment from the edge on, has been retransmitted.
@@ -244,7 +301,6 @@ impl Scoreboard {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
 
     /// The same knowledge, kept the obvious way.
     #[derive(Default)]
@@ -253,6 +309,7 @@ mod tests {
         sacked: BTreeSet<u64>,
         lost_edge: u64,
         resent_edge: u64,
+        lost_again: BTreeSet<u64>,
     }
 
     impl Naive {
@@ -262,6 +319,7 @@ mod tests {
         fn pipe(&self, nxt: u64) -> u64 {
             self.unsacked(self.una, nxt) - self.unsacked(self.una, self.lost_edge)
                 + self.unsacked(self.una, self.resent_edge)
+                - self.lost_again.len() as u64
         }
         fn is_lost(&self, seq: u64, threshold: usize) -> bool {
             !self.sacked.contains(&seq) && self.sacked.range(seq + 1..).count() >= threshold
@@ -275,6 +333,9 @@ mod tests {
         Resend,
         NewEpisode,
         Detect,
+        LoseBelow(u64),
+        LoseAgain(u64),
+        ResendLostAgain,
         LoseAll,
         Forget,
     }
@@ -286,6 +347,9 @@ mod tests {
             4 => Just(Step::Resend),
             1 => Just(Step::NewEpisode),
             4 => Just(Step::Detect),
+            1 => (0_u64..60).prop_map(Step::LoseBelow),
+            2 => (0_u64..30).prop_map(Step::LoseAgain),
+            1 => Just(Step::ResendLostAgain),
             1 => Just(Step::LoseAll),
             1 => Just(Step::Forget),
         ]
@@ -325,14 +389,32 @@ mod tests {
                     Step::NewEpisode => {
                         board.begin_episode();
                         naive.resent_edge = naive.una;
+                        naive.lost_again.clear();
                     }
                     Step::Detect => {
-                        board.detect(3);
+                        board.detect(3, u64::MAX);
                         let top = naive.sacked.iter().next_back().copied().unwrap_or(0);
                         let lost = (naive.una..top).rev().find(|&seq| naive.is_lost(seq, 3));
                         let above_lost = lost.map_or(0, |seq| seq + 1);
                         // SACKed segments below the edge may be passed or not: they count nowhere.
                         naive.lost_edge = naive.lost_edge.max(above_lost);
+                    }
+                    Step::LoseBelow(offset) => {
+                        let end = naive.una + offset;
+                        let fresh = naive.unsacked(naive.lost_edge.min(end), end);
+                        naive.lost_edge = naive.lost_edge.max(end);
+                        prop_assert_eq!(board.lose_below(end), fresh);
+                    }
+                    Step::LoseAgain(offset) => {
+                        let seq = naive.una + offset;
+                        if seq < naive.resent_edge && !naive.sacked.contains(&seq) {
+                            prop_assert_eq!(board.lose_again(seq), naive.lost_again.insert(seq));
+                            naive.lost_edge = naive.lost_edge.max(seq + 1);
+                        }
+                    }
+                    Step::ResendLostAgain => {
+                        prop_assert_eq!(board.first_lost_again(), naive.lost_again.pop_first());
+                        board.resend_lost_again();
                     }
                     Step::LoseAll => {
                         board.lose_all(naive.una + 200);
@@ -346,7 +428,11 @@ mod tests {
                         naive.lost_edge = naive.una;
                     }
                 }
+                naive.lost_again.retain(|seq| {
+                    *seq >= naive.una && *seq < naive.resent_edge && !naive.sacked.contains(seq)
+                });
                 let nxt = naive.una + 200;
+                prop_assert_eq!(board.lost_again(), naive.lost_again.len() as u64);
                 prop_assert_eq!(board.sacked(), naive.sacked.len() as u64);
                 prop_assert_eq!(board.lost(), naive.unsacked(naive.una, naive.lost_edge));
                 prop_assert_eq!(board.pipe(nxt), naive.pipe(nxt));

@@ -4,8 +4,9 @@
 mod common;
 
 use ackclock_cc::schemes;
-use ackclock_tcp::recovery::{NewRenoConfig, SackConfig};
-use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
+use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
+use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
+use ackclock_tcp::{Config, Counting, Detection, RecoveryKind, Undo};
 use ackclock_units::Duration;
 use common::path::{Faults, Setup, World};
 use proptest::prelude::*;
@@ -13,35 +14,70 @@ use proptest::prelude::*;
 /// Every kind of recovery with every choice that it offers.
 fn recoveries() -> Vec<RecoveryKind> {
     let both = [false, true];
-    let mut all = vec![RecoveryKind::Tahoe, RecoveryKind::Reno];
+    let mut all =
+        vec![RecoveryKind::Tahoe, RecoveryKind::Reno, RecoveryKind::RightEdge, RecoveryKind::LinKung];
     for impatient in both {
         let newreno = |cautious_exit| RecoveryKind::NewReno(NewRenoConfig { impatient, cautious_exit });
         all.extend(both.map(newreno));
     }
     all.extend(both.map(|proportional_rate| RecoveryKind::Sack(SackConfig { proportional_rate })));
+    for first in [First::Retransmission, First::NewSegment] {
+        let robust = |counted| RecoveryKind::Robust(RobustConfig { first, counted });
+        all.extend([Counted::Retreat, Counted::All].map(robust));
+    }
+    all
+}
+
+/// Every detection with every choice that it offers.
+fn detections() -> Vec<Detection> {
+    let both = [false, true];
+    let mut all: Vec<_> = (1..5).map(Detection::DupAcks).collect();
+    for form in [Form::Timer, Form::Count] {
+        all.extend(both.map(|growth| Detection::Delayed(DelayedConfig { form, growth })));
+    }
+    all.extend(both.map(|aggressive| Detection::Ncr(NcrConfig { aggressive })));
+    all.extend(both.map(|tail_loss_probe| Detection::Rack(RackConfig { tail_loss_probe })));
     all
 }
 
 fn config() -> impl Strategy<Value = Config> {
-    let switches = (any::<bool>(), any::<bool>(), any::<bool>());
+    let undo = prop::sample::select(vec![Undo::Never, Undo::Duplicates, Undo::Eifel]);
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>(), undo);
     let delayed_ack = prop_oneof![Just(None), (1_u64..500).prop_map(|ms| Some(Duration::from_millis(ms)))];
     let counting = prop_oneof![Just(Counting::Acks), (1_u64..4).prop_map(Counting::Segments)];
     let windows = (1_u32..150, 1_u32..12, prop_oneof![Just(f64::INFINITY), 1.0..50.0]);
-    (prop::sample::select(recoveries()), switches, delayed_ack, counting, windows, 1_u32..6).prop_map(
-        |(recovery, (timestamps, ecn, limited_transmit), delayed_ack, counting, windows, threshold)| Config {
-            recovery,
-            timestamps,
-            ecn,
-            limited_transmit,
-            delayed_ack,
-            counting,
-            peer_window: windows.0,
-            initial_window: f64::from(windows.1),
-            initial_ssthresh: windows.2,
-            detection: Detection::DupAcks(if threshold > 4 { 3 } else { threshold }),
-            ..Config::default()
-        },
+    (
+        prop::sample::select(recoveries()),
+        switches,
+        delayed_ack,
+        counting,
+        windows,
+        prop::sample::select(detections()),
     )
+        .prop_map(
+            |(
+                recovery,
+                (timestamps, ecn, limited_transmit, undo),
+                delayed_ack,
+                counting,
+                windows,
+                detection,
+            )| {
+                Config {
+                    recovery,
+                    timestamps,
+                    ecn,
+                    limited_transmit,
+                    delayed_ack,
+                    counting,
+                    peer_window: windows.0,
+                    initial_window: f64::from(windows.1),
+                    initial_ssthresh: windows.2,
+                    detection,
+                    ..Config::default()
+                }
+            },
+        )
 }
 
 /// Probabilities of faults, from none to hardly bearable.
@@ -56,6 +92,7 @@ fn faults() -> impl Strategy<Value = Faults> {
             reorder,
             hold: Duration::from_millis(hold),
             mark,
+            ..Faults::default()
         },
     )
 }
@@ -103,7 +140,12 @@ proptest! {
         let (spacing, delay) = (Duration::from_millis(2), setup.delay.min(Duration::from_millis(100)));
         // RFC 6298 section 5 and RFC 5681 section 4.2: an acknowledgement may be delayed by less than the timeout.
         let delayed_ack = setup.config.delayed_ack.map(|delay| delay.min(Duration::from_millis(100)));
-        let config = Config { delayed_ack, rto_min: Duration::from_secs(1), ..setup.config.clone() };
+        // RFC 8985 section 7 probes after two round trips, which a queue or a delayed acknowledgement outlasts.
+        let detection = match setup.config.detection {
+            Detection::Rack(_) => Detection::Rack(RackConfig { tail_loss_probe: false }),
+            other => other,
+        };
+        let config = Config { delayed_ack, detection, rto_min: Duration::from_secs(1), ..setup.config.clone() };
         let story = World::run(&Setup { forward, reverse, spacing, delay, buffer: u64::MAX, config, ..setup });
         prop_assert_eq!(story.again(), vec![]);
         prop_assert_eq!(story.counters.window_cuts, 0);
@@ -121,13 +163,16 @@ fn every_combination_completes() {
         reorder: 0.05,
         hold: Duration::from_millis(20),
         mark: 0.03,
+        ..Faults::default()
     };
-    for recovery in recoveries() {
+    let combinations = recoveries().into_iter().flat_map(|r| detections().into_iter().map(move |d| (r, d)));
+    for (recovery, detection) in combinations {
         for switches in 0..32 {
             let on = |bit: u32| both[switches >> bit & 1];
             for scheme in ["reno", "cubic", "vegas", "none"] {
                 let config = Config {
                     recovery,
+                    detection,
                     timestamps: on(0),
                     ecn: on(1),
                     limited_transmit: on(2),

@@ -32,7 +32,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let settings = (any::<u8>(), any::<u8>(), any::<u8>(), any::<u8>(), 0_u8..40, 0_u8..6, any::<u8>());
+    let settings = (any::<u8>(), any::<u8>(), any::<u8>(), any::<u8>(), 0_u8..40, 0_u8..16, any::<u8>());
     (settings, prop::collection::vec(step(), 0..120)).prop_map(
         |((recovery, scheme, switches, window, initial, threshold, limit), steps)| Case {
             recovery,

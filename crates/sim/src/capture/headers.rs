@@ -149,11 +149,7 @@ impl Connection<'_> {
     /// An acknowledgement that passes at `at`.
     pub(super) fn acknowledgement(&self, at: Time, ack: &Ack) -> Frame {
         let mut options = self.timestamps(at, Some(ack.echo));
-        let known = ack.blocks.iter().filter(|block| block.length > 0);
-        let mut blocks = known.map(|block| {
-            let first = ack.ack + u64::from(block.offset);
-            (self.byte(first), self.byte(first + u64::from(block.length)))
-        });
+        let mut blocks = ack.runs().map(|(start, end)| (self.byte(start), self.byte(end)));
         if let Some(first) = blocks.next() {
             options.extend([
                 Noop,

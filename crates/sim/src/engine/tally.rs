@@ -91,6 +91,7 @@ impl Totals {
                 fast_retransmits: with(a.fast_retransmits, b.fast_retransmits),
                 timeouts: with(a.timeouts, b.timeouts),
                 window_cuts: with(a.window_cuts, b.window_cuts),
+                undone: with(a.undone, b.undone),
                 rtt_samples: with(a.rtt_samples, b.rtt_samples),
                 rtt_sum: Duration::from_nanos(with(a.rtt_sum.as_nanos(), b.rtt_sum.as_nanos())),
             },

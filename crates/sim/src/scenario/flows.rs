@@ -2,7 +2,7 @@
 
 use super::error::suggest;
 use super::reader::{At, Result, Table};
-use super::tcp::{read_detection, read_recovery, read_tcp};
+use super::tcp::{check_pair, read_detection, read_recovery, read_tcp};
 use ackclock_cc::{Given, Settings, SettingsError, scheme, schemes};
 use ackclock_tcp::Config;
 use ackclock_units::{Bytes, Duration, Rate};
@@ -97,6 +97,9 @@ fn read_group(at: &At<'_>, base: &Config) -> Result<FlowGroup> {
     }
     if let Some(at) = table.get("detection") {
         config.detection = read_detection(&at)?;
+    }
+    if let Some(at) = table.get("detection").or_else(|| table.get("recovery")) {
+        check_pair(&at, &config)?;
     }
     let size = table.quantity::<Bytes>("size")?;
     if let (Some(Bytes(0)), Some(at)) = (size, table.get("size")) {

@@ -1,8 +1,9 @@
 //! `[tcp]` and the TCP keys of a flow.
 
 use super::reader::{At, Result, Table};
-use ackclock_tcp::recovery::{NewRenoConfig, SackConfig};
-use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
+use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
+use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
+use ackclock_tcp::{Config, Counting, Detection, RecoveryKind, Undo};
 use ackclock_units::{Bytes, Duration};
 
 /// Words for recoveries.
@@ -11,6 +12,9 @@ pub const RECOVERIES: &[(&str, &str)] = &[
     ("reno", "fast recovery that ends with the first new acknowledgement (RFC 2581)"),
     ("newreno", "fast recovery over a whole window of losses, one per round trip (RFC 6582)"),
     ("sack", "pipe-controlled repair from selective acknowledgements (RFC 6675)"),
+    ("robust", "new segments in flight are counted and govern the episode (Wang and Shin 2001)"),
+    ("right-edge", "one new segment for each duplicate (Balakrishnan et al. 1998)"),
+    ("lin-kung", "one new segment for each of the first two duplicates, then for two (Lin and Kung 1998)"),
 ];
 
 /// A timer that fires at every nanosecond would not let a run come to its end.
@@ -25,6 +29,14 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
     }
     if let Some(at) = table.get("detection") {
         config.detection = read_detection(&at)?;
+    }
+    if let Some(at) = table.get("undo") {
+        config.undo = match at.text()? {
+            "never" => Undo::Never,
+            "duplicates" => Undo::Duplicates,
+            "eifel" => Undo::Eifel,
+            word => return Err(at.unknown("way to undo", word, &["never", "duplicates", "eifel"])),
+        };
     }
     if let Some(at) = table.get("initial_window") {
         config.initial_window = at.number(1.0, 1e6)?;
@@ -60,6 +72,9 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
             *place = duration;
         }
     }
+    if let Some(at) = table.get("undo") {
+        check_undo(&at, &config)?;
+    }
     if config.rto_min > config.rto_max {
         let (min, max) = (config.rto_min, config.rto_max);
         return Err(at
@@ -72,6 +87,9 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
         return Err(at.error(format!("a retransmission timeout of {least} would fire without end")).help(
             format!("rto_initial, rto_max, and rto_min or clock_granularity must be {LEAST_RTO} at least"),
         ));
+    }
+    if let Some(at) = table.get("detection").or_else(|| table.get("recovery")) {
+        check_pair(&at, &config)?;
     }
     table.finish()?;
     Ok(config)
@@ -96,6 +114,9 @@ pub(crate) fn read_recovery(at: &At<'_>) -> Result<RecoveryKind> {
             })
         }
         "sack" => RecoveryKind::Sack(SackConfig { proportional_rate: flag("proportional_rate", false)? }),
+        "right-edge" => RecoveryKind::RightEdge,
+        "lin-kung" => RecoveryKind::LinKung,
+        "robust" => RecoveryKind::Robust(read_robust(table.as_ref())?),
         _ => {
             let known: Vec<_> = RECOVERIES.iter().map(|&(word, _)| word).collect();
             return Err(at.unknown("recovery", word, &known));
@@ -105,16 +126,96 @@ pub(crate) fn read_recovery(at: &At<'_>) -> Result<RecoveryKind> {
     Ok(kind)
 }
 
+fn read_robust(table: Option<&Table<'_>>) -> Result<RobustConfig> {
+    let mut config = RobustConfig::default();
+    if let Some(at) = table.and_then(|table| table.get("first")) {
+        config.first = match at.text()? {
+            "retransmission" => First::Retransmission,
+            "new" => First::NewSegment,
+            word => return Err(at.unknown("order", word, &["retransmission", "new"])),
+        };
+    }
+    if let Some(at) = table.and_then(|table| table.get("counted")) {
+        config.counted = match at.text()? {
+            "retreat" => Counted::Retreat,
+            "all" => Counted::All,
+            word => return Err(at.unknown("count of duplicates", word, &["retreat", "all"])),
+        };
+    }
+    Ok(config)
+}
+
 pub(crate) fn read_detection(at: &At<'_>) -> Result<Detection> {
-    match at.choice_like("\"dupacks\" or { dupacks = { threshold = 6 } }")? {
-        ("dupacks", None) => Ok(Detection::DupAcks(3)),
-        ("dupacks", Some(inner)) => {
-            let table = inner.table_like("{ dupacks = { threshold = 6 } }")?;
-            let threshold = table.get("threshold").map(|at| at.count(1, 1_000_000)).transpose()?.unwrap_or(3);
-            table.finish()?;
-            Ok(Detection::DupAcks(threshold as u32))
+    let (word, inner) = at.choice_like("\"dupacks\" or { delayed = { form = \"timer\" } }")?;
+    let example = match word {
+        "delayed" => "{ delayed = { form = \"timer\" } }",
+        "ncr" => "{ ncr = { aggressive = true } }",
+        "rack" => "{ rack = { tail_loss_probe = false } }",
+        _ => "{ dupacks = { threshold = 6 } }",
+    };
+    let table = inner.map(|inner| inner.table_like(example)).transpose()?;
+    let get = |key| table.as_ref().and_then(|table| table.get(key));
+    let detection = match word {
+        "dupacks" => {
+            let threshold = get("threshold").map(|at| at.count(1, 1_000_000)).transpose()?.unwrap_or(3);
+            Detection::DupAcks(threshold as u32)
         }
-        (word, _) => Err(at.unknown("detection", word, &["dupacks"])),
+        "delayed" => {
+            let mut config = DelayedConfig::default();
+            if let Some(at) = get("form") {
+                config.form = match at.text()? {
+                    "timer" => Form::Timer,
+                    "count" => Form::Count,
+                    word => return Err(at.unknown("form of delay", word, &["timer", "count"])),
+                };
+            }
+            if let Some(at) = get("growth") {
+                config.growth = at.flag()?;
+            }
+            Detection::Delayed(config)
+        }
+        "ncr" => {
+            let aggressive = get("aggressive").map(|at| at.flag()).transpose()?.unwrap_or(false);
+            Detection::Ncr(NcrConfig { aggressive })
+        }
+        "rack" => {
+            let tail_loss_probe = get("tail_loss_probe").map(|at| at.flag()).transpose()?.unwrap_or(true);
+            Detection::Rack(RackConfig { tail_loss_probe })
+        }
+        _ => return Err(at.unknown("detection", word, &["dupacks", "delayed", "ncr", "rack"])),
+    };
+    table.map_or(Ok(()), |table| table.finish())?;
+    Ok(detection)
+}
+
+/// A detection and a recovery that come from different keys must go together; `at` is one that was given.
+pub(crate) fn check_pair(at: &At<'_>, config: &Config) -> Result<()> {
+    let (detection, recovery) = (config.detection, config.recovery);
+    if detection.needs_sack() && !recovery.uses_sack() {
+        return Err(at
+            .error(format!(
+                "the detection \"{}\" needs selective acknowledgements, and with the recovery \"{}\" there are none",
+                detection.name(),
+                recovery.name()
+            ))
+            .help("write recovery = \"sack\", or detection = \"dupacks\" or \"delayed\", which go with every recovery"));
+    }
+    Ok(())
+}
+
+/// What tells that a reduction was spurious must be there.
+fn check_undo(at: &At<'_>, config: &Config) -> Result<()> {
+    match config.undo {
+        Undo::Duplicates if !config.recovery.uses_sack() => Err(at
+            .error(format!(
+                "reports of duplicates are selective acknowledgements, and with the recovery \"{}\" there are none",
+                config.recovery.name()
+            ))
+            .help("write recovery = \"sack\" beside it, or undo = \"eifel\"")),
+        Undo::Eifel if !config.timestamps => Err(at
+            .error("Eifel compares times that acknowledgements echo, and timestamps are off")
+            .help("write timestamps = true, or undo = \"duplicates\"")),
+        _ => Ok(()),
     }
 }
 

@@ -3,13 +3,19 @@
 //! The sender decides *that* there is a loss and asks the controller for the new threshold; from then until
 //! the episode ends a [`Recovery`] answers two questions: what an acknowledgement means, and what to send next.
 
+mod lin_kung;
 mod newreno;
 mod reno;
+mod right_edge;
+mod robust;
 mod sack;
 mod tahoe;
 
+pub use lin_kung::LinKung;
 pub use newreno::{NewReno, NewRenoConfig};
 pub use reno::Reno;
+pub use right_edge::RightEdge;
+pub use robust::{Counted, First, Robust, RobustConfig};
 pub use sack::{Sack, SackConfig};
 pub use tahoe::Tahoe;
 
@@ -58,6 +64,8 @@ pub enum Progress {
     Continues,
     /// It does, and the retransmission timer is left as it is.
     ContinuesOnTimer,
+    /// It does, until everything sent so far is acknowledged.
+    Extends,
     /// It is over; the recovery has set cwnd.
     Ends,
     /// It is over with the first new acknowledgement: duplicates from here on tell of another loss.

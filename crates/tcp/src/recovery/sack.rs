@@ -69,6 +69,10 @@ impl Sack {
 
     /// RFC 6675 section 4, NextSeg ().
     fn next_segment(&mut self, episode: &Episode, board: &mut Scoreboard) -> Option<Pick> {
+        if let Some(seq) = board.first_lost_again() {
+            board.resend_lost_again();
+            return Some(Pick::Again(seq)); // RFC 8985 section 6.2: a lost retransmission is a loss like any other
+        }
         let hole = board.next_unsacked(board.resent_edge());
         let repairs = hole < board.lost_edge(); // (1)
         if !repairs && episode.new_data {

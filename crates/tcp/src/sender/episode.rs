@@ -19,8 +19,15 @@ impl Sender {
         if heard.acked > 0 {
             self.restart_timer(now);
         }
-        if self.board.lost() > 0 || self.duplicates >= self.threshold && self.is_fresh() {
+        let is_loss = match self.waiting {
+            None => self.board.lost() > 0 || self.duplicates >= self.threshold && self.is_fresh(),
+            Some(_) => self.is_loss_after_all(now, sample.rtt, heard),
+        };
+        if is_loss {
             return self.begin_recovery(now, heard);
+        }
+        if duplicate {
+            self.allow_for_duplicate();
         }
         if sample.marked > 0 {
             // Beyond `answered`: CWR is on the segment there, and what is acknowledged before still echoes.
@@ -31,28 +38,39 @@ impl Sender {
                 return; // RFC 3168 section 6.1.2: no growth in response to an echo
             }
         }
-        if heard.acked > 0 && self.cwnd_limited {
+        if self.waiting.is_some() {
+            self.grow_over_holes(path, sample, heard, duplicate);
+        } else if heard.acked > 0 && self.cwnd_limited {
             self.controller.grow(path, sample, &mut self.window);
         }
     }
 
     /// May duplicates for `una` tell of a new loss? Without SACK they may also stem from retransmissions of what
     /// had arrived: RFC 6582 section 3.2 step 1 wants something beyond `recover` acknowledged first.
-    fn is_fresh(&self) -> bool {
+    pub(super) fn is_fresh(&self) -> bool {
         self.sack || self.una > self.recover || self.recover == 0
     }
 
-    fn begin_recovery(&mut self, now: Time, heard: Heard) {
+    pub(super) fn begin_recovery(&mut self, now: Time, heard: Heard) {
         self.counters.fast_retransmits += 1;
+        let window = self.window;
         if self.una < self.marked {
-            // RFC 3168 section 6.1.2: a mark in this window of data was answered already.
+            // RFC 3168 section 6.1.2: a mark in this window of data was answered already, or a probe's repair.
             self.window.ssthresh = self.window.cwnd.max(LEAST_SSTHRESH);
-        } else if !self.react(now, Signal::Loss) {
+        } else if self.react(now, Signal::Loss) {
+            self.remember(&window);
+        } else {
             // The recovery holds the window where it is.
-            self.spared = Some(self.window.ssthresh);
+            self.spared = Some((self.window.cwnd, self.window.ssthresh));
             self.window.ssthresh = self.window.cwnd;
         }
         self.recover = self.nxt;
+        let mut heard = heard;
+        if let Some(waiting) = &mut self.waiting {
+            waiting.end();
+            // What else is a loss once the first hole is one.
+            heard.lost += self.board.detect(waiting.threshold(), self.recover);
+        }
         let episode = self.episode();
         match self.recovery.begin(&episode, heard, &mut self.board, &mut self.window) {
             Begin::Repair => self.state = State::Recovery,
@@ -83,6 +101,10 @@ impl Sender {
                 self.restart_timer(now);
                 self.recovered(now, heard);
             }
+            Progress::Extends => {
+                self.recover = self.nxt;
+                self.restart_timer(now);
+            }
             Progress::Continues if heard.acked > 0 => self.restart_timer(now),
             Progress::Continues | Progress::ContinuesOnTimer => {}
         }
@@ -92,8 +114,15 @@ impl Sender {
     fn recovered(&mut self, now: Time, heard: Heard) {
         self.state = State::Open;
         self.duplicates = 0;
+        if let Some(rack) = &mut self.rack {
+            rack.on_recovered();
+        }
         self.tell(now, Event::Recovered);
-        if self.board.lost() > 0 {
+        let is_loss = match self.waiting {
+            None => self.board.lost() > 0,
+            Some(_) => self.is_loss_after_all(now, None, heard),
+        };
+        if is_loss {
             self.begin_recovery(now, heard); // of what was sent during the episode
         }
     }
@@ -113,15 +142,15 @@ impl Sender {
 
     /// After a loss that the controller did not answer: the window and the threshold are as they were before.
     fn restore_spared(&mut self) -> bool {
-        let Some(ssthresh) = self.spared.take() else {
+        let Some((cwnd, ssthresh)) = self.spared.take() else {
             return false;
         };
-        self.window.cwnd = std::mem::replace(&mut self.window.ssthresh, ssthresh);
+        (self.window.cwnd, self.window.ssthresh) = (cwnd, ssthresh);
         true
     }
 
     /// Lets the controller cut; was there a reaction?
-    fn react(&mut self, now: Time, why: Signal) -> bool {
+    pub(super) fn react(&mut self, now: Time, why: Signal) -> bool {
         self.answered = self.nxt;
         let path = self.path(now);
         let Some(ssthresh) = self.controller.cut(&path, &self.window, why) else {
@@ -148,6 +177,12 @@ impl Sender {
 
     /// The retransmission timer, if it has expired: RFC 6298 section 5.
     pub fn on_timeout(&mut self, now: Time) {
+        if self.is_out_of_patience(now) {
+            self.begin_recovery(now, Heard { acked: 0, delivered: 0, lost: 0 });
+        }
+        if self.rack.is_some() {
+            self.on_rack_timer(now);
+        }
         if self.deadline.is_none_or(|deadline| deadline > now) {
             return;
         }
@@ -163,6 +198,15 @@ impl Sender {
         self.rtt.back_off();
         self.recover = self.nxt;
         self.duplicates = 0;
+        if let Some(waiting) = &mut self.waiting {
+            waiting.end();
+        }
+        if let Some(rack) = &mut self.rack {
+            rack.cancel_probe();
+        }
+        if let Some(undoing) = &mut self.undoing {
+            undoing.forget();
+        }
         self.start_over(self.collapses);
         self.tame();
         self.deadline = Some(now + self.rtt.rto());

@@ -2,8 +2,12 @@
 
 mod episode;
 mod probe;
+mod rack;
+mod undo;
+mod wait;
 
-use crate::config::{Config, Counting, Detection};
+use crate::config::{Config, Undo};
+use crate::detection::Rack;
 use crate::packet::{Ack, Data, Flags};
 use crate::recovery::{Heard, Pick, Recovery};
 use crate::rtt::RttEstimator;
@@ -11,6 +15,8 @@ use crate::scoreboard::Scoreboard;
 use ackclock_cc::{self as cc, Controller, Event, Path, Window};
 use ackclock_units::{Duration, Time};
 use probe::Probing;
+use undo::Undoing;
+use wait::Waiting;
 
 /// Where the sender stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +42,8 @@ pub struct Counters {
     pub timeouts: u64,
     /// Reductions that the controller made, for whatever signal.
     pub window_cuts: u64,
+    /// Of these, those that were found to have been made for nothing.
+    pub undone: u64,
     /// Raw round-trip time samples taken.
     pub rtt_samples: u64,
     /// Their sum.
@@ -71,11 +79,17 @@ pub struct Sender {
     recover: u64,
     /// `nxt` when the controller was last asked for a cut: one reaction to a window's losses and marks.
     answered: u64,
-    /// `nxt` when it last cut for a mark: losses below have been answered with it.
+    /// `nxt` when it last cut without an episode, for a mark or a probe: losses below have been answered with it.
     marked: u64,
     duplicates: u32,
     /// How many of them tell of a loss, or how many segments SACKed above it; at least one.
     threshold: u32,
+    /// With a detection that leaves holes open for a while.
+    waiting: Option<Box<Waiting>>,
+    /// With a detection that judges by time.
+    rack: Option<Box<Rack>>,
+    /// If spurious reductions are undone.
+    undoing: Option<Box<Undoing>>,
     rtt: RttEstimator,
     /// When the retransmission timer expires, if anything is outstanding; or when a closed window is probed.
     deadline: Option<Time>,
@@ -87,8 +101,8 @@ pub struct Sender {
     cwnd_limited: bool,
     /// Did the controller react to the last timeout? If not, the window stays.
     collapses: bool,
-    /// During an episode that the controller did not answer: the threshold before it.
-    spared: Option<f64>,
+    /// During an episode that the controller did not answer: cwnd and the threshold before it.
+    spared: Option<(f64, f64)>,
     /// Did it react to the last mark? If not, the echo does not keep it from growing.
     heeds_marks: bool,
     delivered: u64,
@@ -113,7 +127,6 @@ impl Sender {
             RttEstimator::new(config.rto_initial, config.rto_min, config.rto_max, config.clock_granularity);
         let window =
             Window { ssthresh: config.initial_ssthresh, ..Window::starting_at(config.initial_window) };
-        let Detection::DupAcks(threshold) = config.detection;
         let mut sender = Sender {
             epoch,
             wants_draw: controller.wants_draw(),
@@ -131,7 +144,10 @@ impl Sender {
             answered: 0,
             marked: 0,
             duplicates: 0,
-            threshold: threshold.max(1),
+            threshold: config.detection.dup_thresh(),
+            waiting: config.detection.patience().map(|patience| Box::new(Waiting::new(patience))),
+            rack: config.detection.rack().map(Box::new),
+            undoing: (config.undo != Undo::Never).then(|| Box::new(Undoing::new(config.undo))),
             rtt,
             deadline: None,
             probing: Probing::default(),
@@ -257,6 +273,9 @@ impl Sender {
         }
         let peer_window = std::mem::replace(&mut self.peer_window, u64::from(ack.window));
         let acked = ack.ack - self.una;
+        if self.rack.is_some() {
+            self.tell_rack(now, ack);
+        }
         let was_sacked = self.board.advance(ack.ack);
         self.una = ack.ack;
         if self.board.sacked() > 0 && self.board.is_sacked(self.una) {
@@ -265,13 +284,13 @@ impl Sender {
         let sacked = if ack.blocks[0].length > 0 { self.mark_sacked(ack) } else { 0 };
         let delivered = acked - was_sacked + sacked;
         self.delivered += delivered;
-        let lost = if self.board.sacked() > 0 { self.board.detect(u64::from(self.threshold)) } else { 0 };
         let rtt = if acked > 0 { self.time(now, ack) } else { None };
+        let lost = if self.board.sacked() > 0 || self.rack.is_some() { self.detect(now) } else { 0 };
 
-        let counted = match self.config.counting {
-            Counting::Acks => acked.min(1),
+        let counted = match self.state {
             // RFC 3465 section 2.3: L = 1 while slow start repairs a timeout.
-            Counting::Segments(most) => acked.min(if self.state == State::Loss { 1 } else { most }),
+            State::Loss => acked.min(1),
+            State::Open | State::Recovery => self.config.counting.counted(acked),
         };
         let sample = cc::Ack {
             acked: counted as f64,
@@ -295,16 +314,40 @@ impl Sender {
             State::Recovery => self.on_ack_recovery(now, heard, duplicate),
             State::Loss => self.on_ack_loss(now, &path, &sample, heard),
         }
+        if self.undoing.is_some() {
+            self.consider_undoing(now, ack, acked);
+        }
         self.tame();
         if self.nxt == self.una {
             self.all_acknowledged(now);
+        }
+        if self.rack.is_some() {
+            self.follow_probe(now, ack, acked);
+        }
+    }
+
+    /// Looks for segments that now count as lost, beyond the first hole's being one; returns how many.
+    #[inline]
+    fn detect(&mut self, now: Time) -> u64 {
+        if self.rack.is_some() {
+            return self.detect_by_time(now);
+        }
+        match &self.waiting {
+            None => self.board.detect(u64::from(self.threshold), u64::MAX),
+            Some(_) if self.state == State::Open => 0,
+            Some(waiting) => self.board.detect(waiting.threshold(), self.recover),
         }
     }
 
     /// When [`Sender::on_timeout`] wants to be called.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.deadline
+        if self.waiting.is_none() && self.rack.is_none() {
+            return self.deadline;
+        }
+        let waiting = self.waiting.as_ref().and_then(|waiting| waiting.deadline());
+        let rack = self.rack.as_ref().map(|rack| [rack.deadline(), rack.probe_due()]);
+        [self.deadline, waiting].into_iter().chain(rack.into_iter().flatten()).flatten().min()
     }
 
     /// With pacing: when [`Sender::poll_transmit`] may have something to send without a further acknowledgement.
@@ -326,6 +369,11 @@ impl Sender {
             if now.since(self.last_sent) > self.rtt.rto() && self.has_new_data() {
                 self.restart_after_idleness(now);
             }
+        }
+        if self.rack.is_some()
+            && let Some(pick) = self.next_probe(now)
+        {
+            return Some(self.send(now, pick));
         }
         let pick = match self.state {
             State::Open => self.next_open()?,
@@ -350,6 +398,9 @@ impl Sender {
         let mut window = self.window.cwnd;
         let mut in_flight = self.in_flight();
         if self.duplicates > 0 || self.board.sacked() > 0 {
+            if self.is_waiting() {
+                return self.next_waiting();
+            }
             (window, in_flight) = self.with_limited_transmit(window, in_flight);
         }
         self.cwnd_limited = in_flight as f64 + 1.0 > window;
@@ -360,7 +411,8 @@ impl Sender {
     /// has left the pipe (RFC 6675 section 5 (3)) and thereby does the same.
     #[cold]
     fn with_limited_transmit(&self, window: f64, in_flight: u64) -> (f64, u64) {
-        match (self.config.limited_transmit, self.sack) {
+        let served = self.config.limited_transmit || self.config.recovery.serves_first_duplicates();
+        match (served, self.sack) {
             (false, _) => (window, self.nxt - self.una),
             (true, true) => (window, in_flight),
             (true, false) => (window + f64::from(self.duplicates.min(LIMITED_TRANSMITS)), in_flight),
@@ -371,6 +423,10 @@ impl Sender {
         self.cwnd_limited = self.board.pipe(self.nxt) as f64 + 1.0 > self.window.cwnd;
         if self.cwnd_limited {
             return None;
+        }
+        if let Some(seq) = self.board.first_lost_again() {
+            self.board.resend_lost_again();
+            return Some(Pick::Again(seq));
         }
         let hole = self.board.next_unsacked(self.board.resent_edge());
         if hole < self.recover {
@@ -386,6 +442,9 @@ impl Sender {
             Pick::Again(seq) => {
                 flags = flags.with(Flags::RETRANSMISSION);
                 self.counters.retransmits += 1;
+                if let Some(undoing) = &mut self.undoing {
+                    undoing.on_resent(now, seq);
+                }
                 if self.timed.is_some_and(|(timed, _)| timed >= seq) {
                     self.timed = None; // Karn
                 }
@@ -405,6 +464,9 @@ impl Sender {
                 self.nxt - 1
             }
         };
+        if self.rack.is_some() {
+            self.tell_rack_of(now, seq);
+        }
         self.counters.sent += 1;
         self.last_sent = now;
         if self.deadline.is_none() {

@@ -4,9 +4,10 @@
 //! naive ones; in the end a peer that cooperates must get everything that is left.
 
 use ackclock_cc::{Ack as Acked, Controller, Event, Path, Settings, Signal, Window, schemes};
-use ackclock_tcp::recovery::{NewRenoConfig, SackConfig};
+use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
+use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
 use ackclock_tcp::{
-    Ack, Config, Counting, Data, Detection, Flags, Receiver, RecoveryKind, SackBlock, Sender, State,
+    Ack, Config, Counting, Data, Detection, Flags, Receiver, RecoveryKind, SackBlock, Sender, State, Undo,
 };
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::BTreeSet;
@@ -21,13 +22,13 @@ pub struct Case {
     pub recovery: u8,
     /// Which scheme, modulo their number and one: a controller that writes anything.
     pub scheme: u8,
-    /// Timestamps, ECN, limited transmit, counting, delayed acknowledgements: a bit each.
+    /// Timestamps, ECN, limited transmit, counting, delayed acknowledgements: a bit each; above them how to undo.
     pub switches: u8,
     /// The receiver's window, segments.
     pub window: u8,
     /// The initial window, segments.
     pub initial: u8,
-    /// Duplicates that tell of a loss.
+    /// Duplicates that tell of a loss, below 6; otherwise which other detection, modulo their number.
     pub threshold: u8,
     /// Segments to send.
     pub limit: u8,
@@ -141,18 +142,39 @@ impl Case {
             newreno(false, false),
             RecoveryKind::Sack(SackConfig { proportional_rate: false }),
             RecoveryKind::Sack(SackConfig { proportional_rate: true }),
+            RecoveryKind::Robust(RobustConfig::default()),
+            RecoveryKind::Robust(RobustConfig { first: First::NewSegment, counted: Counted::All }),
+            RecoveryKind::RightEdge,
+            RecoveryKind::LinKung,
         ];
         Config {
             recovery: kinds[usize::from(self.recovery) % kinds.len()],
             timestamps: on(0),
             ecn: on(1),
+            undo: [Undo::Never, Undo::Duplicates, Undo::Eifel][usize::from(self.switches >> 5) % 3],
             limited_transmit: on(2),
             counting: if on(3) { Counting::Acks } else { Counting::Segments(2) },
             delayed_ack: on(4).then_some(Duration::from_millis(100)),
             peer_window: u32::from(self.window),
             initial_window: f64::from(self.initial),
-            detection: Detection::DupAcks(u32::from(self.threshold)),
+            detection: self.detection(),
             ..Config::default()
+        }
+    }
+
+    fn detection(&self) -> Detection {
+        let delayed = |form, growth| Detection::Delayed(DelayedConfig { form, growth });
+        let others = [
+            delayed(Form::Timer, true),
+            delayed(Form::Count, false),
+            Detection::Ncr(NcrConfig { aggressive: false }),
+            Detection::Ncr(NcrConfig { aggressive: true }),
+            Detection::Rack(RackConfig { tail_loss_probe: true }),
+            Detection::Rack(RackConfig { tail_loss_probe: false }),
+        ];
+        match self.threshold {
+            0..6 => Detection::DupAcks(u32::from(self.threshold)),
+            _ => others[usize::from(self.threshold) % others.len()],
         }
     }
 
@@ -332,10 +354,10 @@ impl Bench {
     fn acknowledge(&mut self, ack: Option<Ack>) {
         let Some(ack) = ack else { return };
         assert_eq!(ack.ack, self.receiver.delivered());
-        for block in ack.blocks.iter().take_while(|block| block.length > 0) {
-            let start = ack.ack + u64::from(block.offset);
-            assert!(start > ack.ack);
-            assert!((start..start + u64::from(block.length)).all(|seq| self.received.contains(&seq)));
+        let twice = ack.duplicate_report();
+        for (start, end) in ack.runs() {
+            assert!(start > ack.ack || twice == Some((start, end)));
+            assert!((start..end).all(|seq| self.received.contains(&seq)));
         }
         self.acks.push(ack);
     }
@@ -358,7 +380,10 @@ impl Bench {
         assert!(una == nxt || !board.is_sacked(una), "the first hole is reported");
         assert!(board.lost_edge() <= nxt && board.resent_edge() <= nxt);
         assert_eq!(board.lost(), unsacked(board.lost_edge()));
-        assert_eq!(sender.in_flight(), unsacked(nxt) - board.lost() + unsacked(board.resent_edge()));
+        assert_eq!(
+            sender.in_flight(),
+            unsacked(nxt) - board.lost() + unsacked(board.resent_edge()) - board.lost_again()
+        );
         // The receiver.
         let missing = (0..).find(|seq| !self.received.contains(seq)).unwrap_or(0);
         assert_eq!(self.receiver.delivered(), missing);

@@ -1,7 +1,7 @@
 //! A sender on the bench: acknowledgements are made by hand, time passes by hand.
 
 use ackclock_cc::{Ack as Acked, Controller, Event, Path, Settings, Signal, Window, scheme};
-use ackclock_tcp::recovery::{NewRenoConfig, SackConfig};
+use ackclock_tcp::recovery::{NewRenoConfig, RobustConfig, SackConfig};
 use ackclock_tcp::{Ack, Config, Data, Flags, RecoveryKind, SackBlock, Sender};
 use ackclock_units::{Duration, Rate, Time};
 use std::sync::{Arc, Mutex};
@@ -19,10 +19,15 @@ pub fn sack(proportional_rate: bool) -> RecoveryKind {
     RecoveryKind::Sack(SackConfig { proportional_rate })
 }
 
-/// Every kind of recovery.
-pub fn recoveries() -> [RecoveryKind; 5] {
+/// Robust Recovery with its defaults.
+pub fn robust() -> RecoveryKind {
+    RecoveryKind::Robust(RobustConfig::default())
+}
+
+/// Every kind of recovery that leaves the first two duplicates to RFC 3042.
+pub fn recoveries() -> [RecoveryKind; 6] {
     let newreno = RecoveryKind::NewReno(NewRenoConfig::default());
-    [RecoveryKind::Tahoe, RecoveryKind::Reno, newreno, sack(false), sack(true)]
+    [RecoveryKind::Tahoe, RecoveryKind::Reno, newreno, sack(false), sack(true), robust()]
 }
 
 /// A sender and its clock.

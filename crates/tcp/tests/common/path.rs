@@ -14,6 +14,8 @@ use std::collections::{BTreeSet, BinaryHeap};
 pub struct Faults {
     /// The packets with these ordinals (from 0) are dropped.
     pub drops: Vec<u64>,
+    /// The first packets that carry segments with these numbers are dropped.
+    pub lost_segments: Vec<u64>,
     /// Others are dropped with this probability.
     pub loss: f64,
     /// A packet arrives twice.
@@ -158,6 +160,7 @@ pub struct World {
     sent_to: u64,
     episodes: u64,
     cuts: Cuts,
+    paced: bool,
     story: Story,
 }
 
@@ -192,6 +195,7 @@ impl World {
             sent_to: 0,
             episodes: 0,
             cuts: Cuts::default(),
+            paced: false,
             story: Story {
                 sent: Vec::new(),
                 cwnd: Vec::new(),
@@ -262,7 +266,11 @@ impl World {
     }
 
     fn carry(&mut self, mut data: Data) {
-        let (copies, marked) = self.forward.pass();
+        let (mut copies, marked) = self.forward.pass();
+        // A number is new when it has not been sent before.
+        if !data.flags.has(Flags::RETRANSMISSION) && self.setup.forward.lost_segments.contains(&data.seq) {
+            copies.clear();
+        }
         let spacing = self.setup.spacing;
         let start = self.link_free.max(self.now);
         let queued = start.since(self.now).as_nanos() / spacing.as_nanos().max(1);
@@ -307,9 +315,8 @@ impl World {
 
     fn acknowledge(&mut self, ack: Ack) {
         assert_eq!(ack.ack, self.receiver.delivered());
-        for block in ack.blocks.iter().take_while(|block| block.length > 0) {
-            let start = ack.ack + u64::from(block.offset);
-            assert!((start..start + u64::from(block.length)).all(|seq| self.held.contains(&seq)));
+        for (start, end) in ack.runs().skip(usize::from(ack.duplicate_report().is_some())) {
+            assert!((start..end).all(|seq| self.held.contains(&seq)));
         }
         let (copies, _) = self.reverse.pass();
         self.acks.push(ack);
@@ -319,9 +326,33 @@ impl World {
     }
 
     fn on_ack(&mut self, ack: Ack) {
+        let (una, nxt, state) = (self.sender.una(), self.sender.nxt(), self.sender.state());
         self.sender.on_ack(self.now, &ack, || 0.5);
         self.check_cuts();
         self.transmit();
+        self.check_new_segments(una, nxt, state);
+    }
+
+    /// What was published of how much an acknowledgement may let out. Under a pacer that is not known.
+    fn check_new_segments(&mut self, una: u64, nxt: u64, before: State) {
+        let sender = &self.sender;
+        if self.paced || sender.window().pacing.is_some() {
+            self.paced = true;
+            return;
+        }
+        let new = sender.nxt() - nxt;
+        let duplicate = sender.una() == una;
+        if duplicate && sender.is_waiting() {
+            assert!(new <= 1, "{new} new segments for a duplicate while a hole is left open");
+        }
+        let counts = matches!(
+            self.setup.config.recovery,
+            RecoveryKind::Robust(_) | RecoveryKind::RightEdge | RecoveryKind::LinKung
+        );
+        let stays = before == State::Recovery && sender.state() == State::Recovery;
+        if counts && stays {
+            assert!(new <= 1, "{new} new segments for one acknowledgement of an episode");
+        }
     }
 
     fn check_sent(&mut self, data: &Data) {

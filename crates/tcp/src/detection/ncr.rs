@@ -1,0 +1,84 @@
+//! Non-congestion robustness (TCP-NCR): a hole is a loss once about a window of segments has arrived above it.
+//!
+//! Source: RFC 4653, the standardised descendant of TCP-DCR's count form. It needs SACK. While the hole is open
+//! (Extended Limited Transmit) new segments leave so that no more is in the network than was outstanding when it
+//! opened; the careful variant sends one for two that have arrived, the aggressive one for each. The threshold follows what
+//! is outstanding. When the hole closes by itself, the window is set so that no burst leaves.
+//!
+//! What differs: in slow start the threshold of the window (ssthresh) is not lowered to what was outstanding, because
+//! that would end slow start for a mere reordering. Other holes of the window count as losses with the same number of
+//! segments above them.
+
+use super::{DUP_THRESH, Hole, Patience};
+use ackclock_cc::Window;
+
+/// What can be chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NcrConfig {
+    /// One new segment for each that has arrived above the hole, which is a loss after half a window; otherwise one for
+    /// two, and two thirds of a window ("careful", the default: it also halves what is in flight if it is a loss).
+    pub aggressive: bool,
+}
+
+/// The detection.
+pub(crate) struct Ncr {
+    config: NcrConfig,
+    /// FlightSizePrev: what was outstanding when the hole opened, segments.
+    flight: u64,
+    /// Segments that the careful variant did not send.
+    skipped: u64,
+    threshold: u64,
+    /// Does the next hole follow from the last, with what was outstanding then?
+    follows: bool,
+}
+
+impl Ncr {
+    pub(crate) fn new(config: NcrConfig) -> Ncr {
+        Ncr { config, flight: 0, skipped: 0, threshold: u64::from(DUP_THRESH), follows: false }
+    }
+
+    /// DupThresh = max(LT_F * FlightSize, 3), LT_F 2/3 or 1/2.
+    fn threshold_for(&self, flight: u64) -> u64 {
+        let share = if self.config.aggressive { flight.div_ceil(2) } else { (2 * flight).div_ceil(3) };
+        share.max(u64::from(DUP_THRESH))
+    }
+}
+
+impl Patience for Ncr {
+    fn begin(&mut self, hole: &Hole) -> bool {
+        if !std::mem::take(&mut self.follows) {
+            self.flight = hole.flight;
+        }
+        self.skipped = 0;
+        true
+    }
+
+    fn is_over(&mut self, hole: &Hole) -> bool {
+        self.threshold = self.threshold_for(hole.flight);
+        hole.above >= self.threshold
+    }
+
+    fn room(&self, _w: &Window) -> f64 {
+        self.flight.saturating_sub(self.skipped) as f64
+    }
+
+    fn sent(&mut self) {
+        self.skipped += u64::from(!self.config.aggressive);
+    }
+
+    fn grows(&self) -> bool {
+        false
+    }
+
+    /// Termination: the window is what is outstanding and one more, and slow start leads back to what it was.
+    fn closed(&mut self, flight: u64, more: bool, w: &mut Window) {
+        let most = self.flight as f64;
+        w.cwnd = (flight as f64 + 1.0).min(most);
+        w.ssthresh = w.ssthresh.max(most);
+        self.follows = more;
+    }
+
+    fn threshold(&self) -> u64 {
+        self.threshold
+    }
+}

@@ -1,0 +1,396 @@
+//! RACK-TLP: a segment is lost if one that was sent sufficiently later has arrived, and the last one is probed for.
+//!
+//! Source: RFC 8985. It needs SACK. Time takes the place of counting: what was sent before the most recently sent of the
+//! segments that have arrived should have arrived too, give or take a reordering window (a quarter of the
+//! smallest round-trip time once reordering was seen, nothing in an episode before that). That finds lost
+//! retransmissions as well. A tail loss probe goes out after two round-trip times without an acknowledgement.
+//!
+//! Transmissions are kept in the order in which they left; a ring tells when each segment was last sent. An entry
+//! that is acknowledged, SACKed or superseded is dropped when it comes first, so that everything costs amortised constant time.
+//!
+//! What differs: the reordering timer runs for the earliest segment that is due, not the latest, so that none is found
+//! late. The smallest round-trip time is the connection's.
+
+use super::DUP_THRESH;
+use crate::Scoreboard;
+use ackclock_units::{Duration, Time};
+use std::collections::VecDeque;
+
+/// What can be chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RackConfig {
+    /// Probe for a lost tail (RFC 8985 section 7). Default: yes.
+    pub tail_loss_probe: bool,
+}
+
+impl Default for RackConfig {
+    fn default() -> RackConfig {
+        RackConfig { tail_loss_probe: true }
+    }
+}
+
+/// What an acknowledgement finds of the connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sight {
+    /// The time.
+    pub now: Time,
+    /// Is an episode, or what follows a timeout, going on?
+    pub repairing: bool,
+    /// Smoothed round-trip time.
+    pub srtt: Duration,
+    /// Smallest raw round-trip time; [`Duration::MAX`] before the first sample.
+    pub rtt_min: Duration,
+}
+
+/// Section 7.1: how long a receiver may delay the acknowledgement of a lone segment.
+const MOST_ACK_DELAY: Duration = Duration::from_millis(25);
+/// Section 7.2 step 1: the probe's time before the first sample.
+const PROBE_UNKNOWN: Duration = Duration::from_secs(1);
+/// Section 6.2 step 4: episodes for which a wider reordering window is kept.
+const PERSISTS: u32 = 16;
+
+/// When a segment was last sent, and whether that was a retransmission.
+#[derive(Clone, Copy, Default)]
+struct Transmission {
+    at: Time,
+    again: bool,
+}
+
+/// The detection.
+pub(crate) struct Rack {
+    config: RackConfig,
+    /// Of each segment from `una` up to `nxt`, at `seq & mask`.
+    sent: Vec<Transmission>,
+    una: u64,
+    nxt: u64,
+    /// Transmissions in the order in which they left; entries that no longer matter included.
+    order: VecDeque<(u64, Time)>,
+    /// RACK.segment and RACK.rtt: of what has arrived, what was sent last.
+    latest: Option<(Time, u64)>,
+    rtt: Duration,
+    /// RACK.fack, one past the highest segment that has arrived.
+    highest: u64,
+    reordering_seen: bool,
+    /// Quarters of the smallest round-trip time in the reordering window, and for how many episodes more than one.
+    quarters: u32,
+    persists: u32,
+    /// `nxt` when a duplicate report last widened the window: once per round trip.
+    widened: u64,
+    /// When the earliest segment that may be lost is.
+    deadline: Option<Time>,
+    /// When a tail loss probe is due.
+    probe_due: Option<Time>,
+    probe: Probe,
+}
+
+/// Section 7: the tail loss probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Probe {
+    /// There is none.
+    None,
+    /// It is to be sent.
+    Wanted,
+    /// It was sent: TLP.end_seq, and was it a retransmission?
+    Sent(u64, bool),
+}
+
+impl Rack {
+    pub(crate) fn new(config: RackConfig) -> Rack {
+        Rack {
+            config,
+            sent: Vec::new(),
+            una: 0,
+            nxt: 0,
+            order: VecDeque::new(),
+            latest: None,
+            rtt: Duration::ZERO,
+            highest: 0,
+            reordering_seen: false,
+            quarters: 1,
+            persists: 0,
+            widened: 0,
+            deadline: None,
+            probe_due: None,
+            probe: Probe::None,
+        }
+    }
+
+    fn at(&self, seq: u64) -> usize {
+        seq as usize & (self.sent.len() - 1)
+    }
+
+    /// `seq` leaves at `now`.
+    pub(crate) fn on_sent(&mut self, now: Time, seq: u64) {
+        let again = seq < self.nxt;
+        self.nxt = self.nxt.max(seq + 1);
+        if self.nxt - self.una > self.sent.len() as u64 {
+            self.enlarge();
+        }
+        let at = self.at(seq);
+        self.sent[at] = Transmission { at: now, again };
+        self.order.push_back((seq, now));
+    }
+
+    fn enlarge(&mut self) {
+        let size = ((self.nxt - self.una) as usize).next_power_of_two().max(64);
+        let mut sent = vec![Transmission::default(); size];
+        if !self.sent.is_empty() {
+            for seq in self.una..self.nxt - 1 {
+                sent[seq as usize & (size - 1)] = self.sent[self.at(seq)];
+            }
+        }
+        self.sent = sent;
+    }
+
+    /// Section 6.2 steps 2 and 3: `seq` has arrived; `echo` is the send time that its acknowledgement echoes, if it does.
+    pub(crate) fn on_arrived(&mut self, seq: u64, sight: &Sight, echo: Option<Time>) {
+        if seq >= self.nxt {
+            return; // a probe of a closed window, which is none of the segments sent
+        }
+        let Transmission { at, again } = self.sent[self.at(seq)];
+        if seq + 1 > self.highest {
+            self.highest = seq + 1;
+        } else if !again {
+            self.reordering_seen = true;
+        }
+        let rtt = sight.now.since(at);
+        // It may have been the original that has arrived.
+        let ambiguous = again && (echo.is_some_and(|echo| echo < at) || rtt < sight.rtt_min);
+        if !ambiguous && self.latest.is_none_or(|latest| latest < (at, seq)) {
+            self.latest = Some((at, seq));
+            self.rtt = rtt;
+        }
+    }
+
+    /// Everything below `una` is acknowledged.
+    pub(crate) fn on_progress(&mut self, una: u64) {
+        self.una = una;
+        self.nxt = self.nxt.max(una);
+        if una == self.nxt {
+            self.order.clear();
+            self.deadline = None;
+            self.probe_due = None;
+        }
+    }
+
+    /// Section 6.2 step 4.
+    fn window(&self, sight: &Sight, board: &Scoreboard) -> Duration {
+        let certain = sight.repairing || board.sacked() >= u64::from(DUP_THRESH);
+        if !self.reordering_seen && certain {
+            return Duration::ZERO;
+        }
+        sight.rtt_min.mul_f64(f64::from(self.quarters) / 4.0).min(sight.srtt)
+    }
+
+    /// Section 6.2 step 5: looks for losses; returns how many are new.
+    pub(crate) fn detect(&mut self, sight: &Sight, board: &mut Scoreboard) -> u64 {
+        self.deadline = None;
+        let Some(latest) = self.latest else { return 0 };
+        let patience = self.rtt + self.window(sight, board);
+        let mut lost = 0;
+        while let Some(&(seq, at)) = self.order.front() {
+            let gone = seq < self.una || board.is_sacked(seq) || self.sent[self.at(seq)].at != at;
+            if !gone {
+                if (at, seq) >= latest {
+                    break;
+                }
+                let due = at + patience;
+                if due > sight.now {
+                    self.deadline = Some(due);
+                    break;
+                }
+                lost += if seq < board.resent_edge() {
+                    u64::from(board.lose_again(seq))
+                } else {
+                    board.lose_below(seq + 1)
+                };
+            }
+            self.order.pop_front();
+        }
+        lost
+    }
+
+    /// Section 6.2 step 4: a segment has arrived twice, so that the reordering window was too small.
+    pub(crate) fn on_duplicate_report(&mut self, una: u64, nxt: u64) {
+        if una >= self.widened {
+            self.widened = nxt;
+            self.quarters += 1;
+            self.persists = PERSISTS;
+        }
+    }
+
+    /// Section 6.2 step 4: an episode is over.
+    pub(crate) fn on_recovered(&mut self) {
+        self.persists = self.persists.saturating_sub(1);
+        if self.persists == 0 {
+            self.quarters = 1;
+        }
+    }
+
+    /// When [`Rack::detect`] will find something without a further acknowledgement.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// When a tail loss probe is due.
+    pub(crate) fn probe_due(&self) -> Option<Time> {
+        self.probe_due
+    }
+
+    /// Section 7.2: new data was sent or acknowledged, and nothing is known to be missing.
+    pub(crate) fn schedule_probe(&mut self, now: Time, srtt: Duration, flight: u64, rto: Option<Time>) {
+        if !self.config.tail_loss_probe || self.probe != Probe::None || flight == 0 {
+            self.probe_due = None;
+            return;
+        }
+        let mut wait = if srtt.is_zero() { PROBE_UNKNOWN } else { srtt.saturating_mul(2) };
+        if flight == 1 {
+            wait = wait + MOST_ACK_DELAY;
+        }
+        self.probe_due = Some(rto.map_or(now + wait, |rto| rto.min(now + wait)));
+    }
+
+    /// There is something else to do than to probe.
+    pub(crate) fn cancel_probe(&mut self) {
+        self.probe_due = None;
+    }
+
+    /// The probe's time has come.
+    pub(crate) fn want_probe(&mut self) {
+        self.probe_due = None;
+        self.probe = Probe::Wanted;
+    }
+
+    pub(crate) fn probe(&mut self) -> &mut Probe {
+        &mut self.probe
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Wait(u64),
+        Send,
+        /// The lowest segment that is lost is sent again.
+        Resend,
+        /// One of those outstanding arrives.
+        Arrive(usize),
+        Timer,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            3 => (1_u64..40).prop_map(Step::Wait),
+            4 => Just(Step::Send),
+            2 => Just(Step::Resend),
+            4 => (0_usize..12).prop_map(Step::Arrive),
+            2 => Just(Step::Timer),
+        ]
+    }
+
+    /// RFC 8985 section 6.2 as it stands: every segment has its record, and all are looked at each time.
+    #[derive(Default)]
+    struct Naive {
+        records: BTreeMap<u64, (Time, bool, bool)>,
+        latest: Option<(Time, u64)>,
+        rtt: Duration,
+        highest: u64,
+        reordering_seen: bool,
+    }
+
+    impl Naive {
+        fn arrived(&mut self, seq: u64, sight: &Sight) {
+            let Some((at, again, _)) = self.records.remove(&seq) else { return };
+            self.reordering_seen |= seq + 1 < self.highest && !again;
+            self.highest = self.highest.max(seq + 1);
+            let rtt = sight.now.since(at);
+            if !(again && rtt < sight.rtt_min) && self.latest.is_none_or(|latest| latest < (at, seq)) {
+                (self.latest, self.rtt) = (Some((at, seq)), rtt);
+            }
+        }
+
+        /// The segments that are lost now, and when the next will be.
+        fn detect(&mut self, sight: &Sight, sacked: usize) -> (BTreeSet<u64>, Option<Time>) {
+            let certain = sight.repairing || sacked >= 3;
+            let window = if !self.reordering_seen && certain { Duration::ZERO } else { ms(25) };
+            let mut next: Option<Time> = None;
+            for (&seq, (at, _, lost)) in &mut self.records {
+                if self.latest.is_none_or(|latest| (*at, seq) >= latest) || *lost {
+                    continue;
+                }
+                let due = *at + self.rtt + window;
+                *lost = due <= sight.now;
+                if !*lost {
+                    next = Some(next.map_or(due, |next| next.min(due)));
+                }
+            }
+            let lost = self.records.iter().filter(|(_, (_, _, lost))| *lost).map(|(&seq, _)| seq);
+            (lost.collect(), next)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_naive_model(steps in prop::collection::vec(step(), 1..150), repairing: bool) {
+            let (mut rack, mut naive) = (Rack::new(RackConfig::default()), Naive::default());
+            let (mut board, mut received) = (Scoreboard::default(), BTreeSet::new());
+            let (mut now, mut nxt) = (Time::ZERO + ms(1000), 0);
+            for step in steps {
+                let sight = Sight { now, repairing, srtt: ms(100), rtt_min: ms(100) };
+                match step {
+                    Step::Wait(time) => now += ms(time),
+                    Step::Send => {
+                        now += Duration::from_nanos(1); // no two leave at once
+                        rack.on_sent(now, nxt);
+                        naive.records.insert(nxt, (now, false, false));
+                        nxt += 1;
+                    }
+                    Step::Resend => {
+                        let again = board.first_lost_again();
+                        let hole = board.next_unsacked(board.resent_edge());
+                        let seq = match again {
+                            Some(seq) => { board.resend_lost_again(); seq }
+                            None if hole < board.lost_edge() => { board.resend(hole); hole }
+                            None => continue,
+                        };
+                        now += Duration::from_nanos(1);
+                        rack.on_sent(now, seq);
+                        naive.records.insert(seq, (now, true, false));
+                    }
+                    Step::Arrive(which) => {
+                        let Some(&seq) = naive.records.keys().nth(which) else { continue };
+                        rack.on_arrived(seq, &sight, None);
+                        naive.arrived(seq, &sight);
+                        received.insert(seq);
+                        let una = (0..).find(|seq| !received.contains(seq)).unwrap_or(0);
+                        board.advance(una);
+                        if seq > una {
+                            board.sack(seq, seq + 1);
+                        }
+                        rack.on_progress(una);
+                    }
+                    Step::Timer => now = rack.deadline().unwrap_or(now).max(now),
+                }
+                let sight = Sight { now, ..sight };
+                rack.detect(&sight, &mut board);
+                let sacked = received.range(board.una()..).count();
+                let (lost, next) = naive.detect(&sight, sacked);
+                // Lost and not sent again since.
+                let (una, edge) = (board.una(), board.resent_edge());
+                let arrived = received.range(una..edge).count() as u64;
+                let waiting = board.lost() + board.lost_again() + arrived - (edge - una);
+                prop_assert_eq!(waiting, lost.len() as u64);
+                prop_assert_eq!(rack.deadline(), next);
+            }
+        }
+    }
+}

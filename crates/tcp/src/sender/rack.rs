@@ -1,0 +1,134 @@
+//! What a sender does for RACK-TLP (RFC 8985): tells it of transmissions and arrivals, and runs its two timers.
+//!
+//! Only senders with that detection come here.
+
+use super::{Sender, State};
+use crate::detection::{Probe, Sight};
+use crate::packet::Ack;
+use crate::recovery::{Heard, Pick};
+use ackclock_cc::Signal;
+use ackclock_units::Time;
+
+impl Sender {
+    fn sight(&self, now: Time) -> Sight {
+        Sight {
+            now,
+            repairing: self.state != State::Open,
+            srtt: self.rtt.srtt(),
+            rtt_min: self.rtt.rtt_min(),
+        }
+    }
+
+    /// `seq` leaves.
+    #[cold]
+    pub(super) fn tell_rack_of(&mut self, now: Time, seq: u64) {
+        let idle = self.state == State::Open && self.board.sacked() == 0;
+        let rto = self.deadline.unwrap_or(now + self.rtt.rto());
+        let Some(rack) = &mut self.rack else { return };
+        rack.on_sent(now, seq);
+        if idle {
+            rack.schedule_probe(now, self.rtt.srtt(), self.nxt - self.una, Some(rto));
+        }
+    }
+
+    /// Before the scoreboard hears of it: which segments have arrived, and has one arrived twice?
+    #[cold]
+    pub(super) fn tell_rack(&mut self, now: Time, ack: &Ack) {
+        let sight = self.sight(now);
+        let Some(rack) = &mut self.rack else { return };
+        let echo = self.config.timestamps.then_some(ack.echo);
+        for seq in (self.una..ack.ack).filter(|&seq| !self.board.is_sacked(seq)) {
+            rack.on_arrived(seq, &sight, echo);
+        }
+        for (start, end) in ack.runs().filter(|&(start, end)| start > ack.ack && end <= self.nxt) {
+            let mut seq = self.board.next_unsacked(start);
+            while seq < end {
+                rack.on_arrived(seq, &sight, None);
+                seq = self.board.next_unsacked(seq + 1);
+            }
+        }
+        if ack.duplicate_report().is_some() {
+            rack.on_duplicate_report(ack.ack, self.nxt);
+        }
+        rack.on_progress(ack.ack);
+    }
+
+    /// Looks for losses; returns how many are new.
+    #[cold]
+    pub(super) fn detect_by_time(&mut self, now: Time) -> u64 {
+        let sight = self.sight(now);
+        let Some(rack) = &mut self.rack else { return 0 };
+        rack.detect(&sight, &mut self.board)
+    }
+
+    /// After an acknowledgement has been dealt with: what has become of a tail loss probe, and is another due?
+    #[cold]
+    pub(super) fn follow_probe(&mut self, now: Time, ack: &Ack, acked: u64) {
+        let (una, sacked) = (self.una, self.board.sacked());
+        let Some(rack) = &mut self.rack else { return };
+        let mut repaired = false;
+        if let Probe::Sent(end, again) = *rack.probe()
+            && una >= end
+        {
+            // Section 7.4.2: the original has arrived as well, say a report or a duplicate; or what was sent later is
+            // acknowledged without either, and the probe has repaired a loss.
+            let both = ack.duplicate_report().is_some_and(|(start, past)| start < end && end <= past)
+                || acked == 0 && ack.ack == end && ack.runs().next().is_none();
+            repaired = again && !both && una > end;
+            if !again || both || una > end {
+                *rack.probe() = Probe::None;
+            }
+        }
+        let idle = self.state == State::Open && sacked == 0;
+        if idle {
+            rack.schedule_probe(now, self.rtt.srtt(), self.nxt - una, self.deadline);
+        } else {
+            rack.cancel_probe();
+        }
+        if repaired && self.state == State::Open && una > self.answered {
+            self.react_to_repair(now);
+        }
+    }
+
+    /// Section 7.4.2: the probe has hidden a loss from the controller.
+    fn react_to_repair(&mut self, now: Time) {
+        if self.react(now, Signal::Loss) {
+            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+            self.marked = self.nxt; // other losses of this window are answered with it
+        }
+    }
+
+    /// The reordering timer, or the probe's.
+    pub(super) fn on_rack_timer(&mut self, now: Time) {
+        let due = |at: Option<Time>| at.is_some_and(|at| at <= now);
+        let Some(rack) = &mut self.rack else { return };
+        if due(rack.probe_due()) {
+            rack.want_probe();
+            self.paced_until = now; // as after the other timer, RFC 6298 (5.4)
+        }
+        if due(rack.deadline()) {
+            let lost = self.detect_by_time(now);
+            if self.state == State::Open && self.board.lost() > 0 {
+                self.begin_recovery(now, Heard { acked: 0, delivered: 0, lost });
+            }
+        }
+    }
+
+    /// Section 7.3: a new segment if there is one, otherwise the last one again; the window does not count.
+    pub(super) fn next_probe(&mut self, now: Time) -> Option<Pick> {
+        let new_data = self.has_new_data();
+        let (una, nxt) = (self.una, self.nxt);
+        let rack = self.rack.as_mut()?;
+        if *rack.probe() != Probe::Wanted {
+            return None;
+        }
+        *rack.probe() = Probe::None;
+        if self.state != State::Open || una == nxt || self.board.is_sacked(nxt - 1) {
+            return None;
+        }
+        let (pick, end) = if new_data { (Pick::New, nxt + 1) } else { (Pick::Again(nxt - 1), nxt) };
+        *rack.probe() = Probe::Sent(end, !new_data);
+        self.restart_timer(now); // section 7.3
+        Some(pick)
+    }
+}
