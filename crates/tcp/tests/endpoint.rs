@@ -74,6 +74,7 @@ fn config() -> impl Strategy<Value = Config> {
                     initial_window: f64::from(windows.1),
                     initial_ssthresh: windows.2,
                     detection,
+                    undo,
                     ..Config::default()
                 }
             },
