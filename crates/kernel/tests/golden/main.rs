@@ -71,7 +71,7 @@ const CONDITIONS: &[Condition] = &[
     condition(
         "compound-held",
         "{ compound = { window_reduction = false, gamma = 10.0 } }",
-        ("8 Mbit/s", "40 ms", "1 bdp", ", loss = 0.002"),
+        ("8 Mbit/s", "40 ms", "1 bdp", ", loss = 0.01"),
         ", initial_ssthresh = 60",
     ),
     condition(
@@ -84,13 +84,13 @@ const CONDITIONS: &[Condition] = &[
     condition(
         "compound-retreat",
         "{ compound = { gamma = 5.0, lowwnd = 10.0, zeta = 0.5 } }",
-        ("6 Mbit/s", "30 ms", "2 bdp", ", loss = 0.001"),
+        ("6 Mbit/s", "30 ms", "2 bdp", ", loss = 0.005"),
         ", initial_ssthresh = 20",
     ),
     condition(
         "compound-gated",
         "{ compound = { gate = \"loss_window\", below_lowwnd = \"clear\", lowwnd = 15.0, mean = \"smoothed\", gamma = 8.0 } }",
-        ("8 Mbit/s", "40 ms", "1 bdp", ", loss = 0.003"),
+        ("8 Mbit/s", "40 ms", "1 bdp", ", loss = 0.01"),
         ", initial_ssthresh = 30",
     ),
     condition("none-droptail", "\"none\"", ("8 Mbit/s", "20 ms", "1 bdp", ""), ", receive_window = 60"),
