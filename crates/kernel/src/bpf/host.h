@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Dual MIT/GPL */
+/*
+ * What every scheme's glue shares: how the running kernel's connection is read and written, and what is counted.
+ *
+ * Struct members are found by CO-RE: the offsets are those of the kernel that loads the object.
+ */
+#ifndef ACKCLOCK_HOST_H
+#define ACKCLOCK_HOST_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "window.h"
+
+char terms[] SEC("license") = "Dual MIT/GPL";
+
+/* What the loader sets, whatever the scheme. */
+struct ac_host_parameters {
+	u32 initial_window; /* segments; 0 leaves what the kernel starts with */
+};
+const volatile struct ac_host_parameters host SEC(".rodata.host") = { 0 };
+
+/* Counted since the load, over all connections. */
+struct ac_statistics {
+	u64 opened;   /* connections that took up the scheme */
+	u64 closed;   /* and that gave it up */
+	u64 cuts;     /* thresholds that the scheme set after losses, marks and timeouts */
+	u64 timeouts; /* expiries of the retransmission timer */
+	u64 early;    /* responses before a loss (schemes with one) */
+	u64 refused;  /* others that asked for it and were handed to reno: destination not allowed */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ac_statistics);
+} statistics SEC(".maps");
+
+#define AC_COUNT(what)                                                                \
+	do {                                                                          \
+		u32 first = 0;                                                        \
+		struct ac_statistics *counted = bpf_map_lookup_elem(&statistics, &first); \
+		if (counted)                                                          \
+			__sync_fetch_and_add(&counted->what, 1);                      \
+	} while (0)
+
+/*
+ * The address of load-time data. The compiler must not look through it at the zeroes of the object file;
+ * the verifier does see the values.
+ */
+#define AC_LOADED(type, data)                           \
+	({                                              \
+		const type *loaded = (const type *)&(data); \
+		asm volatile("" : "+r"(loaded));        \
+		loaded;                                 \
+	})
+
+/* The scheme's private state. */
+#define AC_PRIVATE(type, sk)                                                                      \
+	({                                                                                        \
+		_Static_assert(sizeof(type) <= sizeof(((struct inet_connection_sock *)0)->icsk_ca_priv), \
+			       "the private state does not fit the kernel's");                    \
+		(type *)((struct inet_connection_sock *)(sk))->icsk_ca_priv;                      \
+	})
+
+AC_INLINE struct ac_window ac_read_window(struct sock *sk)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct ac_window w = { .cwnd = tp->snd_cwnd, .ssthresh = tp->snd_ssthresh };
+
+	return w;
+}
+
+AC_INLINE void ac_write_cwnd(struct sock *sk, const struct ac_window *w)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	tp->snd_cwnd = w->cwnd < tp->snd_cwnd_clamp ? w->cwnd : tp->snd_cwnd_clamp;
+}
+
+/* Did cwnd limit the sender? In slow start also while the window is less than twice what was in use (RFC 7661's concern). */
+AC_INLINE bool ac_cwnd_limited(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	if (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))
+		return true;
+	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
+}
+
+/* Is a loss episode, a timeout or a reduction after a mark being dealt with? */
+AC_INLINE bool ac_recovering(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
+
+	return BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state) >= TCP_CA_CWR;
+}
+
+/* Smoothed round-trip time; the kernel keeps eight times of it. */
+AC_INLINE u32 ac_srtt_us(struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->srtt_us >> 3;
+}
+
+/* The receiver's window in segments; a part of one counts. */
+AC_INLINE u32 ac_peer_window(struct sock *sk)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u32 mss = tp->mss_cache ? tp->mss_cache : 1;
+
+	return tp->snd_wnd / mss + (tp->snd_wnd % mss != 0);
+}
+
+/* A connection takes up the scheme: its first window, if the loader asked for one. */
+AC_INLINE void ac_open(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u32 initial_window = host.initial_window;
+
+	AC_COUNT(opened);
+	if (initial_window)
+		tp->snd_cwnd = initial_window < tp->snd_cwnd_clamp ? initial_window : tp->snd_cwnd_clamp;
+}
+
+/* The window before a cut that turned out to be spurious. */
+AC_INLINE u32 ac_window_before(struct sock *sk)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	return tp->snd_cwnd > tp->prior_cwnd ? tp->snd_cwnd : tp->prior_cwnd;
+}
+
+#endif

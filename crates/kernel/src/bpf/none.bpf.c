@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Dual MIT/GPL
+/*
+ * No congestion control in the kernel: glue between tcp_sock and the step function of none.h.
+ *
+ * It starves ordinary TCP. So it works towards allowed destinations only, and a connection to any other is handed
+ * to the kernel's reno when it takes up the scheme.
+ */
+#include "host.h"
+#include "none.h"
+
+#define AC_SOL_TCP 6
+#define AC_TCP_CONGESTION 13
+#define AC_FAMILY_INET6 10
+#define AC_MOST_PREFIXES 1024
+
+const volatile struct ac_none_parameters parameters SEC(".rodata.scheme") = { 0 };
+
+/* A destination: an IPv6 address, or an IPv4 one as ::ffff:a.b.c.d. */
+struct ac_prefix {
+	u32 bits;
+	u8 address[16];
+};
+
+/* Prefixes towards which there is no control. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, AC_MOST_PREFIXES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct ac_prefix);
+	__type(value, u32);
+} allowed SEC(".maps");
+
+AC_INLINE bool ac_none_allowed(struct sock *sk)
+{
+	struct ac_prefix destination = { .bits = 128 };
+
+	if (sk->__sk_common.skc_family == AC_FAMILY_INET6) {
+		__builtin_memcpy(destination.address, sk->__sk_common.skc_v6_daddr.in6_u.u6_addr8, 16);
+	} else {
+		u32 address = sk->__sk_common.skc_daddr; /* network order, as are the bytes */
+
+		destination.address[10] = 0xff;
+		destination.address[11] = 0xff;
+		__builtin_memcpy(destination.address + 12, &address, 4);
+	}
+	return bpf_map_lookup_elem(&allowed, &destination);
+}
+
+AC_INLINE void ac_none_apply(struct sock *sk)
+{
+	struct ac_window w = ac_read_window(sk);
+
+	ac_none_open(AC_LOADED(struct ac_none_parameters, parameters), &w, ac_peer_window(sk));
+	ac_write_cwnd(sk, &w);
+}
+
+SEC("struct_ops")
+void BPF_PROG(none_init, struct sock *sk)
+{
+	char reno[] = "reno";
+
+	if (!ac_none_allowed(sk)) {
+		AC_COUNT(refused); /* there is no release for it: the scheme was not taken up */
+		bpf_setsockopt(sk, AC_SOL_TCP, AC_TCP_CONGESTION, reno, sizeof(reno));
+		return;
+	}
+	ac_open(sk);
+	/* Nothing paces: an earlier controller's rate must not stay. */
+	sk->sk_pacing_rate = sk->sk_max_pacing_rate;
+	ac_none_apply(sk);
+}
+
+SEC("struct_ops")
+void BPF_PROG(none_release, struct sock *sk)
+{
+	AC_COUNT(closed);
+}
+
+/* Every acknowledgement, in every state; with this hook the kernel's own recovery leaves cwnd alone. */
+SEC("struct_ops")
+void BPF_PROG(none_cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *sample)
+{
+	ac_none_apply(sk);
+}
+
+/* A threshold is asked for at every loss, and left as it is. */
+SEC("struct_ops")
+u32 BPF_PROG(none_ssthresh, struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->snd_ssthresh;
+}
+
+/* The kernel has just made the window one segment for a timeout: open it again at once. */
+SEC("struct_ops")
+void BPF_PROG(none_set_state, struct sock *sk, u8 state)
+{
+	if (state != TCP_CA_Loss)
+		return;
+	AC_COUNT(timeouts);
+	ac_none_apply(sk);
+}
+
+SEC("struct_ops")
+u32 BPF_PROG(none_undo_cwnd, struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->snd_cwnd;
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops scheme = {
+	.init = (void *)none_init,
+	.release = (void *)none_release,
+	.cong_control = (void *)none_cong_control,
+	.ssthresh = (void *)none_ssthresh,
+	.set_state = (void *)none_set_state,
+	.undo_cwnd = (void *)none_undo_cwnd,
+	.name = "ac_none",
+};

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Dual MIT/GPL */
+/*
+ * What every step function works on: the window as the kernel keeps it, and the part of a segment beside it.
+ */
+#ifndef ACKCLOCK_WINDOW_H
+#define ACKCLOCK_WINDOW_H
+
+#include "fixed.h"
+
+/* The host's "no threshold yet". */
+#define AC_SSTHRESH_INFINITE 0x7fffffffu
+/* RFC 5681 (4): the threshold is never below two segments. */
+#define AC_SSTHRESH_LEAST 2u
+/* No receiver can advertise more segments than this; it also keeps the arithmetic within 64 bits. */
+#define AC_CWND_MOST 0x3fffffffu
+/* Bytes of a connection's private state in the kernel (icsk_ca_priv). */
+#define AC_PRIVATE_BYTES 104
+
+/* Whole segments, as in tcp_sock. */
+struct ac_window {
+	u32 cwnd;
+	u32 ssthresh;
+};
+
+AC_INLINE bool ac_in_slow_start(const struct ac_window *w)
+{
+	return w->cwnd < w->ssthresh;
+}
+
+/* RFC 5681 section 3.1, as in the engine: returns what is left of `acked` for congestion avoidance. */
+AC_INLINE u32 ac_slow_start(struct ac_window *w, u32 acked)
+{
+	u32 used;
+
+	if (!ac_in_slow_start(w))
+		return acked;
+	used = acked < w->ssthresh - w->cwnd ? acked : w->ssthresh - w->cwnd;
+	w->cwnd += used;
+	if (w->cwnd > AC_CWND_MOST)
+		w->cwnd = AC_CWND_MOST;
+	return acked - used;
+}
+
+/* The whole window, with the part of a segment that the host does not see. */
+AC_INLINE u64 ac_window_q20(const struct ac_window *w, u32 part_q20)
+{
+	u64 cwnd = w->cwnd < 1 ? 1 : w->cwnd > AC_CWND_MOST ? AC_CWND_MOST : w->cwnd;
+
+	return cwnd << 20 | part_q20;
+}
+
+/* Hands a window back to the host. */
+AC_INLINE void ac_set_window(struct ac_window *w, u32 *part_q20, u64 window_q20)
+{
+	if (window_q20 > (u64)AC_CWND_MOST << 20)
+		window_q20 = (u64)AC_CWND_MOST << 20;
+	if (window_q20 < AC_ONE_Q20)
+		window_q20 = AC_ONE_Q20;
+	w->cwnd = window_q20 >> 20;
+	*part_q20 = window_q20 & (AC_ONE_Q20 - 1);
+}
+
+/* The threshold after a cut to `after_q20`. The host sets cwnd to it, so that the part of a segment belongs to both. */
+AC_INLINE u32 ac_threshold(u64 after_q20, u32 *part_q20)
+{
+	u32 whole = after_q20 >> 20;
+
+	if (whole < AC_SSTHRESH_LEAST) {
+		*part_q20 = 0;
+		return AC_SSTHRESH_LEAST;
+	}
+	*part_q20 = after_q20 & (AC_ONE_Q20 - 1);
+	return whole;
+}
+
+/* Growth by `per_round_q20` segments per window acknowledged: per_round * acked / window. */
+AC_INLINE u64 ac_growth_q20(u64 per_round_q20, u32 acked, u64 window_q20)
+{
+	const u64 most_per_round_q20 = 1ULL << 36;
+	u64 counted = acked > 0xffff ? 0xffff : acked;
+
+	if (per_round_q20 > most_per_round_q20)
+		per_round_q20 = most_per_round_q20;
+	return ((per_round_q20 * counted) << 10) / (window_q20 >> 10);
+}
+
+#endif

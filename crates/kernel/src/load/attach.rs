@@ -1,0 +1,120 @@
+//! From an object file to a registered, pinned scheme.
+
+use super::{LoadError, Request, pins};
+use crate::Parameters;
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::{Composite, MemberAttr, Struct};
+use libbpf_rs::{MapCore, MapFlags, ObjectBuilder, OpenObject, PrintLevel};
+use std::ffi::OsStr;
+use std::sync::Mutex;
+
+/// TCP_CONG_NON_RESTRICTED: users without CAP_NET_ADMIN may choose it.
+const NON_RESTRICTED: u32 = 1;
+/// Lines of the verifier's account that an error shows: it says at its end what it refuses.
+const SHOWN: usize = 12;
+
+/// What libbpf had to say since the last load began.
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// A scheme's object file.
+pub(super) fn program(scheme: &str) -> Option<&'static [u8]> {
+    macro_rules! object {
+        ($name:literal) => {
+            Some(include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o")))
+        };
+    }
+    match scheme {
+        "layered" => object!("layered"),
+        "compound" => object!("compound"),
+        "none" => object!("none"),
+        _ => None,
+    }
+}
+
+fn listen(_level: PrintLevel, message: String) {
+    SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push_str(&message);
+}
+
+/// Its data set, and through the verifier; nothing is registered yet.
+pub(super) fn verify(
+    program: &'static [u8],
+    request: &Request,
+    name: &str,
+) -> Result<libbpf_rs::Object, LoadError> {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
+    SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clear();
+    let scheme = request.settings.scheme().name;
+    let refused = |error: libbpf_rs::Error| LoadError::Refused {
+        scheme: scheme.to_owned(),
+        reason: error.to_string(),
+        log: last_lines(&SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner())),
+    };
+    let mut object = ObjectBuilder::default().open_memory(program).map_err(refused)?;
+    let parameters =
+        Parameters::new(&request.settings).ok_or_else(|| LoadError::NoTwin { scheme: scheme.to_owned() })?;
+    set_data(&mut object, ".rodata.scheme", 0, parameters.bytes());
+    set_data(&mut object, ".rodata.host", 0, &request.initial_window.unwrap_or(0).to_ne_bytes());
+    let btf = Btf::from_raw(scheme, program).map_err(refused)?.expect("the build leaves BTF in the object");
+    let mut padded = [0; super::MOST_NAME + 1];
+    padded[..name.len()].copy_from_slice(name.as_bytes());
+    set_data(&mut object, "scheme", place(&btf, "name"), &padded);
+    let flags = if request.everyone { NON_RESTRICTED } else { 0 };
+    set_data(&mut object, "scheme", place(&btf, "flags"), &flags.to_ne_bytes());
+    object.load().map_err(refused)
+}
+
+/// Where a member of `struct tcp_congestion_ops` lies in the object file, bytes.
+fn place(btf: &Btf<'_>, member: &str) -> usize {
+    let ops: Struct<'_> = btf.type_by_name("tcp_congestion_ops").expect("the object defines one");
+    let composite = Composite::from(ops);
+    let found =
+        composite.iter().find(|it| it.name == Some(OsStr::new(member))).expect("it has such a member");
+    match found.attr {
+        MemberAttr::Normal { offset } | MemberAttr::BitField { offset, .. } => offset as usize / 8,
+    }
+}
+
+/// Writes load-time data. That the map is there and large enough is a matter of our own object files, which every
+/// test that loads one settles.
+fn set_data(object: &mut OpenObject, map: &str, at: usize, bytes: &[u8]) {
+    let mut map = object.maps_mut().find(|it| it.name() == map).expect("our object has this map");
+    let data = map.initial_value_mut().expect("this map has initial data");
+    data[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(SHOWN)..].join("\n")
+}
+
+/// Loads, registers and pins. On an error the caller removes the directory.
+pub(super) fn attach(program: &'static [u8], request: &Request, name: &str) -> Result<(), LoadError> {
+    let mut object = verify(program, request, name)?;
+    let failed = |what| {
+        move |error: libbpf_rs::Error| LoadError::Kernel {
+            name: name.to_owned(),
+            what,
+            reason: error.to_string(),
+        }
+    };
+    if let Some(allowed) = object.maps().find(|it| it.name() == "allowed") {
+        for prefix in &request.allow {
+            allowed
+                .update(&prefix.key(), &1u32.to_ne_bytes(), MapFlags::ANY)
+                .map_err(failed("given its prefixes"))?;
+        }
+    }
+    let directory = pins::make_directory(name)?;
+    for mut map in object.maps_mut() {
+        let file = match map.name().to_str() {
+            Some("statistics") => "statistics",
+            Some("allowed") => "allowed",
+            Some(".rodata.scheme") => request.settings.scheme().name,
+            _ => continue,
+        };
+        map.pin(directory.join(file)).map_err(failed("pinned"))?;
+    }
+    let mut ops = object.maps_mut().find(|it| it.name() == "scheme").expect("our object has this map");
+    let mut link = ops.attach_struct_ops().map_err(failed("registered"))?;
+    link.pin(directory.join(pins::LINK)).map_err(failed("pinned"))
+}

@@ -1,0 +1,97 @@
+//! What the kernel must have, and whether it has it.
+
+use super::{LoadError, Request, attach, pins};
+use ackclock_cc::{Settings, scheme};
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::Struct;
+use std::fs;
+use std::path::Path;
+
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+/// Capabilities by their bits in /proc/self/status (capability.h).
+const NEEDED: &[(u32, &str)] =
+    &[(12, "CAP_NET_ADMIN"), (21, "CAP_SYS_ADMIN"), (38, "CAP_PERFMON"), (39, "CAP_BPF")];
+
+/// One thing that loading needs.
+#[derive(Clone, Debug)]
+pub struct Requirement {
+    /// What.
+    pub what: &'static str,
+    /// Why it is not met, and what helps; `None` if it is.
+    pub lack: Option<String>,
+}
+
+/// Everything that loading needs of this kernel and this user. The programs are put through the verifier too;
+/// nothing is registered and nothing stays.
+pub fn check() -> Vec<Requirement> {
+    let met = |what, fine: bool, lack: &str| Requirement { what, lack: (!fine).then(|| lack.to_owned()) };
+    let mut all = vec![
+        met(
+            "the kernel describes its types (BTF)",
+            btf().is_ok(),
+            "/sys/kernel/btf/vmlinux is not there: use a kernel built with CONFIG_DEBUG_INFO_BTF=y",
+        ),
+        met(
+            "TCP controllers may be eBPF programs, since Linux 5.6",
+            has_type("bpf_struct_ops_tcp_congestion_ops"),
+            "use a kernel built with CONFIG_BPF_JIT=y and CONFIG_BPF_SYSCALL=y",
+        ),
+        met(
+            "their registration can be pinned, since Linux 6.4",
+            has_type("bpf_struct_ops_link"),
+            "use Linux 6.4 or later: a scheme has to outlive the program that loads it",
+        ),
+        met(
+            "eBPF programs are compiled (JIT)",
+            fs::read_to_string("/proc/sys/net/core/bpf_jit_enable").is_ok_and(|on| on.trim() != "0"),
+            "switch it on: sysctl net.core.bpf_jit_enable=1",
+        ),
+        met(
+            "there is an eBPF file system",
+            pins::mounted()
+                || fs::read_to_string("/proc/filesystems").is_ok_and(|all| all.contains("\tbpf\n")),
+            "use a kernel built with CONFIG_BPF_SYSCALL=y",
+        ),
+        Requirement {
+            what: "this user may load eBPF programs",
+            lack: privilege().err().map(|error| format!("{error}: run it as root")),
+        },
+    ];
+    if all.iter().all(|it| it.lack.is_none()) {
+        all.extend(crate::schemes().iter().map(|name| trial(name)));
+    }
+    all
+}
+
+/// Puts a scheme with its defaults through the verifier.
+fn trial(name: &'static str) -> Requirement {
+    let what = match name {
+        "layered" => "the verifier takes layered",
+        "compound" => "the verifier takes compound",
+        _ => "the verifier takes none",
+    };
+    let settings = Settings::defaults(scheme(name).expect("schemes() names the engine's"));
+    let request = Request { name: None, settings, allow: Vec::new(), initial_window: None, everyone: false };
+    let program = attach::program(name).expect("schemes() names those with a program");
+    let lack = attach::verify(program, &request, "ac_trial").err().map(|error| error.to_string());
+    Requirement { what, lack }
+}
+
+fn has_type(name: &str) -> bool {
+    Btf::from_path(BTF).is_ok_and(|btf| btf.type_by_name::<Struct<'_>>(name).is_some())
+}
+
+pub(super) fn btf() -> Result<(), LoadError> {
+    if Path::new(BTF).exists() { Ok(()) } else { Err(LoadError::NoBtf { path: BTF.to_owned() }) }
+}
+
+/// May this process load, register and pin?
+pub(super) fn privilege() -> Result<(), LoadError> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
+    let missing: Vec<&str> =
+        NEEDED.iter().filter(|(bit, _)| bits >> bit & 1 == 0).map(|&(_, name)| name).collect();
+    if missing.is_empty() { Ok(()) } else { Err(LoadError::Privilege { missing: missing.join(", ") }) }
+}

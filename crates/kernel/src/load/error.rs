@@ -1,0 +1,118 @@
+//! What can go wrong: what, why, and what helps.
+
+use miette::Diagnostic;
+use thiserror::Error;
+
+/// Why the kernel could not be given a scheme, asked about one or rid of one.
+#[derive(Debug, Error, Diagnostic)]
+pub enum LoadError {
+    /// The name does not suit the kernel.
+    #[error("{name:?} cannot be the name of a controller in the kernel")]
+    #[diagnostic(help("take 1 to 15 of a-z, 0-9, _ and -, beginning with a letter"))]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// There is no eBPF program for the scheme.
+    #[error("there is no eBPF program for {scheme}")]
+    #[diagnostic(help("there are programs for layered, compound and none"))]
+    NoTwin {
+        /// The scheme.
+        scheme: String,
+    },
+    /// Too few rights.
+    #[error("this needs the right to load eBPF programs ({missing})")]
+    #[diagnostic(help("run it as root, for example with sudo"))]
+    Privilege {
+        /// The capabilities that are missing.
+        missing: String,
+    },
+    /// No BTF.
+    #[error("this kernel does not describe its types: {path} is not there")]
+    #[diagnostic(help(
+        "use a kernel built with CONFIG_DEBUG_INFO_BTF=y; those of all large distributions are"
+    ))]
+    NoBtf {
+        /// Where it would be.
+        path: String,
+    },
+    /// The eBPF file system is not there and cannot be mounted.
+    #[error("the eBPF file system cannot be mounted at {path}: {reason}")]
+    #[diagnostic(help("mount it yourself: mount -t bpf bpf {path}"))]
+    FileSystem {
+        /// Where.
+        path: String,
+        /// What the kernel said.
+        reason: String,
+    },
+    /// Loaded before, by us.
+    #[error("{name} is loaded already")]
+    #[diagnostic(help(
+        "unload it first (ackclock kernel unload {name}), or load under another name with --as"
+    ))]
+    Loaded {
+        /// The name.
+        name: String,
+    },
+    /// Left over from a loader that was killed.
+    #[error("{name} is left over from a load that was interrupted")]
+    #[diagnostic(help("remove it: ackclock kernel unload {name}"))]
+    Leftover {
+        /// The name.
+        name: String,
+    },
+    /// The kernel has a controller of that name that is not ours.
+    #[error("the kernel has a controller {name} that ackclock did not load")]
+    #[diagnostic(help("load under another name with --as"))]
+    Taken {
+        /// The name.
+        name: String,
+    },
+    /// The verifier, or libbpf before it, refused the program.
+    #[error("the kernel refused the program of {scheme}: {reason}\n{log}")]
+    #[diagnostic(help(
+        "ackclock kernel check says what this kernel lacks; if nothing, please report the lines above"
+    ))]
+    Refused {
+        /// The scheme.
+        scheme: String,
+        /// What the kernel said.
+        reason: String,
+        /// The end of the verifier's account.
+        log: String,
+    },
+    /// It is loaded, but cannot be registered or pinned.
+    #[error("{name} cannot be {what}: {reason}")]
+    #[diagnostic(help("ackclock kernel check says what this kernel lacks"))]
+    Kernel {
+        /// The name.
+        name: String,
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        reason: String,
+    },
+    /// Nothing of that name is loaded.
+    #[error("{name} is not loaded by ackclock")]
+    #[diagnostic(help("{loaded}"))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// What is.
+        loaded: String,
+    },
+    /// The kernel keeps the name although the pins are gone.
+    #[error("{name} is still registered although its pins are gone: something else holds its link")]
+    #[diagnostic(help("find who holds it (bpftool link show) and end that program"))]
+    Held {
+        /// The name.
+        name: String,
+    },
+    /// A prefix that is none.
+    #[error("{text:?} is no prefix")]
+    #[diagnostic(help("write an IPv4 or IPv6 address, with /LENGTH for a network: 10.1.0.0/16, fd00::/8"))]
+    Prefix {
+        /// What was given.
+        text: String,
+    },
+}

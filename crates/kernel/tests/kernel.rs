@@ -1,0 +1,299 @@
+//! The schemes in the running kernel: loaded, used by real connections, counted, unloaded, nothing left.
+//!
+//! Where the kernel or the user's rights do not allow that, every test is reported as ignored, and the reason is
+//! part of its name.
+
+use ackclock_cc::{Given, Settings, scheme};
+use ackclock_kernel::load::{self, LoadError, Request};
+use libtest_mimic::{Arguments, Failed, Trial};
+use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+type Outcome = Result<(), Failed>;
+
+/// Calls this program as the part of a test that runs in a namespace.
+const INNER: &str = "--inner";
+
+fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    if let [_, flag, name] = &words[..]
+        && flag == INNER
+    {
+        inner(name).unwrap_or_else(|failed| panic!("{failed:?}"));
+        return;
+    }
+    let lacks: Vec<String> = load::check()
+        .into_iter()
+        .filter_map(|it| Some(format!("{}: {}", it.what, it.lack?.lines().next()?)))
+        .collect();
+    let tests: &[(&str, fn() -> Outcome)] = &[
+        ("layered_carries_a_transfer", || carries("layered", "act_layered", &[])),
+        ("compound_carries_a_transfer", || carries("compound", "act_compound", &[])),
+        ("none_carries_a_transfer", || carries("none", "act_none", &["127.0.0.0/8"])),
+        ("parameterisations_live_side_by_side", side_by_side),
+        ("none_is_reno_where_it_is_not_allowed", none_elsewhere),
+        ("the_first_window_is_as_asked", first_window),
+        ("losses_are_counted_as_cuts", losses),
+        ("loading_twice", twice),
+        ("unloading_under_a_connection", unloading_in_use),
+        ("a_leftover_is_listed_and_removed", leftover),
+        ("names_of_the_kernel_are_refused", refused_names),
+        ("without_privilege", without_privilege),
+    ];
+    let trial = |&(name, test): &(&str, fn() -> Outcome)| match lacks.first() {
+        None => Trial::test(name, test),
+        Some(lack) => Trial::test(format!("{name} (skipped: {lack})"), test).with_ignored_flag(true),
+    };
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1); // the names are the kernel's, and so are the counts
+    libtest_mimic::run(&arguments, tests.iter().map(trial).collect()).exit();
+}
+
+/// A loaded scheme that is taken out again even when a test fails.
+struct Loaded(String);
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        let _ = load::unload(&self.0);
+    }
+}
+
+fn request(scheme_name: &str, name: &str, allow: &[&str]) -> Request {
+    Request {
+        name: Some(name.to_owned()),
+        settings: Settings::defaults(scheme(scheme_name).expect("a known scheme")),
+        allow: allow.iter().map(|prefix| prefix.parse().expect("a prefix")).collect(),
+        initial_window: None,
+        everyone: false,
+    }
+}
+
+fn loaded(request: &Request) -> Result<Loaded, LoadError> {
+    load::load(request).map(Loaded)
+}
+
+fn entry(name: &str) -> Result<load::Entry, Failed> {
+    load::list()?.into_iter().find(|entry| entry.name == name).ok_or_else(|| "it is not listed".into())
+}
+
+fn available(name: &str) -> bool {
+    let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    names.split_whitespace().any(|it| it == name)
+}
+
+fn gone(name: &str) -> Outcome {
+    ensure(!available(name), "the kernel still has the name")?;
+    ensure(!Path::new("/sys/fs/bpf/ackclock").join(name).exists(), "its pins are still there")
+}
+
+fn ensure(holds: bool, otherwise: &str) -> Outcome {
+    if holds { Ok(()) } else { Err(otherwise.into()) }
+}
+
+/// A connection over loopback whose sender uses `name`, and its receiving end, which counts what it reads.
+fn connection(name: &str) -> Result<(TcpStream, thread::JoinHandle<u64>), Failed> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let sender = TcpStream::connect(listener.local_addr()?)?;
+    set_tcp_congestion(&sender, name)?;
+    let (mut receiver, _) = listener.accept()?;
+    let reading = thread::spawn(move || {
+        let (mut bytes, mut buffer) = (0, vec![0; 1 << 16]);
+        while let Ok(read @ 1..) = receiver.read(&mut buffer) {
+            bytes += read as u64;
+        }
+        bytes
+    });
+    Ok((sender, reading))
+}
+
+fn transfer(name: &str, bytes: usize) -> Outcome {
+    let (mut sender, reading) = connection(name)?;
+    sender.write_all(&vec![7; bytes])?;
+    drop(sender);
+    let read = reading.join().map_err(|_| "the receiver panicked")?;
+    ensure(read == bytes as u64, &format!("{read} of {bytes} bytes arrived"))
+}
+
+fn carries(scheme_name: &str, name: &str, allow: &[&str]) -> Outcome {
+    let it = loaded(&request(scheme_name, name, allow))?;
+    transfer(name, 64 << 20)?;
+    let entry = entry(name)?;
+    let statistics = entry.statistics.ok_or("no statistics")?;
+    ensure(
+        entry.registered && entry.scheme.as_deref() == Some(scheme_name),
+        "it is listed as something else",
+    )?;
+    ensure(statistics.opened >= 1, "no connection was counted")?;
+    ensure(statistics.refused == 0, "the connection was handed to reno")?;
+    drop(it);
+    gone(name)
+}
+
+fn side_by_side() -> Outcome {
+    let mut variable = request("layered", "act_variable", &[]);
+    variable.settings.set("decrease", Given::Word("variable"))?;
+    let fixed = loaded(&request("layered", "act_fixed", &[]))?;
+    let variable = loaded(&variable)?;
+    transfer("act_fixed", 1 << 20)?;
+    transfer("act_variable", 1 << 20)?;
+    for name in ["act_fixed", "act_variable"] {
+        ensure(entry(name)?.statistics.is_some_and(|it| it.opened == 1), "one connection each is expected")?;
+    }
+    drop(fixed);
+    gone("act_fixed")?;
+    ensure(available("act_variable"), "unloading one has taken the other with it")?;
+    drop(variable);
+    gone("act_variable")
+}
+
+fn none_elsewhere() -> Outcome {
+    let _it = loaded(&request("none", "act_none", &["192.0.2.0/24", "fd00::/8"]))?;
+    let (sender, reading) = connection("act_none")?;
+    let chosen = tcp_congestion(&sender)?;
+    drop(sender);
+    reading.join().map_err(|_| "the receiver panicked")?;
+    ensure(chosen.trim_end_matches('\0') == "reno", &format!("the connection uses {chosen}"))?;
+    let statistics = entry("act_none")?.statistics.ok_or("no statistics")?;
+    ensure(statistics.refused == 1 && statistics.sockets() == 0, &format!("{statistics:?}"))
+}
+
+/// What `ss` says of the connection from the sender's port.
+fn seen(sender: &TcpStream) -> Result<String, Failed> {
+    let port = sender.local_addr()?.port();
+    let output = Command::new("ss").args(["-tinH", "sport", "=", &format!(":{port}")]).output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn first_window() -> Outcome {
+    let mut request = request("layered", "act_window", &[]);
+    request.initial_window = Some(77);
+    let _it = loaded(&request)?;
+    let (sender, reading) = connection("act_window")?;
+    let seen = seen(&sender)?;
+    drop(sender);
+    reading.join().map_err(|_| "the receiver panicked")?;
+    ensure(seen.contains("cwnd:77 "), &seen)
+}
+
+/// Runs `ip` or `tc`.
+fn ip(line: &str) -> Outcome {
+    let mut words = line.split_whitespace();
+    let output = Command::new(words.next().unwrap_or("ip")).args(words).output()?;
+    ensure(output.status.success(), &format!("{line}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Removes the namespace, and with it the link.
+struct Namespace;
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = ip("ip netns del ackclock-test");
+    }
+}
+
+/// In a namespace of our own whose loopback passes 100 Mbit/s and has room for 50 packets, every scheme overflows the
+/// queue.
+fn losses() -> Outcome {
+    let _ = ip("ip netns del ackclock-test"); // of a run that was killed
+    ip("ip netns add ackclock-test")?;
+    let _namespace = Namespace;
+    ip("ip -n ackclock-test link set lo mtu 1500 up")?;
+    ip("tc -n ackclock-test qdisc add dev lo root tbf rate 100mbit burst 16kb limit 75000")?;
+    for (scheme_name, name) in
+        [("layered", "act_layered"), ("compound", "act_compound"), ("none", "act_none")]
+    {
+        let _it = loaded(&request(scheme_name, name, &["127.0.0.0/8"]))?;
+        let output = Command::new("ip")
+            .args(["netns", "exec", "ackclock-test"])
+            .arg(std::env::current_exe()?)
+            .args([INNER, name])
+            .output()?;
+        let seen = String::from_utf8_lossy(&output.stdout).into_owned();
+        ensure(output.status.success(), &format!("{seen}{}", String::from_utf8_lossy(&output.stderr)))?;
+        let statistics = entry(name)?.statistics.ok_or("no statistics")?;
+        ensure(seen.contains("retrans:"), &format!("nothing was lost: {seen}"))?;
+        // `none` answers no loss; the others do.
+        ensure((statistics.cuts > 0) == (scheme_name != "none"), &format!("{statistics:?}\n{seen}"))?;
+    }
+    Ok(())
+}
+
+/// The part of it that runs in the namespace: 4 MB with the controller `name`, and what `ss` says then.
+fn inner(name: &str) -> Outcome {
+    let (mut sender, reading) = connection(name)?;
+    sender.write_all(&vec![7; 4 << 20])?;
+    println!("{}", seen(&sender)?);
+    drop(sender);
+    let read = reading.join().map_err(|_| "the receiver panicked")?;
+    ensure(read == 4 << 20, &format!("{read} bytes arrived"))
+}
+
+fn twice() -> Outcome {
+    let it = loaded(&request("layered", "act_twice", &[]))?;
+    let again = load::load(&request("compound", "act_twice", &[]));
+    ensure(matches!(again, Err(LoadError::Loaded { .. })), "it could be loaded twice")?;
+    ensure(entry("act_twice")?.registered, "the second load has harmed the first")?;
+    drop(it);
+    gone("act_twice")
+}
+
+fn unloading_in_use() -> Outcome {
+    let it = loaded(&request("layered", "act_in_use", &[]))?;
+    let (mut sender, reading) = connection("act_in_use")?;
+    sender.write_all(&[1; 1000])?;
+    let unloaded = load::unload("act_in_use")?;
+    ensure(unloaded.sockets == 1, &format!("{unloaded:?}"))?;
+    gone("act_in_use")?;
+    sender.write_all(&vec![2; 1 << 20])?; // it goes on with what it has
+    drop(sender);
+    let read = reading.join().map_err(|_| "the receiver panicked")?;
+    ensure(read == 1000 + (1 << 20), &format!("{read} bytes arrived"))?;
+    std::mem::forget(it);
+    Ok(())
+}
+
+fn leftover() -> Outcome {
+    let it = loaded(&request("layered", "act_left", &[]))?;
+    fs::remove_file("/sys/fs/bpf/ackclock/act_left/link")?; // as a loader that is killed before its last step
+    for _ in 0..100 {
+        if !available("act_left") {
+            break;
+        }
+        thread::sleep(std::time::Duration::from_millis(10));
+    }
+    ensure(!entry("act_left")?.registered, "it passes for loaded")?;
+    let again = load::load(&request("layered", "act_left", &[]));
+    ensure(matches!(again, Err(LoadError::Leftover { .. })), "it could be loaded over the leftover")?;
+    ensure(load::unload("act_left")?.leftover, "it was not recognised")?;
+    std::mem::forget(it);
+    gone("act_left")
+}
+
+fn refused_names() -> Outcome {
+    let taken = load::load(&request("layered", "cubic", &[]));
+    ensure(matches!(taken, Err(LoadError::Taken { .. })), "the kernel's own cubic was not respected")?;
+    for name in ["", "sixteen_letters_", "Upper", "../x", "a.b", "a b"] {
+        let refused = load::load(&request("layered", name, &[]));
+        ensure(matches!(refused, Err(LoadError::Name { .. })), name)?;
+    }
+    let unknown = load::unload("act_nowhere");
+    ensure(matches!(unknown, Err(LoadError::Unknown { .. })), "it unloaded what is not there")
+}
+
+/// This very test program, as somebody without capabilities: everything is reported as skipped, nothing as passed.
+fn without_privilege() -> Outcome {
+    let output = Command::new("setpriv")
+        .args(["--bounding-set=-all", "--inh-caps=-all"])
+        .arg(std::env::current_exe()?)
+        .output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if text.is_empty() {
+        return Err("setpriv cannot run this program".into());
+    }
+    ensure(text.contains("CAP_BPF") && text.contains(" 0 passed"), &text)
+}

@@ -1,0 +1,233 @@
+//! The Rust controllers and their C twins under the same random events: within one segment or 1 %, whichever is
+//! larger, after every event. The C side keeps a part of a segment beside the host's whole ones; it counts.
+
+use ackclock_cc::{Ack, Controller, Event, Given, Path, Settings, Signal, Window, scheme};
+use ackclock_kernel::twin::Twin;
+use ackclock_units::Duration;
+use proptest::prelude::*;
+
+/// What happens to a connection.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// So many acknowledgements of `acked` segments each, at a round-trip time.
+    Acks {
+        count: u32,
+        acked: u8,
+        rtt_us: u32,
+    },
+    /// A whole window of them.
+    Round {
+        rtt_us: u32,
+    },
+    Loss,
+    Mark,
+    Timeout,
+    Idle,
+    Spurious,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let rtt_us = || 10_000..120_000u32;
+    prop_oneof![
+        10 => (1..60u32, 1..4u8, rtt_us()).prop_map(|(count, acked, rtt_us)| Step::Acks { count, acked, rtt_us }),
+        20 => rtt_us().prop_map(|rtt_us| Step::Round { rtt_us }),
+        4 => Just(Step::Loss),
+        1 => Just(Step::Mark),
+        1 => Just(Step::Timeout),
+        1 => Just(Step::Idle),
+        1 => Just(Step::Spurious),
+    ]
+}
+
+/// One controller and the window that a host keeps for it.
+struct Side {
+    controller: Box<dyn Controller>,
+    window: Window,
+    before: Window,
+}
+
+impl Side {
+    fn new(controller: Box<dyn Controller>, path: &Path) -> Side {
+        let window = Window::starting_at(10.0);
+        let mut side = Side { controller, window, before: window };
+        side.event(path, Event::Start);
+        side
+    }
+
+    fn event(&mut self, path: &Path, event: Event) {
+        self.controller.on_event(path, event, &mut self.window);
+    }
+
+    fn ack(&mut self, path: &Path, ack: &Ack) {
+        self.controller.on_sample(path, ack, &mut self.window);
+        self.controller.grow(path, ack, &mut self.window);
+    }
+
+    fn cut(&mut self, path: &Path, why: Signal) {
+        self.before = self.window;
+        let Some(ssthresh) = self.controller.cut(path, &self.window, why) else { return };
+        self.window.ssthresh = ssthresh.max(2.0);
+        self.window.cwnd = if why == Signal::Timeout { 1.0 } else { self.window.ssthresh };
+    }
+
+    /// The window with the part of a segment that the C steps keep to themselves.
+    fn whole(&self) -> f64 {
+        let mut part = 0.0;
+        self.controller.inspect(&mut |name, value| part += if name == "part" { value } else { 0.0 });
+        self.window.cwnd + part
+    }
+
+    fn spurious(&mut self, path: &Path) {
+        self.window = self.before;
+        self.event(path, Event::Spurious);
+    }
+}
+
+/// Both sides and the connection that they see.
+struct Pair {
+    sides: [Side; 2],
+    path: Path,
+    cut: bool,
+}
+
+impl Pair {
+    fn new(settings: &Settings) -> Pair {
+        let path = Path { peer_window: 100_000.0, nxt: 10, ..Path::default() };
+        let twin = Twin::new(settings).expect("the scheme has a twin");
+        Pair {
+            sides: [Side::new(settings.build(), &path), Side::new(Box::new(twin), &path)],
+            path,
+            cut: false,
+        }
+    }
+
+    fn acks(&mut self, count: u32, acked: u8, rtt_us: u32) -> Result<(), TestCaseError> {
+        let rtt = Duration::from_micros(rtt_us.into());
+        self.path.srtt = rtt;
+        self.path.rtt_min = self.path.rtt_min.min(rtt);
+        for _ in 0..count {
+            self.path.una += u64::from(acked);
+            self.path.nxt = self.path.nxt.max(self.path.una) + u64::from(acked);
+            let ack = Ack { acked: acked.into(), rtt: Some(rtt), ..Ack::default() };
+            self.sides.iter_mut().for_each(|side| side.ack(&self.path, &ack));
+            self.compare()?;
+        }
+        Ok(())
+    }
+
+    fn compare(&self) -> Result<(), TestCaseError> {
+        let [rust, c] = self.sides.each_ref().map(Side::whole);
+        prop_assert!((rust - c).abs() <= (rust / 100.0).max(1.0), "{rust} and {c}");
+        Ok(())
+    }
+
+    fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
+        let path = self.path;
+        match step {
+            Step::Acks { count, acked, rtt_us } => self.acks(count, acked, rtt_us)?,
+            Step::Round { rtt_us } => {
+                let window = self.sides[0].window.cwnd.min(5000.0) as u64;
+                self.path.nxt = self.path.una + window;
+                self.acks(window as u32, 1, rtt_us)?;
+            }
+            Step::Loss => self.cut_both(Signal::Loss),
+            Step::Mark => self.cut_both(Signal::Mark),
+            Step::Timeout => self.cut_both(Signal::Timeout),
+            Step::Idle => self.sides.iter_mut().for_each(|side| side.event(&path, Event::Idle)),
+            // Only a cut can turn out to have been spurious, and only once.
+            Step::Spurious if std::mem::take(&mut self.cut) => {
+                self.sides.iter_mut().for_each(|side| side.spurious(&path));
+            }
+            Step::Spurious => {}
+        }
+        self.compare()
+    }
+
+    fn cut_both(&mut self, why: Signal) {
+        let path = self.path;
+        self.sides.iter_mut().for_each(|side| side.cut(&path, why));
+        self.cut = true;
+        self.sides.iter_mut().for_each(|side| side.event(&path, Event::Recovered));
+    }
+}
+
+fn settings(name: &str, given: &[(&str, Given<'_>)]) -> Settings {
+    let mut settings = Settings::defaults(scheme(name).expect("a known scheme"));
+    for &(key, value) in given {
+        settings.set(key, value).expect("a known setting");
+    }
+    settings
+}
+
+fn drive(settings: &Settings, steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut pair = Pair::new(settings);
+    steps.iter().try_for_each(|&step| pair.take(step))
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(), 1..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn layered(
+        steps in steps(),
+        w_t in 5.0..100.0f64,
+        beta in 0.05..0.5f64,
+        exponent in 0.0..0.5f64,
+        decrease in prop::sample::select(vec!["fixed", "variable"]),
+        interpolation in prop::sample::select(vec!["linear", "reciprocal"]),
+        min_rtt in prop::sample::select(vec!["raw", "smoothed"]),
+    ) {
+        // Without the jump at w_t (halving below, 0.15 above), where a millionth of a segment decides.
+        drive(&settings("layered", &[
+            ("w_t", Given::Number(w_t)),
+            ("beta", Given::Number(beta)),
+            ("rtt_exponent", Given::Number(exponent)),
+            ("decrease", Given::Word(decrease)),
+            ("interpolation", Given::Word(interpolation)),
+            ("min_rtt", Given::Word(min_rtt)),
+            ("below_threshold", Given::Word("layered")),
+        ]), &steps)?;
+    }
+
+    #[test]
+    fn layered_like_tcp_below(steps in steps()) {
+        drive(&settings("layered", &[("w_t", Given::Number(1e6))]), &steps)?;
+    }
+
+    #[test]
+    fn compound(
+        steps in steps(),
+        alpha in 0.05..1.0f64,
+        beta in 0.2..0.8f64,
+        k in 0.5..0.9f64,
+        zeta in 0.0..3.0f64,
+        gamma in prop::sample::select(vec![0.1, 1e6]),
+        reduction in any::<bool>(),
+    ) {
+        // Without the jumps at lowwnd, in the number of a round's samples, at gamma and at the end of slow start, where
+        // a millionth of a segment decides over a round's growth: gamma is out of reach, or almost always reached, and
+        // timeouts and idleness, after which slow start ends at a whole segment here and at a part of one there, are
+        // left out. The golden traces have timeouts and the jumps.
+        let steps: Vec<Step> =
+            steps.into_iter().filter(|step| !matches!(step, Step::Timeout | Step::Idle)).collect();
+        drive(&settings("compound", &[
+            ("lowwnd", Given::Number(0.0)),
+            ("delta", Given::Number(0.0)),
+            ("gamma", Given::Number(gamma)),
+            ("alpha", Given::Number(alpha)),
+            ("beta", Given::Number(beta)),
+            ("k", Given::Number(k)),
+            ("zeta", Given::Number(zeta)),
+            ("window_reduction", Given::Flag(reduction)),
+        ]), &steps)?;
+    }
+
+    #[test]
+    fn none(steps in steps(), cap in 1.0..1e5f64) {
+        drive(&settings("none", &[("cap", Given::Number(cap.floor()))]), &steps)?;
+    }
+}
