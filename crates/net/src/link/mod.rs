@@ -221,7 +221,7 @@ impl Link {
     }
 
     /// Why the queue does not let a packet in, if it does not; otherwise it is queued.
-    #[inline]
+    #[inline(always)]
     fn refuse<P: Carried>(&mut self, now: Time, packet: &mut P) -> Option<Cause> {
         if self.queue.is_unlimited() {
             return None;

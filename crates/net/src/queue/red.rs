@@ -90,6 +90,7 @@ impl Red {
         self.average
     }
 
+    #[inline(never)] // out of the way of DropTail
     pub(crate) fn judge(&mut self, now: Time, bytes: u32, markable: bool, backlog: &Backlog) -> Verdict {
         self.update_average(now, backlog);
         if self.config.adaptive && now.since(self.adapted_at) >= INTERVAL {

@@ -148,7 +148,9 @@ impl<P: Copy + Default> Traffic<P> {
     #[inline(always)] // the packet stays in registers
     pub(crate) fn push(&mut self, exit: usize, due: Time, packet: P) {
         let at = &self.exits[exit];
-        self.waiting[at.count as usize] += 1;
+        if at.alone {
+            self.waiting[at.count as usize] += 1;
+        }
         let mut lane = at.shared_lane as usize;
         if !self.lanes.takes(lane, due) {
             if !at.ordered {
@@ -179,8 +181,7 @@ impl<P: Copy + Default> Traffic<P> {
                 self.push(next, due, packet);
             }
             Detour::Back(due) => {
-                let exit = next - 1; // the one before the gate
-                self.waiting[self.exits[exit].count as usize] += 1;
+                let exit = next - 1; // the one before the gate, where nothing runs ahead
                 self.push_out_of_order(exit as u32, due, true, packet);
             }
         }
@@ -190,14 +191,22 @@ impl<P: Copy + Default> Traffic<P> {
     #[inline]
     pub(crate) fn first(&self) -> (usize, &P) {
         let lane = self.next.lane;
-        let late = if lane == self.disorder_lane { self.disorder.first() } else { None };
-        (self.next.rank as usize, late.unwrap_or_else(|| self.lanes.first(lane as usize)))
+        let exit = self.next.rank as usize;
+        if lane == self.disorder_lane
+            && let Some(packet) = self.disorder.first()
+        {
+            return (exit, packet);
+        }
+        (exit, self.lanes.first(lane as usize))
     }
 
     /// Takes that packet out; true if it comes back to a link that has corrupted it.
     #[inline]
     pub(crate) fn pop(&mut self) -> bool {
-        self.waiting[self.exits[self.next.rank as usize].count as usize] -= 1;
+        let exit = &self.exits[self.next.rank as usize];
+        if exit.alone {
+            self.waiting[exit.count as usize] -= 1;
+        }
         let lane = self.next.lane as usize;
         if self.next.lane == self.disorder_lane {
             let (back, due, exit) = self.disorder.pop();

@@ -345,6 +345,12 @@ impl Sender {
         if self.waiting.is_none() && self.rack.is_none() {
             return self.deadline;
         }
+        self.earliest_deadline()
+    }
+
+    /// Of several timers.
+    #[cold]
+    fn earliest_deadline(&self) -> Option<Time> {
         let waiting = self.waiting.as_ref().and_then(|waiting| waiting.deadline());
         let rack = self.rack.as_ref().map(|rack| [rack.deadline(), rack.probe_due()]);
         [self.deadline, waiting].into_iter().chain(rack.into_iter().flatten()).flatten().min()
