@@ -1,6 +1,6 @@
 //! When a hole is a loss, for detections that leave a hole open for a while. One file each.
 //!
-//! Three duplicates are the sender's own business and cost it nothing more. [`Rack`] judges by time. A [`Patience`] is asked as soon as there is a
+//! Three duplicates are the sender's own business and cost it nothing more. `Rack` judges by time. A `Patience` is asked as soon as there is a
 //! hole that no episode repairs: it says how long to wait, and what may be sent meanwhile. Who repairs a hole that
 //! stays is none of its concern, so that each one goes with every recovery.
 
