@@ -23,6 +23,17 @@ pub struct Backlog {
     pub transmission: Duration,
 }
 
+impl Backlog {
+    /// Whether there is room for a packet of `bytes`. An idle transmitter takes it at once: it never waits.
+    pub fn verdict(&self, limit: Limit, bytes: u32) -> Verdict {
+        if self.idle_since.is_some() || limit.admits(bytes, self.packets, self.bytes) {
+            Verdict::Enqueue
+        } else {
+            Verdict::Overflow
+        }
+    }
+}
+
 /// What becomes of an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
@@ -49,11 +60,10 @@ pub enum Queue {
 
 impl Queue {
     /// Judges a packet of `bytes` that arrives at `now`; `markable` if it may be marked instead of dropped.
-    #[inline]
     pub fn judge(&mut self, now: Time, bytes: u32, markable: bool, backlog: &Backlog) -> Verdict {
         match self {
             Queue::Unlimited => Verdict::Enqueue,
-            Queue::DropTail(queue) => queue.judge(bytes, backlog),
+            Queue::DropTail(queue) => backlog.verdict(queue.limit(), bytes),
             Queue::Red(queue) => queue.judge(now, bytes, markable, backlog),
         }
     }
