@@ -114,6 +114,12 @@ pub struct Sender {
     counters: Counters,
 }
 
+/// A count of segments as a real number: none comes near 2^63, and signed ones are converted in one instruction.
+#[inline(always)]
+fn real(count: u64) -> f64 {
+    count as i64 as f64
+}
+
 /// `window` segments, but at least `least`, also for NaN, and at most what a receiver can advertise.
 #[allow(clippy::manual_clamp, reason = "clamp leaves NaN as it is")]
 fn tamed(window: f64, least: f64) -> f64 {
@@ -251,11 +257,11 @@ impl Sender {
             now,
             srtt: self.rtt.srtt(),
             rtt_min: self.rtt.rtt_min(),
-            in_flight: self.in_flight() as f64,
+            in_flight: real(self.in_flight()),
             una: self.una,
             nxt: self.nxt,
             delivered: self.delivered,
-            peer_window: self.peer_window as f64,
+            peer_window: real(self.peer_window),
             segment_bytes: u32::from(self.config.segment_bytes()),
             cwnd_limited: self.cwnd_limited,
             recovering: self.state != State::Open,
@@ -293,7 +299,7 @@ impl Sender {
             State::Open | State::Recovery => self.config.counting.counted(acked),
         };
         let sample = cc::Ack {
-            acked: counted as f64,
+            acked: real(counted),
             sacked,
             lost,
             marked: u64::from(self.config.ecn && ack.flags.has(Flags::ECE)),
@@ -376,18 +382,14 @@ impl Sender {
                 self.restart_after_idleness(now);
             }
         }
-        if self.rack.is_some()
-            && let Some(pick) = self.next_probe(now)
-        {
-            return Some(self.send(now, pick));
-        }
-        let pick = match self.state {
-            State::Open => self.next_open()?,
-            State::Recovery => {
+        let pick = match (self.next_probe(now), self.state) {
+            (Some(probe), _) => probe,
+            (None, State::Open) => self.next_open()?,
+            (None, State::Recovery) => {
                 let episode = self.episode();
                 self.recovery.next(&episode, &mut self.board, &self.window)?
             }
-            State::Loss => self.next_loss()?,
+            (None, State::Loss) => self.next_loss()?,
         };
         Some(self.send(now, pick))
     }
@@ -409,7 +411,7 @@ impl Sender {
             }
             (window, in_flight) = self.with_limited_transmit(window, in_flight);
         }
-        self.cwnd_limited = in_flight as f64 + 1.0 > window;
+        self.cwnd_limited = real(in_flight) + 1.0 > window;
         (!self.cwnd_limited && self.has_new_data()).then_some(Pick::New)
     }
 
@@ -426,7 +428,7 @@ impl Sender {
     }
 
     fn next_loss(&mut self) -> Option<Pick> {
-        self.cwnd_limited = self.board.pipe(self.nxt) as f64 + 1.0 > self.window.cwnd;
+        self.cwnd_limited = real(self.board.pipe(self.nxt)) + 1.0 > self.window.cwnd;
         if self.cwnd_limited {
             return None;
         }
@@ -442,6 +444,7 @@ impl Sender {
         self.has_new_data().then_some(Pick::New)
     }
 
+    #[inline]
     fn send(&mut self, now: Time, pick: Pick) -> Data {
         let mut flags = Flags::of_epoch(self.epoch);
         let seq = match pick {
