@@ -257,13 +257,9 @@ impl Link {
     /// The same for queues that decide actively, without queueing the packet.
     #[inline(never)] // out of the way of DropTail
     fn judge<P: Carried>(&mut self, now: Time, packet: &mut P) -> Option<Cause> {
+        self.follow_clock(now);
         self.expire(now);
-        let backlog = Backlog {
-            packets: self.waiting.len() as u32,
-            bytes: self.waiting_bytes,
-            idle_since: (self.free_at <= now).then_some(self.free_at),
-            transmission: Duration::from_nanos(self.transmission.1),
-        };
+        let backlog = self.backlog(now);
         match self.queue.judge(now, packet.bytes(), packet.markable(), &backlog) {
             Verdict::Enqueue => None,
             Verdict::Mark => {
@@ -279,6 +275,27 @@ impl Link {
                 self.counters.early += 1;
                 Some(Cause::Early)
             }
+        }
+    }
+
+    /// What the queue's own clock would have shown it up to `now`.
+    fn follow_clock(&mut self, now: Time) {
+        while let Some(due) = self.queue.due().filter(|due| *due <= now) {
+            self.expire(due);
+            let backlog = self.backlog(due);
+            if self.queue.renew(&backlog) {
+                return self.queue.skip(now);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn backlog(&self, now: Time) -> Backlog {
+        Backlog {
+            packets: self.waiting.len() as u32,
+            bytes: self.waiting_bytes,
+            idle_since: (self.free_at <= now).then_some(self.free_at),
+            transmission: Duration::from_nanos(self.transmission.1),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The sending end: sequence numbers, detection, timers; the window is the controller's and the recovery's.
 
 mod episode;
+mod pace;
 mod probe;
 mod rack;
 mod undo;
@@ -14,6 +15,7 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use ackclock_cc::{self as cc, Controller, Event, Path, Window};
 use ackclock_units::{Duration, Time};
+use pace::Pacer;
 use probe::Probing;
 use undo::Undoing;
 use wait::Waiting;
@@ -110,6 +112,8 @@ pub struct Sender {
     announce_cut: bool,
     /// With a pacing rate: when the next segment may leave.
     paced_until: Time,
+    /// If segments are spaced where the controller sets no rate.
+    pacer: Option<Box<Pacer>>,
     last_sent: Time,
     counters: Counters,
 }
@@ -166,6 +170,7 @@ impl Sender {
             delivered: 0,
             announce_cut: false,
             paced_until: Time::ZERO,
+            pacer: config.pacing.map(|pacing| Box::new(Pacer::new(pacing))),
             last_sent: now,
             counters: Counters::default(),
             config,
@@ -291,6 +296,9 @@ impl Sender {
         let delivered = acked - was_sacked + sacked;
         self.delivered += delivered;
         let rtt = if acked > 0 { self.time(now, ack) } else { None };
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_sample(rtt);
+        }
         let lost = if self.board.sacked() > 0 || self.rack.is_some() { self.detect(now) } else { 0 };
 
         let counted = match self.state {
@@ -362,16 +370,10 @@ impl Sender {
         [self.deadline, waiting].into_iter().chain(rack.into_iter().flatten()).flatten().min()
     }
 
-    /// With pacing: when [`Sender::poll_transmit`] may have something to send without a further acknowledgement.
-    pub fn poll_pacing(&self, now: Time) -> Option<Time> {
-        (self.window.pacing.is_some() && self.paced_until > now && self.has_something())
-            .then_some(self.paced_until)
-    }
-
     /// The next packet to send, if the window, the data and the receiver allow one. Call until it is `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Data> {
-        if self.window.pacing.is_some() && now < self.paced_until {
+        if now < self.paced_until && self.is_held_back() {
             return None;
         }
         if self.una == self.nxt {
@@ -481,9 +483,8 @@ impl Sender {
         if self.deadline.is_none() {
             self.deadline = Some(now + self.rtt.rto()); // RFC 6298 (5.1)
         }
-        if let Some(rate) = self.window.pacing {
-            self.paced_until =
-                self.paced_until.max(now) + rate.time_for(u64::from(self.config.segment_bytes()));
+        if self.window.pacing.is_some() || self.pacer.is_some() {
+            self.pace(now);
         }
         Data { seq, sent_at: now, bytes: self.config.segment_bytes(), flags }
     }
