@@ -5,6 +5,7 @@ pub mod engine;
 pub mod expect;
 mod imagined;
 pub mod plan;
+pub mod predict;
 pub mod reproduce;
 pub mod results;
 pub mod run;

@@ -84,6 +84,18 @@ impl Queue {
         }
     }
 
+    /// How much may wait, if there is a bound.
+    pub fn limit(&self) -> Option<Limit> {
+        match self {
+            Queue::Unlimited => None,
+            Queue::DropTail(queue) => Some(queue.limit()),
+            Queue::Red(queue) => Some(queue.limit()),
+            Queue::Rem(queue) => Some(queue.limit()),
+            Queue::Pi(queue) => Some(queue.limit()),
+            Queue::Pie(queue) => Some(queue.limit()),
+        }
+    }
+
     /// When it next looks at the backlog, if it does so by a clock of its own.
     #[inline]
     pub fn due(&self) -> Option<Time> {

@@ -56,6 +56,11 @@ impl Pi {
         self.probability
     }
 
+    /// Its room.
+    pub fn limit(&self) -> Limit {
+        self.config.limit
+    }
+
     pub(super) fn clock(&self) -> &Clock {
         &self.clock
     }

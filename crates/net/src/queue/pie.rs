@@ -87,6 +87,11 @@ impl Pie {
         self.probability
     }
 
+    /// Its room.
+    pub fn limit(&self) -> Limit {
+        self.config.limit
+    }
+
     pub(super) fn clock(&self) -> &Clock {
         &self.clock
     }

@@ -90,6 +90,11 @@ impl Red {
         self.average
     }
 
+    /// Its room.
+    pub fn limit(&self) -> Limit {
+        self.config.limit
+    }
+
     pub(crate) fn judge(&mut self, now: Time, bytes: u32, markable: bool, backlog: &Backlog) -> Verdict {
         self.update_average(now, backlog);
         if self.config.adaptive && now.since(self.adapted_at) >= INTERVAL {

@@ -77,6 +77,11 @@ impl Rem {
         self.price
     }
 
+    /// Its room.
+    pub fn limit(&self) -> Limit {
+        self.config.limit
+    }
+
     pub(super) fn clock(&self) -> &Clock {
         &self.clock
     }
