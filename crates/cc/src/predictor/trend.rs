@@ -41,7 +41,7 @@ impl Predictor for SyncTcp {
         let mut oldest_first = self.averages;
         oldest_first.rotate_left(self.taken % WINDOW);
         let mut medians = oldest_first.chunks(GROUP).map(median);
-        let (first, last) = (medians.next(), medians.last());
+        let (first, last) = (medians.next(), medians.next_back());
         last > first
     }
 }
