@@ -14,7 +14,7 @@ mod red;
 mod rem;
 
 use crate::predictor::Ewma;
-use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window};
+use crate::{Ack, Controller, Event, Given, Parameter, Path, Scheme, Settings, Signal, Window};
 use ackclock_units::{Duration, Time};
 use curve::{Curve, Seen};
 
@@ -335,6 +335,16 @@ impl Controller for Pert {
             see("price", rem.price());
         }
     }
+}
+
+/// The curve `red` with its defaults: the probability at `delay_s` seconds above `rtt_min_s`.
+pub(crate) fn red_curve(literal: bool, rtt_min_s: f64, delay_s: f64) -> f64 {
+    let mut settings = Settings::defaults(&SCHEME);
+    let ramp = Given::Word(if literal { "literal" } else { "delay" });
+    settings.set("ramp", ramp).map_or(f64::NAN, |()| {
+        let (base, delay) = (rtt_min_s * 1e9, delay_s * 1e9);
+        red::Red::new(&settings).probability(&Seen { now: Time::ZERO, base, delay, raw: delay })
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! PERT on small exact examples.
 
 use super::*;
-use crate::{Given, scheme};
+use crate::scheme;
 
 fn pert(given: &[(&str, Given<'_>)]) -> Pert {
     let mut settings = Settings::defaults(scheme("pert").expect("pert is there"));
