@@ -2,7 +2,7 @@
 
 use crate::detection::{DUP_THRESH, Delayed, DelayedConfig, Ncr, NcrConfig, Patience, Rack, RackConfig};
 use crate::recovery::{
-    LinKung, NewReno, NewRenoConfig, Recovery, Reno, RightEdge, Robust, RobustConfig, Sack, SackConfig, Tahoe,
+    Hoe, NewReno, NewRenoConfig, Recovery, Reno, Robust, RobustConfig, Sack, SackConfig, Tahoe,
 };
 use ackclock_units::Duration;
 
@@ -130,6 +130,8 @@ pub enum RecoveryKind {
     Sack(SackConfig),
     /// Robust Recovery: new segments in flight are counted and govern the episode (Wang and Shin 2001).
     Robust(RobustConfig),
+    /// One new segment for every second duplicate (Hoe 1996).
+    Hoe,
     /// One new segment for each duplicate (Balakrishnan et al. 1998).
     RightEdge,
     /// One new segment for each of the first two duplicates, then for every second one (Lin and Kung 1998).
@@ -155,6 +157,7 @@ impl RecoveryKind {
             RecoveryKind::NewReno(_) => "newreno",
             RecoveryKind::Sack(_) => "sack",
             RecoveryKind::Robust(_) => "robust",
+            RecoveryKind::Hoe => "hoe",
             RecoveryKind::RightEdge => "right-edge",
             RecoveryKind::LinKung => "lin-kung",
         }
@@ -167,8 +170,8 @@ impl RecoveryKind {
             RecoveryKind::NewReno(config) => Box::new(NewReno::new(config)),
             RecoveryKind::Sack(config) => Box::new(Sack::new(config)),
             RecoveryKind::Robust(config) => Box::new(Robust::new(config)),
-            RecoveryKind::RightEdge => Box::new(RightEdge::default()),
-            RecoveryKind::LinKung => Box::new(LinKung::default()),
+            RecoveryKind::Hoe | RecoveryKind::LinKung => Box::new(Hoe::new()),
+            RecoveryKind::RightEdge => Box::new(Hoe::right_edge()),
         }
     }
 }

@@ -9,6 +9,7 @@ mod flows;
 mod impairments;
 mod queue;
 pub(crate) mod reader;
+mod requests;
 mod sweep;
 mod tcp;
 mod topology;

@@ -13,6 +13,7 @@ pub const RECOVERIES: &[(&str, &str)] = &[
     ("newreno", "fast recovery over a whole window of losses, one per round trip (RFC 6582)"),
     ("sack", "pipe-controlled repair from selective acknowledgements (RFC 6675)"),
     ("robust", "new segments in flight are counted and govern the episode (Wang and Shin 2001)"),
+    ("hoe", "one new segment for every second duplicate (Hoe 1996)"),
     ("right-edge", "one new segment for each duplicate (Balakrishnan et al. 1998)"),
     ("lin-kung", "one new segment for each of the first two duplicates, then for two (Lin and Kung 1998)"),
 ];
@@ -143,6 +144,7 @@ pub(crate) fn read_recovery(at: &At<'_>) -> Result<RecoveryKind> {
             })
         }
         "sack" => RecoveryKind::Sack(SackConfig { proportional_rate: flag("proportional_rate", false)? }),
+        "hoe" => RecoveryKind::Hoe,
         "right-edge" => RecoveryKind::RightEdge,
         "lin-kung" => RecoveryKind::LinKung,
         "robust" => RecoveryKind::Robust(read_robust(table.as_ref())?),
@@ -233,7 +235,7 @@ pub(crate) fn check_pair(at: &At<'_>, config: &Config) -> Result<()> {
 }
 
 /// What tells that a reduction was spurious must be there.
-fn check_undo(at: &At<'_>, config: &Config) -> Result<()> {
+pub(crate) fn check_undo(at: &At<'_>, config: &Config) -> Result<()> {
     match config.undo {
         Undo::Duplicates if !config.recovery.uses_sack() => Err(at
             .error(format!(
