@@ -216,7 +216,6 @@ fn losses() -> Outcome {
         let seen = String::from_utf8_lossy(&output.stdout).into_owned();
         ensure(output.status.success(), &format!("{seen}{}", String::from_utf8_lossy(&output.stderr)))?;
         let statistics = entry(name)?.statistics.ok_or("no statistics")?;
-        eprintln!("{name}: {statistics:?}");
         ensure(seen.contains("retrans:"), &format!("nothing was lost: {seen}"))?;
         // `none` answers no loss; the others do.
         ensure((statistics.cuts > 0) == (scheme_name != "none"), &format!("{statistics:?}\n{seen}"))?;
