@@ -23,6 +23,9 @@ pub(crate) enum Command {
     List(List),
     /// Show a scheme's equations, parameters, defaults and source.
     Show(Show),
+    /// Controllers in the running Linux kernel, as eBPF programs.
+    #[command(subcommand)]
+    Kernel(Kernel),
     /// Print a completion script for a shell.
     Completions(Completions),
     /// Write the manual pages into a directory.
@@ -137,6 +140,67 @@ pub(crate) enum Listed {
 pub(crate) struct Show {
     /// A controller, recovery, queue or experiment.
     pub(crate) name: String,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Kernel {
+    /// Load a controller; it stays until it is unloaded.
+    Load(KernelLoad),
+    /// List what is loaded, with what it has done so far.
+    List(KernelList),
+    /// Take a controller out of the kernel; connections that use it keep it until they close.
+    Unload(KernelUnload),
+    /// Say what this kernel and this user lack for loading, if anything.
+    Check(KernelCheck),
+}
+
+#[derive(Args)]
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
+pub(crate) struct KernelLoad {
+    /// The scheme: layered, compound or none.
+    pub(crate) scheme: String,
+    /// Its name in the kernel, for setsockopt(TCP_CONGESTION); ac_ and the scheme's name if not given.
+    #[arg(long = "as", value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Set a parameter of the scheme, as `ackclock show` names it; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Only with none: no control towards these destinations, reno towards all others; may be repeated.
+    #[arg(long = "allow", value_name = "PREFIX")]
+    pub(crate) allow: Vec<String>,
+    /// The first window of every connection, segments; the kernel's if not given.
+    #[arg(long, value_name = "SEGMENTS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) initial_window: Option<u32>,
+    /// Let users without CAP_NET_ADMIN choose it too.
+    #[arg(long)]
+    pub(crate) everyone: bool,
+}
+
+#[derive(Args)]
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
+pub(crate) struct KernelList {
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
+pub(crate) struct KernelUnload {
+    /// Its name in the kernel.
+    #[arg(required_unless_present = "all")]
+    pub(crate) name: Option<String>,
+    /// Everything that ackclock has loaded, leftovers included.
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) all: bool,
+}
+
+#[derive(Args)]
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
+pub(crate) struct KernelCheck {
     /// Print one JSON document instead of text.
     #[arg(long)]
     pub(crate) json: bool,

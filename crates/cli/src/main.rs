@@ -17,6 +17,7 @@ mod docs;
 mod figures;
 mod input;
 mod interrupt;
+mod kernel;
 mod list;
 mod memory;
 mod output;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         args::Command::Reproduce(command) => reproduce::run(&command),
         args::Command::List(command) => list::run(&command),
         args::Command::Show(command) => show::run(&command),
+        args::Command::Kernel(command) => kernel::run(&command),
         args::Command::Completions(command) => docs::completions(&command),
         args::Command::Man(command) => docs::man(&command),
         args::Command::Docs(command) => docs::docs(&command),
