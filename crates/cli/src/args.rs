@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Compare(Compare),
     /// Run published experiments again: published, measured, verdict per claim.
     Reproduce(Reproduce),
+    /// Emulate a scenario's path in real time, for the kernel's own flows or any program.
+    Emulate(Emulate),
     /// List what there is, with each one's source.
     List(List),
     /// Show a scheme's equations, parameters, defaults and source.
@@ -116,6 +118,39 @@ pub(crate) struct Reproduce {
     /// Print one JSON document instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Emulate {
+    /// The scenario file (TOML).
+    pub(crate) file: PathBuf,
+    /// Set a value of the scenario before it is run; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Write the report, CSV series and results into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Capture the packets on this link into DIR/capture/LINK.pcapng; may be repeated.
+    #[arg(long = "capture", value_name = "LINK", requires = "out")]
+    pub(crate) captures: Vec<String>,
+    /// Simulate every point, too, and compare.
+    #[arg(long, conflicts_with_all = ["command", "shell"])]
+    pub(crate) simulate: bool,
+    /// Write that comparison into this Markdown file.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "shell"])]
+    pub(crate) beside: Option<PathBuf>,
+    /// A command for the receiving host, while the other one runs; {sender} and {receiver} stand for addresses.
+    #[arg(long, value_name = "COMMAND", requires = "command")]
+    pub(crate) serve: Option<String>,
+    /// Enter a host with a shell: sender or receiver, or LABEL.sender with several flows.
+    #[arg(long, value_name = "HOST", conflicts_with = "command")]
+    pub(crate) shell: Option<String>,
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// A command for the sending host, instead of the scenario's flows; {sender} and {receiver} stand for addresses.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Args)]

@@ -48,7 +48,12 @@ mod with {
         }
         let allow = command.allow.iter().map(|prefix| prefix.parse()).collect::<Result<Vec<_>, _>>()?;
         if known.name != "none" && !allow.is_empty() {
-            return Err(miette!(help = "leave it out", "--allow is for none: {} is safe everywhere", known.name).into());
+            return Err(miette!(
+                help = "leave it out",
+                "--allow is for none: {} is safe everywhere",
+                known.name
+            )
+            .into());
         }
         let request = Request {
             name: command.name.clone(),
@@ -68,7 +73,10 @@ mod with {
     /// One `KEY=VALUE`.
     fn set(settings: &mut Settings, text: &str) -> Result<(), Report> {
         let Some((key, value)) = text.split_once('=') else {
-            return Err(miette!(help = "write KEY=VALUE, for example decrease=variable", "--set {text}: no value"));
+            return Err(miette!(
+                help = "write KEY=VALUE, for example decrease=variable",
+                "--set {text}: no value"
+            ));
         };
         let given = match (value, value.parse()) {
             ("true", _) => Given::Flag(true),
@@ -109,15 +117,18 @@ mod with {
         }
         let rows = entries.iter().map(|entry| {
             let state = if entry.registered { "loaded" } else { "left over; unload it" };
-            let mut row = vec![entry.name.clone(), entry.scheme.clone().unwrap_or_default(), state.to_owned()];
+            let mut row =
+                vec![entry.name.clone(), entry.scheme.clone().unwrap_or_default(), state.to_owned()];
             let counts = entry.statistics.unwrap_or_default();
-            let counts = [counts.sockets(), counts.opened, counts.cuts, counts.timeouts, counts.early, counts.refused];
+            let counts =
+                [counts.sockets(), counts.opened, counts.cuts, counts.timeouts, counts.early, counts.refused];
             row.extend(counts.iter().map(u64::to_string));
             row.push(entry.allow.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
             row
         });
-        let head =
-            ["name", "scheme", "state", "sockets", "opened", "cuts", "timeouts", "early", "to reno", "allowed"];
+        let head = [
+            "name", "scheme", "state", "sockets", "opened", "cuts", "timeouts", "early", "to reno", "allowed",
+        ];
         say!("{}", plain_table(&head, rows));
         Ok(())
     }
@@ -143,7 +154,8 @@ mod with {
     fn check(command: &KernelCheck) -> Result<(), Failure> {
         let all = load::check();
         if command.json {
-            let list = all.iter().map(|it| json!({"what": it.what, "met": it.lack.is_none(), "lack": it.lack}));
+            let list =
+                all.iter().map(|it| json!({"what": it.what, "met": it.lack.is_none(), "lack": it.lack}));
             say!("{}", json!(list.collect::<Vec<_>>()));
         } else {
             for it in &all {
