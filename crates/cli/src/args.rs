@@ -21,10 +21,15 @@ pub(crate) enum Command {
     Reproduce(Reproduce),
     /// Ask whether a flow's delay would have foretold its losses: ten predictors over a recorded flow.
     Predict(Predict),
+    /// Emulate a scenario's path in real time, for the kernel's own flows or any program.
+    Emulate(Emulate),
     /// List what there is, with each one's source.
     List(List),
     /// Show a scheme's equations, parameters, defaults and source.
     Show(Show),
+    /// Controllers in the running Linux kernel, as eBPF programs.
+    #[command(subcommand)]
+    Kernel(Kernel),
     /// Print a completion script for a shell.
     Completions(Completions),
     /// Write the manual pages into a directory.
@@ -145,6 +150,39 @@ pub(crate) struct Predict {
 }
 
 #[derive(Args)]
+pub(crate) struct Emulate {
+    /// The scenario file (TOML).
+    pub(crate) file: PathBuf,
+    /// Set a value of the scenario before it is run; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Write the report, CSV series and results into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Capture the packets on this link into DIR/capture/LINK.pcapng; may be repeated.
+    #[arg(long = "capture", value_name = "LINK", requires = "out")]
+    pub(crate) captures: Vec<String>,
+    /// Simulate every point, too, and compare.
+    #[arg(long, conflicts_with_all = ["command", "shell"])]
+    pub(crate) simulate: bool,
+    /// Write that comparison into this Markdown file.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "shell"])]
+    pub(crate) beside: Option<PathBuf>,
+    /// A command for the receiving host, while the other one runs; {sender} and {receiver} stand for addresses.
+    #[arg(long, value_name = "COMMAND", requires = "command")]
+    pub(crate) serve: Option<String>,
+    /// Enter a host with a shell: sender or receiver, or LABEL.sender with several flows.
+    #[arg(long, value_name = "HOST", conflicts_with = "command")]
+    pub(crate) shell: Option<String>,
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// A command for the sending host, instead of the scenario's flows; {sender} and {receiver} stand for addresses.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Args)]
 pub(crate) struct List {
     /// What to list; everything if not given.
     #[arg(value_enum)]
@@ -166,6 +204,67 @@ pub(crate) enum Listed {
 pub(crate) struct Show {
     /// A controller, recovery, queue or experiment.
     pub(crate) name: String,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Kernel {
+    /// Load a controller; it stays until it is unloaded.
+    Load(KernelLoad),
+    /// List what is loaded, with what it has done so far.
+    List(KernelList),
+    /// Take a controller out of the kernel; connections that use it keep it until they close.
+    Unload(KernelUnload),
+    /// Say what this kernel and this user lack for loading, if anything.
+    Check(KernelCheck),
+}
+
+#[derive(Args)]
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
+pub(crate) struct KernelLoad {
+    /// The scheme: layered, compound or none.
+    pub(crate) scheme: String,
+    /// Its name in the kernel, for setsockopt(TCP_CONGESTION); ac_ and the scheme's name if not given.
+    #[arg(long = "as", value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Set a parameter of the scheme, as `ackclock show` names it; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Only with none: no control towards these destinations, reno towards all others; may be repeated.
+    #[arg(long = "allow", value_name = "PREFIX")]
+    pub(crate) allow: Vec<String>,
+    /// The first window of every connection, segments; the kernel's if not given.
+    #[arg(long, value_name = "SEGMENTS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) initial_window: Option<u32>,
+    /// Let users without CAP_NET_ADMIN choose it too.
+    #[arg(long)]
+    pub(crate) everyone: bool,
+}
+
+#[derive(Args)]
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
+pub(crate) struct KernelList {
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
+pub(crate) struct KernelUnload {
+    /// Its name in the kernel.
+    #[arg(required_unless_present = "all")]
+    pub(crate) name: Option<String>,
+    /// Everything that ackclock has loaded, leftovers included.
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) all: bool,
+}
+
+#[derive(Args)]
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
+pub(crate) struct KernelCheck {
     /// Print one JSON document instead of text.
     #[arg(long)]
     pub(crate) json: bool,

@@ -14,9 +14,11 @@ macro_rules! say {
 mod args;
 mod compare;
 mod docs;
+mod emulate;
 mod figures;
 mod input;
 mod interrupt;
+mod kernel;
 mod list;
 mod memory;
 mod output;
@@ -34,6 +36,8 @@ use std::process::ExitCode;
 pub(crate) enum Failure {
     /// It ran, and an expectation failed: exit status 1.
     Expectation,
+    /// A program that was run for the user ended with this exit status, which becomes ours.
+    Program(i32),
     /// Ctrl-C; what to say about it. Exit status 130.
     Interrupted(String),
     /// Bad usage or input, or something that could not be done: exit status 2.
@@ -59,8 +63,10 @@ fn main() -> ExitCode {
         args::Command::Compare(command) => compare::run(&command),
         args::Command::Reproduce(command) => reproduce::run(&command),
         args::Command::Predict(command) => predict::run(&command),
+        args::Command::Emulate(command) => emulate::run(&command),
         args::Command::List(command) => list::run(&command),
         args::Command::Show(command) => show::run(&command),
+        args::Command::Kernel(command) => kernel::run(&command),
         args::Command::Completions(command) => docs::completions(&command),
         args::Command::Man(command) => docs::man(&command),
         args::Command::Docs(command) => docs::docs(&command),
@@ -68,6 +74,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Expectation) => ExitCode::from(1),
+        Err(Failure::Program(code)) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(Failure::Interrupted(message)) => {
             eprintln!("{message}");
             ExitCode::from(interrupt::EXIT_STATUS)

@@ -18,7 +18,7 @@ pub(crate) struct Progress {
     visible: AtomicBool,
     /// Steps done, point by point.
     done: Vec<AtomicU64>,
-    /// Simulated time of a single run, s.
+    /// Simulated or emulated time of a single run, s.
     single: Option<f64>,
     finished: AtomicU64,
 }
@@ -54,7 +54,7 @@ impl Progress {
             return;
         }
         self.bar.set_message(match self.single {
-            Some(duration) => format!("({:.1} of {duration:.1} simulated seconds)", share * duration),
+            Some(duration) => format!("({:.1} of {duration:.1} seconds)", share * duration),
             None => format!("({} of {} points)", self.finished.load(Ordering::Relaxed), self.done.len()),
         });
         if !self.visible.swap(true, Ordering::Relaxed) {

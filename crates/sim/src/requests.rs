@@ -40,7 +40,7 @@ pub struct Requests {
 
 impl Requests {
     /// Segments of the next transfer; `None` is unlimited. To be asked once for each.
-    pub(crate) fn next_size(&mut self) -> Option<u64> {
+    pub fn next_size(&mut self) -> Option<u64> {
         match self.size {
             Size::Unlimited => None,
             Size::Segments(segments) => Some(segments),
@@ -52,7 +52,7 @@ impl Requests {
     }
 
     /// When the next transfer comes, after one that began at `began` and is over `now`. To be asked once for each.
-    pub(crate) fn next_start(&mut self, began: Time, now: Time) -> Time {
+    pub fn next_start(&mut self, began: Time, now: Time) -> Time {
         match self.gap {
             Gap::AfterEnd(time) => now + time.draw(&mut self.draws),
             Gap::AfterStart(time) => (began + time.draw(&mut self.draws)).max(now),

@@ -102,8 +102,8 @@ fn drive<O: Observer>(
     Ok(engine.run())
 }
 
-/// An expectation that has no value after all does not hold; the results are worth keeping all the same.
-fn judge(scenario: &Scenario, result: &PointResult) -> Vec<Expectation> {
+/// A scenario's expectations over its results. One that has no value after all does not hold; the results are worth keeping all the same.
+pub fn judge(scenario: &Scenario, result: &PointResult) -> Vec<Expectation> {
     if scenario.expects.is_empty() {
         return Vec::new();
     }

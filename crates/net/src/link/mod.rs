@@ -69,6 +69,24 @@ impl Counters {
     pub fn drops(&self) -> u64 {
         self.overflows + self.early + self.errors
     }
+
+    /// What has happened since these were `earlier`; the longest queue is that of the whole time.
+    pub fn since(&self, earlier: &Counters) -> Counters {
+        Counters {
+            arrivals: self.arrivals - earlier.arrivals,
+            overflows: self.overflows - earlier.overflows,
+            early: self.early - earlier.early,
+            errors: self.errors - earlier.errors,
+            late: self.late - earlier.late,
+            copies: self.copies - earlier.copies,
+            corrected: self.corrected - earlier.corrected,
+            resent: self.resent - earlier.resent,
+            marks: self.marks - earlier.marks,
+            waited_ns: self.waited_ns.saturating_sub(earlier.waited_ns),
+            service_ns: self.service_ns - earlier.service_ns,
+            longest: self.longest,
+        }
+    }
 }
 
 /// A unidirectional link.

@@ -19,6 +19,7 @@ mod traffic;
 mod tree;
 
 pub use observe::{Carrying, Nobody, Observer};
+pub use route::{Access, Detour, Stage, accesses, stages};
 pub use series::{Sample, Series};
 pub use tally::{FlowTally, LinkTally, Measured, StreamTally};
 #[doc(hidden)] // for the benches
@@ -28,7 +29,6 @@ use crate::plan::{FlowPlan, Plan, StreamPlan};
 use ackclock_net::{Carried, Fate, Link, Stream as Draws};
 use ackclock_tcp::{Ack, Data, Flags, Receiver, Sender};
 use ackclock_units::{Duration, Time};
-use route::{Detour, Stage};
 use tally::Tally;
 use timers::{Timer, Timers};
 use traffic::{Entrance, Exit, Traffic};

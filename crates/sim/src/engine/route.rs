@@ -12,9 +12,11 @@ use ackclock_units::Time;
 
 /// One stage of a path: through a gate (unless it has none), along ungated links, into a lane.
 #[derive(Clone, Debug)]
-pub(crate) struct Stage {
-    pub(crate) gate: Option<u32>,
-    pub(crate) along: Box<[u32]>,
+pub struct Stage {
+    /// The link at which its packets take turns with others.
+    pub gate: Option<u32>,
+    /// Links behind that, where nothing can push in.
+    pub along: Box<[u32]>,
 }
 
 /// Who puts packets on a link.
@@ -29,7 +31,7 @@ enum Feeder {
 
 /// How packets get onto a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Access {
+pub enum Access {
     /// Along with the link before: no event, and nobody looks.
     Open,
     /// Through a gate, but with a single feeder, and packets of one kind: one may pass ahead of time where nobody looks before it.
@@ -40,7 +42,7 @@ pub(crate) enum Access {
 
 /// How each link is reached, given every path of segments and of acknowledgements; somebody may look at the
 /// first `measured` links.
-pub(crate) fn accesses(links: &[Link], measured: usize, data: &[&[usize]], acks: &[&[usize]]) -> Vec<Access> {
+pub fn accesses(links: &[Link], measured: usize, data: &[&[usize]], acks: &[&[usize]]) -> Vec<Access> {
     let mut feeders = vec![Feeder::Nobody; links.len()];
     let mut kinds = vec![[false; 2]; links.len()];
     for (number, path) in data.iter().chain(acks).enumerate() {
@@ -73,7 +75,7 @@ pub(crate) fn accesses(links: &[Link], measured: usize, data: &[&[usize]], acks:
 }
 
 /// Divides a path into stages: the first begins at its endpoint, each of the others at a gate.
-pub(crate) fn stages(path: &[usize], accesses: &[Access], links: &[Link]) -> Vec<Stage> {
+pub fn stages(path: &[usize], accesses: &[Access], links: &[Link]) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut gate = None;
     let mut along = Vec::new();
@@ -95,7 +97,7 @@ pub(crate) fn stages(path: &[usize], accesses: &[Access], links: &[Link]) -> Vec
 
 /// Why a packet is not simply at the end of a stage, once, at a known time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Detour {
+pub enum Detour {
     /// It was dropped.
     Gone,
     /// It is there twice, at this instant.
@@ -106,14 +108,14 @@ pub(crate) enum Detour {
 
 impl Stage {
     /// Do packets come out of it in order? Only its last link can reorder, because a gate follows one that does.
-    pub(crate) fn keeps_order(&self, links: &[Link]) -> bool {
+    pub fn keeps_order(&self, links: &[Link]) -> bool {
         let last = self.along.last().copied().or(self.gate);
         last.is_none_or(|link| links[link as usize].keeps_order())
     }
 
     /// Takes a packet through; calls `see` with each link and what became of the packet there.
     #[inline]
-    pub(crate) fn pass<P: Carried>(
+    pub fn pass<P: Carried>(
         &self,
         links: &mut [Link],
         now: Time,
@@ -132,7 +134,7 @@ impl Stage {
 
     /// Takes a packet through that is back at the gate, because the link there has corrupted it. There is nothing
     /// behind such a link in its stage.
-    pub(crate) fn pass_again<P>(
+    pub fn pass_again<P>(
         &self,
         links: &mut [Link],
         now: Time,

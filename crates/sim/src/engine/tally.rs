@@ -245,24 +245,9 @@ impl Tally {
         }
         self.measuring = false;
         for (count, link) in self.links.iter_mut().zip(links) {
-            let (to, from) = (link.counters(), &count.from);
-            count.within = LinkTally {
-                counters: LinkCounters {
-                    arrivals: to.arrivals - from.arrivals,
-                    overflows: to.overflows - from.overflows,
-                    early: to.early - from.early,
-                    errors: to.errors - from.errors,
-                    late: to.late - from.late,
-                    copies: to.copies - from.copies,
-                    corrected: to.corrected - from.corrected,
-                    resent: to.resent - from.resent,
-                    marks: to.marks - from.marks,
-                    waited_ns: link.waited_ns(now).saturating_sub(from.waited_ns),
-                    service_ns: to.service_ns - from.service_ns,
-                    longest: to.longest,
-                },
-                busy: link.busy(now) - count.busy_from,
-            };
+            let to = LinkCounters { waited_ns: link.waited_ns(now), ..*link.counters() };
+            count.within =
+                LinkTally { counters: to.since(&count.from), busy: link.busy(now) - count.busy_from };
         }
         for (count, source) in self.streams.iter_mut().zip(sources) {
             let (to, from) = (StreamTally::of(source), count.from);

@@ -242,6 +242,11 @@ impl Document {
         Some(entries.remove(position).1)
     }
 
+    /// Is there a top-level entry of this name?
+    pub fn has(&self, key: &str) -> bool {
+        self.entry(key).is_some()
+    }
+
     /// A top-level entry.
     pub(crate) fn entry(&self, key: &str) -> Option<&Node> {
         let Value::Table(entries) = &self.root.value else { return None };

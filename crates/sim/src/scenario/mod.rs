@@ -22,6 +22,7 @@ pub use error::{ScenarioError, Source};
 pub use sweep::{Point, Sweep};
 pub use tcp::RECOVERIES;
 
+use ackclock_cc::Settings;
 use ackclock_tcp::Config;
 use ackclock_units::{Bytes, Duration};
 use flows::{FlowGroup, TrafficSpec};
@@ -149,6 +150,11 @@ impl Scenario {
     /// Number of flows, all groups together.
     pub fn flows(&self) -> usize {
         self.groups.iter().map(|group| group.count).sum()
+    }
+
+    /// The control of each group of flows.
+    pub fn controls(&self) -> impl Iterator<Item = &Settings> {
+        self.groups.iter().map(|group| &group.control)
     }
 
     /// The scenario as it is run, as JSON.

@@ -1,0 +1,172 @@
+//! Captures: the packets on a link as a pcapng file, with the headers that they really have.
+//!
+//! As in simulated captures a tap at the transmitting end of the link sees packets on the link as their last bit leaves,
+//! and packets on the link the other way, if there is one, as they arrive. All times are the link's, not the emulator's.
+
+use crate::error::LiveError;
+use ackclock_sim::capture::file_name;
+use ackclock_sim::scenario::LinkInfo;
+use ackclock_units::{Duration, Time};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::{DataLink, PcapError};
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+
+/// Bytes of a packet that are kept: all headers.
+const KEPT: usize = 128;
+/// Ten to the minus ninth: the resolution of time stamps.
+const NANOSECONDS: u8 = 9;
+/// Direction of a packet, as the interface sees it (the flags word of an enhanced packet block).
+const INBOUND: u32 = 1;
+const OUTBOUND: u32 = 2;
+/// Packets are told of when they are offered to a link, before they leave it: after so long none can still come that
+/// belongs earlier into the file.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A packet that passes a captured link.
+pub(crate) struct Captured {
+    pub(crate) link: usize,
+    pub(crate) leaves: Time,
+    pub(crate) arrives: Time,
+    pub(crate) packet: Vec<u8>,
+}
+
+/// What has passed and is not written yet: when, in which order it came, whether on the way back, the packet, and its
+/// length on the wire.
+type Unwritten = (Time, u64, bool, Vec<u8>, u32);
+
+/// One link's capture.
+struct Tap {
+    link: usize,
+    back: Option<usize>,
+    path: PathBuf,
+    file: PcapNgWriter<BufWriter<File>>,
+    ahead: BinaryHeap<Reverse<Unwritten>>,
+    order: u64,
+}
+
+/// All captures of a run.
+pub(crate) struct Captures {
+    taps: Vec<Tap>,
+}
+
+impl Captures {
+    /// Captures of links with these names into files below `directory`.
+    pub(crate) fn begin(
+        names: &[String],
+        links: &[LinkInfo],
+        directory: &Path,
+    ) -> Result<Captures, LiveError> {
+        fs::create_dir_all(directory).map_err(refused(directory))?;
+        let tap = |name: &String| -> Result<Tap, LiveError> {
+            let link = links.iter().position(|link| link.name == *name).expect("names are checked before");
+            let path = directory.join(file_name(name));
+            let open = || {
+                let mut file = PcapNgWriter::new(BufWriter::new(File::create(&path)?)).map_err(plain)?;
+                file.write_pcapng_block(interface(&links[link])).map_err(plain)?;
+                Ok(file)
+            };
+            let file = open().map_err(refused(&path))?;
+            Ok(Tap { link, back: links[link].opposite, path, file, ahead: BinaryHeap::new(), order: 0 })
+        };
+        Ok(Captures { taps: names.iter().map(tap).collect::<Result<_, _>>()? })
+    }
+
+    /// Links whose packets are wanted.
+    pub(crate) fn links(&self) -> Vec<usize> {
+        self.taps.iter().flat_map(|tap| [Some(tap.link), tap.back]).flatten().collect()
+    }
+
+    /// Writes what comes, until nothing can come any more.
+    pub(crate) fn write(
+        mut self,
+        from: &Receiver<Captured>,
+        now: impl Fn() -> Time,
+    ) -> Result<(), LiveError> {
+        loop {
+            let received = from.recv_timeout(std::time::Duration::from_millis(100));
+            match received {
+                Ok(captured) => self.taps.iter_mut().for_each(|tap| tap.note(&captured)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            let settled = now().as_nanos().saturating_sub(PATIENCE.as_nanos());
+            self.release(Time::from_nanos(settled))?;
+        }
+        // What has not left by the end of the run never will.
+        self.release(now())?;
+        let close = |tap: Tap| {
+            let mut file = tap.file.into_inner();
+            io::Write::flush(&mut file).map_err(refused(&tap.path))
+        };
+        self.taps.into_iter().try_for_each(close)
+    }
+
+    fn release(&mut self, until: Time) -> Result<(), LiveError> {
+        self.taps.iter_mut().try_for_each(|tap| tap.release(until).map_err(refused(&tap.path)))
+    }
+}
+
+impl Tap {
+    fn note(&mut self, captured: &Captured) {
+        let inbound = if captured.link == self.link {
+            false
+        } else if Some(captured.link) == self.back {
+            true
+        } else {
+            return;
+        };
+        let at = if inbound { captured.arrives } else { captured.leaves };
+        let packet = captured.packet[..captured.packet.len().min(KEPT)].to_vec();
+        self.order += 1;
+        self.ahead.push(Reverse((at, self.order, inbound, packet, captured.packet.len() as u32)));
+    }
+
+    fn release(&mut self, until: Time) -> io::Result<()> {
+        while self.ahead.peek().is_some_and(|Reverse((at, ..))| *at <= until) {
+            let Some(Reverse((at, _, inbound, packet, length))) = self.ahead.pop() else { break };
+            let block = EnhancedPacketBlock {
+                interface_id: 0,
+                timestamp: std::time::Duration::from_nanos(at.as_nanos()),
+                original_len: length,
+                data: Cow::Owned(packet),
+                options: vec![EnhancedPacketOption::Flags(if inbound { INBOUND } else { OUTBOUND })],
+            };
+            self.file.write_pcapng_block(block).map_err(plain)?;
+        }
+        Ok(())
+    }
+}
+
+fn interface(link: &LinkInfo) -> InterfaceDescriptionBlock<'static> {
+    InterfaceDescriptionBlock {
+        linktype: DataLink::RAW,
+        snaplen: KEPT as u32,
+        options: vec![
+            InterfaceDescriptionOption::IfName(Cow::Owned(link.name.clone())),
+            InterfaceDescriptionOption::IfSpeed(link.rate.bps()),
+            InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+        ],
+    }
+}
+
+fn refused(path: &Path) -> impl FnOnce(io::Error) -> LiveError {
+    let file = path.display().to_string();
+    move |reason| LiveError::Capture { file, reason }
+}
+
+fn plain(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}

@@ -1,0 +1,99 @@
+//! What the emulator says of itself, and whether its own error may have changed the result.
+
+use crate::lateness::{Distribution, Lateness};
+use crate::part::PartReport;
+use ackclock_units::Duration;
+use serde::Serialize;
+
+/// Deliveries may be late by this share of the shortest round-trip time on the average, either way: windows grow and
+/// losses are repaired once per round trip, so rates that follow from it are wrong by as much.
+const MOST_MEAN: f64 = 0.01;
+/// One delivery in a hundred may be later than this share of it.
+const MOST_P99: f64 = 0.1;
+/// A thread this busy has no time left to be on time.
+const MOST_BUSY: f64 = 0.9;
+
+/// A run's own errors.
+#[derive(Clone, Debug, Serialize)]
+pub struct Emulation {
+    /// May the emulator's error have changed the result? Then `doubts` says why.
+    pub trusted: bool,
+    /// Why the result is not to be trusted.
+    pub doubts: Vec<String>,
+    /// How late deliveries were against the path's ideal times.
+    pub lateness: Distribution,
+    /// Share of deliveries within 0.2 ms of their ideal time.
+    pub within_200us: f64,
+    /// Share of deliveries within 1 ms of their ideal time.
+    pub within_1ms: f64,
+    /// Threads that carried packets: share of a processor that each took.
+    pub busy: Vec<f64>,
+    /// Did these threads run ahead of ordinary programs?
+    pub real_time: bool,
+    /// Packets that hosts sent and the emulator did not take in time.
+    pub lost_on_entry: u64,
+    /// Packets that hosts did not take.
+    pub refused: u64,
+    /// Packets to nowhere, such as neighbour discovery's.
+    pub astray: u64,
+    /// Of each group of flows, its controller's name in the kernel.
+    pub kernel_controls: Vec<String>,
+}
+
+impl Emulation {
+    pub(crate) fn new(parts: &[PartReport], lost: u64, rtt: Duration, controls: &[String]) -> Emulation {
+        let mut all = Lateness::new();
+        parts.iter().for_each(|part| all.add(&part.lateness));
+        let mut emulation = Emulation {
+            trusted: true,
+            doubts: Vec::new(),
+            lateness: all.distribution(),
+            within_200us: all.share_within(Duration::from_micros(200)),
+            within_1ms: all.share_within(Duration::from_millis(1)),
+            busy: parts.iter().map(|part| part.busy).collect(),
+            real_time: parts.iter().all(|part| part.real_time),
+            lost_on_entry: lost,
+            refused: parts.iter().map(|part| part.refused).sum(),
+            astray: parts.iter().map(|part| part.astray).sum(),
+            kernel_controls: controls.to_vec(),
+        };
+        emulation.doubts = emulation.doubted(rtt);
+        emulation.trusted = emulation.doubts.is_empty();
+        emulation
+    }
+
+    fn doubted(&self, rtt: Duration) -> Vec<String> {
+        let mut doubts = Vec::new();
+        let rtt_s = rtt.as_secs_f64();
+        let Distribution { mean_s, p99_s, .. } = self.lateness;
+        let ms = |s: f64| format!("{:.3} ms", s * 1e3);
+        if 2.0 * mean_s > MOST_MEAN * rtt_s {
+            doubts.push(format!(
+                "deliveries are {} late on the average, each way: more than {} % of the shortest round-trip time, {}",
+                ms(mean_s),
+                MOST_MEAN * 100.0,
+                ms(rtt_s)
+            ));
+        }
+        if p99_s > MOST_P99 * rtt_s {
+            doubts.push(format!(
+                "one delivery in a hundred is later than {}: more than {} % of the shortest round-trip time, {}",
+                ms(p99_s),
+                MOST_P99 * 100.0,
+                ms(rtt_s)
+            ));
+        }
+        for busy in self.busy.iter().filter(|&&busy| busy > MOST_BUSY) {
+            doubts.push(format!("a thread that carries packets took {:.0} % of a processor", busy * 100.0));
+        }
+        for (count, what) in [
+            (self.lost_on_entry, "were lost before the path because the emulator did not take them in time"),
+            (self.refused, "were lost behind the path because their host did not take them"),
+        ] {
+            if count > 0 {
+                doubts.push(format!("{count} packets {what}"));
+            }
+        }
+        doubts
+    }
+}

@@ -1,0 +1,280 @@
+//! A flow of the scenario as a real TCP connection: bulk data from one host to another, one transfer after the other.
+
+use crate::clock::Clock;
+use crate::error::LiveError;
+use crate::host::Host;
+use crate::schedule;
+use crate::tcp_info::{HostCounters, TcpInfo};
+use ackclock_sim::plan::FlowPlan;
+use ackclock_units::{Duration, Time};
+use rustix::net::sockopt::{Timeout, set_socket_linger, set_socket_timeout, set_tcp_congestion};
+use rustix::net::{AddressFamily, SocketType, connect, ipproto, socket};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const PORT: u16 = 5001;
+/// Bytes of one write or read.
+const CHUNK: usize = 256 << 10;
+/// Bytes that wait in the socket beside those in flight.
+const UNSENT: i32 = 2 << 20;
+/// How soon a blocked thread notices the end of the run.
+const PATIENCE: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// A flow while it runs.
+pub(crate) struct Flow<'a> {
+    pub(crate) plan: &'a FlowPlan,
+    pub(crate) sender: &'a Host,
+    pub(crate) receiver: &'a Host,
+    /// The controller's name in the kernel.
+    pub(crate) control: &'a str,
+    /// Payload of a real segment, bytes.
+    pub(crate) payload: u32,
+    pub(crate) clock: Clock,
+    pub(crate) stop: &'a AtomicBool,
+    /// Bytes that the receiving program has read.
+    pub(crate) received: AtomicU64,
+    tracked: Mutex<Tracked>,
+}
+
+/// What is known of the flow's connections.
+#[derive(Default)]
+struct Tracked {
+    sending: Option<TcpStream>,
+    receiving: Option<TcpStream>,
+    counters: Option<HostCounters>,
+    /// Of connections that are over.
+    sent: u64,
+    arrived: u64,
+    rtt_min_us: Option<u32>,
+    completions: Vec<Duration>,
+}
+
+impl Tracked {
+    /// A new connection takes the place of the one before.
+    fn follow(&mut self, sending: Option<TcpStream>) {
+        if let Some(before) = std::mem::replace(&mut self.sending, sending) {
+            self.sent += u64::from(TcpInfo::of(before.as_fd()).data_segs_out);
+        }
+    }
+}
+
+/// Totals of a flow since it began, and its present state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Snapshot {
+    pub(crate) received: u64,
+    pub(crate) sent: u64,
+    pub(crate) arrived: u64,
+    pub(crate) retransmits: u64,
+    pub(crate) fast_retransmits: u64,
+    pub(crate) timeouts: u64,
+    /// Segments that the receiver reported as having come twice (DSACK).
+    pub(crate) duplicates: u64,
+    pub(crate) rtt_min: Option<Duration>,
+    /// Of the present connection, if there is one.
+    pub(crate) info: Option<TcpInfo>,
+}
+
+impl<'a> Flow<'a> {
+    pub(crate) fn new(
+        plan: &'a FlowPlan,
+        ends: (&'a Host, &'a Host),
+        control: &'a str,
+        payload: u32,
+        clock: Clock,
+        stop: &'a AtomicBool,
+    ) -> Flow<'a> {
+        let (sender, receiver) = ends;
+        let received = AtomicU64::new(0);
+        Flow { plan, sender, receiver, control, payload, clock, stop, received, tracked: Mutex::default() }
+    }
+
+    fn tracked(&self) -> MutexGuard<'_, Tracked> {
+        self.tracked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The receiving program: to be run in a thread of its own. Says when it listens, and when each transfer is complete.
+    pub(crate) fn receive(&self, listens: &Sender<()>, complete: &Sender<Time>) -> Result<(), LiveError> {
+        let failed = || LiveError::kernel(format!("{} cannot receive", self.receiver.name));
+        schedule::ahead();
+        self.receiver.enter().map_err(failed())?;
+        let listener = TcpListener::bind((self.receiver.address, PORT)).map_err(failed())?;
+        set_socket_timeout(&listener, Timeout::Recv, Some(PATIENCE))
+            .map_err(|error| failed()(error.into()))?;
+        if self.plan.config.peer_window < 1 << 20 {
+            let window = u64::from(self.plan.config.peer_window) * u64::from(self.payload);
+            let window = i32::try_from(window).unwrap_or(i32::MAX);
+            set_option(listener.as_fd(), libc::TCP_WINDOW_CLAMP, window).map_err(failed())?;
+        }
+        // A sender that is gone no longer wants to hear of it.
+        let _ = listens.send(());
+        let mut buffer = vec![0; CHUNK];
+        while !self.over() {
+            let stream = match listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if is_timeout(&error) => continue,
+                Err(error) => return Err(failed()(error)),
+            };
+            stream.set_read_timeout(Some(PATIENCE)).map_err(failed())?;
+            forget_when_over(&stream).map_err(failed())?;
+            self.tracked().receiving = stream.try_clone().ok();
+            self.drain(stream, &mut buffer, complete);
+        }
+        Ok(())
+    }
+
+    /// Reads one connection to its end.
+    fn drain(&self, mut stream: TcpStream, buffer: &mut [u8], complete: &Sender<Time>) {
+        loop {
+            match stream.read(buffer) {
+                Ok(0) => break,
+                Ok(bytes) => {
+                    self.received.fetch_add(bytes as u64, Ordering::Relaxed);
+                }
+                Err(error) if is_timeout(&error) && !self.over() => {}
+                Err(_) => return,
+            }
+            if self.over() {
+                return;
+            }
+        }
+        let now = self.clock.now();
+        let mut tracked = self.tracked();
+        tracked.arrived += u64::from(TcpInfo::of(stream.as_fd()).data_segs_in);
+        tracked.receiving = None;
+        drop(tracked);
+        let _ = complete.send(now);
+    }
+
+    /// The sending program: to be run in a thread of its own.
+    pub(crate) fn send(&self, listens: &Receiver<()>, complete: &Receiver<Time>) -> Result<(), LiveError> {
+        let failed = || LiveError::kernel(format!("{} cannot send", self.sender.name));
+        schedule::ahead();
+        self.sender.enter().map_err(failed())?;
+        self.tracked().counters = Some(HostCounters::open().map_err(failed())?);
+        if listens.recv().is_err() {
+            return Ok(()); // the receiver says why it does not listen
+        }
+        self.sleep_until(self.plan.start);
+        let mut requests = self.plan.requests.clone();
+        for _ in 0..requests.repeat {
+            if self.over() || self.plan.stop.is_some_and(|stop| self.clock.now() >= stop) {
+                break;
+            }
+            let begun = self.clock.now();
+            let segments = requests.next_size();
+            self.transfer(segments)?;
+            let done = loop {
+                match complete.recv_timeout(PATIENCE) {
+                    Ok(done) => break done,
+                    Err(_) if self.over() => return Ok(()),
+                    Err(_) => {}
+                }
+            };
+            if segments.is_some() {
+                self.tracked().completions.push(done.since(begun));
+            }
+            self.sleep_until(requests.next_start(begun, self.clock.now()));
+        }
+        Ok(())
+    }
+
+    /// One connection for so many segments, or for as many as there is time for.
+    fn transfer(&self, segments: Option<u64>) -> Result<(), LiveError> {
+        let failed = || LiveError::kernel(format!("{} cannot send", self.sender.name));
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP))
+            .map_err(|error| failed()(error.into()))?;
+        set_tcp_congestion(&socket, self.control)
+            .map_err(|error| LiveError::Control { name: self.control.to_owned(), reason: error.into() })?;
+        set_option(socket.as_fd(), libc::TCP_NOTSENT_LOWAT, UNSENT).map_err(failed())?;
+        connect(&socket, &SocketAddrV4::new(self.receiver.address, PORT))
+            .map_err(|error| failed()(error.into()))?;
+        let mut stream = TcpStream::from(socket);
+        stream.set_write_timeout(Some(PATIENCE)).map_err(failed())?;
+        forget_when_over(&stream).map_err(failed())?;
+        self.tracked().follow(stream.try_clone().ok());
+        let chunk = vec![0; CHUNK];
+        let mut left = segments.unwrap_or(u64::MAX).saturating_mul(u64::from(self.plan.config.payload));
+        while left > 0 && !self.over() && self.plan.stop.is_none_or(|stop| self.clock.now() < stop) {
+            match stream.write(&chunk[..(CHUNK as u64).min(left) as usize]) {
+                Ok(bytes) => left -= bytes as u64,
+                Err(error) if is_timeout(&error) => {}
+                Err(error) => return Err(failed()(error)),
+            }
+        }
+        if !self.over() {
+            stream.shutdown(Shutdown::Write).map_err(failed())?;
+        }
+        Ok(())
+    }
+
+    fn sleep_until(&self, at: Time) {
+        while !self.over() {
+            let left = at.since(self.clock.now());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_nanos(left.as_nanos()).min(PATIENCE));
+        }
+    }
+
+    /// How far the flow is.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let mut tracked = self.tracked();
+        let info = tracked.sending.as_ref().map(|socket| TcpInfo::of(socket.as_fd()));
+        let arriving = tracked.receiving.as_ref().map(|socket| TcpInfo::of(socket.as_fd()));
+        if let Some(least) = info.map(|info| info.min_rtt).filter(|&rtt| rtt > 0 && rtt < u32::MAX) {
+            tracked.rtt_min_us = Some(tracked.rtt_min_us.map_or(least, |known| known.min(least)));
+        }
+        let counts = tracked.counters.as_mut().and_then(|counters| counters.read().ok()).unwrap_or_default();
+        let count = |name: &str| counts.get(name).copied().unwrap_or(0);
+        Snapshot {
+            received: self.received.load(Ordering::Relaxed),
+            sent: tracked.sent + info.map_or(0, |info| u64::from(info.data_segs_out)),
+            arrived: tracked.arrived + arriving.map_or(0, |info| u64::from(info.data_segs_in)),
+            retransmits: count("RetransSegs"),
+            fast_retransmits: count("TCPSackRecovery") + count("TCPRenoRecovery"),
+            timeouts: count("TCPTimeouts"),
+            duplicates: count("TCPDSACKRecv"),
+            rtt_min: tracked.rtt_min_us.map(|us| Duration::from_micros(us.into())),
+            info,
+        }
+    }
+
+    /// How long each finished transfer took.
+    pub(crate) fn completions(&self) -> Vec<Duration> {
+        self.tracked().completions.clone()
+    }
+}
+
+/// A connection that is closed in the middle of a transfer ends at once: the kernel does not go on with it for minutes,
+/// which would keep its host and its controller.
+fn forget_when_over(stream: &TcpStream) -> io::Result<()> {
+    Ok(set_socket_linger(stream, Some(std::time::Duration::ZERO))?)
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+#[allow(unsafe_code, reason = "rustix has no wrapper for these options")]
+fn set_option(socket: BorrowedFd<'_>, option: i32, value: i32) -> io::Result<()> {
+    // SAFETY: the kernel reads an int from where `value` is, whose size is given.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            option,
+            (&raw const value).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

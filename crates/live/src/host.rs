@@ -1,0 +1,158 @@
+//! A host: a network namespace with one TUN device.
+//!
+//! Namespace and device live as long as this process holds their descriptors, and nothing has a name outside: whatever
+//! ends the process, nothing is left.
+
+use crate::error::LiveError;
+use crate::netlink::Netlink;
+use crate::tun::{self, Tun};
+use ackclock_units::Duration;
+use netlink_packet_route::link::LinkAttribute;
+use netlink_packet_route::route::RouteMetric;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use std::fs::{self, File};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsFd;
+use std::thread;
+
+/// Packets that the device holds for the emulator; more than it ever lets wait.
+const DEVICE_QUEUE: u32 = 20_000;
+/// The least packet that every IPv6 path must carry (RFC 8200 section 5).
+const LEAST_IPV6: u32 = 1280;
+
+/// What the host's kernel is set to.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// Largest packet, bytes.
+    pub(crate) mtu: u32,
+    /// Room for a connection's segments at either end, bytes.
+    pub(crate) buffer: u64,
+    pub(crate) timestamps: bool,
+    pub(crate) ecn: bool,
+    /// First window, segments.
+    pub(crate) initial_window: u32,
+    /// Lower bound of the retransmission timeout.
+    pub(crate) rto_min: Duration,
+    /// Acknowledge every segment at once.
+    pub(crate) quick_ack: bool,
+}
+
+/// A host.
+pub(crate) struct Host {
+    pub(crate) name: String,
+    pub(crate) address: Ipv4Addr,
+    pub(crate) tun: Tun,
+    namespace: File,
+}
+
+impl Host {
+    /// Makes a host of this name and addresses.
+    pub(crate) fn make(
+        name: &str,
+        address: Ipv4Addr,
+        address6: Ipv6Addr,
+        settings: &Settings,
+    ) -> Result<Host, LiveError> {
+        let made = in_a_thread(|| -> Result<_, LiveError> {
+            enter_new_namespace().map_err(LiveError::kernel("a network namespace cannot be made"))?;
+            let namespace = File::open("/proc/thread-self/ns/net")
+                .map_err(LiveError::kernel("/proc/thread-self/ns/net cannot be opened"))?;
+            let tun = Tun::make().map_err(|reason| LiveError::NoTun { reason })?;
+            configure(address, address6, settings)
+                .map_err(LiveError::kernel(format!("the host {name} cannot be set up")))?;
+            Ok((namespace, tun))
+        })?;
+        let (namespace, tun) = made?;
+        Ok(Host { name: name.to_owned(), address, tun, namespace })
+    }
+
+    /// Does something there.
+    pub(crate) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LiveError> {
+        in_a_thread(|| {
+            self.enter().map_err(LiveError::kernel(format!("the host {} cannot be entered", self.name)))?;
+            Ok(work())
+        })?
+    }
+
+    /// Moves the calling thread there for good.
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        Ok(move_into_link_name_space(self.namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
+    }
+
+    /// Packets that its device threw away because the emulator did not take them in time.
+    pub(crate) fn lost(&self) -> Result<u64, LiveError> {
+        let path = "/proc/thread-self/net/dev";
+        let text = self.inside(|| fs::read_to_string(path))?.map_err(LiveError::kernel(path))?;
+        Ok(sent_drops(&text, tun::NAME).unwrap_or(0))
+    }
+}
+
+/// `drop` among what was sent, in /proc/net/dev: eight columns of what was received come first.
+fn sent_drops(text: &str, device: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(':'))?;
+    line.split_whitespace().nth(8 + 3)?.parse().ok()
+}
+
+/// Namespaces are those of threads: what is done in one is done in a thread that ends there.
+fn in_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, LiveError> {
+    thread::scope(|scope| scope.spawn(work).join())
+        .map_err(|_| LiveError::Defect { what: "a thread panicked inside a host".to_owned() })
+}
+
+#[allow(unsafe_code, reason = "unshare is unsafe for file descriptors, which are not unshared here")]
+fn enter_new_namespace() -> io::Result<()> {
+    // SAFETY: only CLONE_FILES can take descriptors away from other threads.
+    Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
+}
+
+fn configure(address: Ipv4Addr, address6: Ipv6Addr, settings: &Settings) -> io::Result<()> {
+    let set = |key: &str, value: String| {
+        let path = format!("/proc/sys/net/{key}");
+        fs::write(&path, value).map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+    };
+    let six = settings.mtu >= LEAST_IPV6 && set("ipv6/conf/default/accept_dad", "0".to_owned()).is_ok();
+    let _ = set("ipv6/conf/tun0/addr_gen_mode", "1".to_owned()); // no link-local address of its own making
+    let _ = set("ipv6/conf/tun0/router_solicitations", "0".to_owned());
+    let flag = |on: bool| u8::from(on).to_string();
+    let buffers = format!("4096 {0} {0}", settings.buffer);
+    set("ipv4/tcp_rmem", buffers.clone())?;
+    set("ipv4/tcp_wmem", buffers)?;
+    set("ipv4/tcp_timestamps", flag(settings.timestamps))?;
+    set("ipv4/tcp_ecn", if settings.ecn { "1".to_owned() } else { "0".to_owned() })?;
+    set("ipv4/tcp_no_metrics_save", flag(true))?;
+    let netlink = Netlink::open()?;
+    netlink.up(netlink.index("lo")?, Vec::new())?;
+    let tun = netlink.index(tun::NAME)?;
+    netlink.up(tun, vec![LinkAttribute::Mtu(settings.mtu), LinkAttribute::TxQueueLen(DEVICE_QUEUE)])?;
+    let metrics = || {
+        let mut metrics = vec![
+            RouteMetric::InitCwnd(settings.initial_window),
+            RouteMetric::RtoMin((settings.rto_min.as_millis_f64() as u32).max(1)),
+        ];
+        if settings.quick_ack {
+            metrics.push(RouteMetric::QuickAck(1));
+        }
+        metrics
+    };
+    let addresses = [IpAddr::from(address), IpAddr::from(address6)];
+    for address in addresses.into_iter().take(1 + usize::from(six)) {
+        netlink.address(tun, address)?;
+        netlink.default_route(tun, address, metrics())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_found_in_their_column() {
+        let text = "Inter-|   Receive                                                |  Transmit\n \
+                    face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo\n    \
+                    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13\n  tun0: 1 2 3 4 5 6 7 8 9 10 11 77 13\n";
+        assert_eq!(sent_drops(text, "tun0"), Some(77));
+        assert_eq!(sent_drops(text, "tun1"), None);
+    }
+}

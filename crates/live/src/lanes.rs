@@ -1,0 +1,178 @@
+//! Packets that wait for an instant: one lane per place on a way, and the search for the earliest over all lanes.
+
+use ackclock_units::Time;
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A packet as the path carries it: one segment of a train, or a datagram of unresponsive traffic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Parcel {
+    /// Its train's number; [`NO_TRAIN`] if there are no bytes behind it.
+    pub(crate) train: u32,
+    /// Which segment of the train.
+    pub(crate) segment: u16,
+    pub(crate) markable: bool,
+    pub(crate) marked: bool,
+    /// Bytes on the wire.
+    pub(crate) bytes: u32,
+}
+
+/// The train of packets that only take up room.
+pub(crate) const NO_TRAIN: u32 = u32::MAX;
+
+impl ackclock_net::Carried for Parcel {
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+    fn markable(&self) -> bool {
+        self.markable
+    }
+    fn mark(&mut self) {
+        self.marked = true;
+    }
+}
+
+/// A packet and its instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Waiting {
+    at: Time,
+    /// Settles simultaneous ones.
+    order: u64,
+    parcel: Parcel,
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Waiting) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Waiting) -> Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+enum Lane {
+    InOrder(VecDeque<Waiting>),
+    Disordered(BinaryHeap<Reverse<Waiting>>),
+}
+
+/// All lanes.
+#[derive(Default)]
+pub(crate) struct Lanes {
+    lanes: Vec<Lane>,
+    /// The head of each lane that is not empty; of a disordered one also former heads, which are stale.
+    heads: BinaryHeap<Reverse<(Time, u64, usize)>>,
+    order: u64,
+}
+
+impl Lanes {
+    /// Adds a lane; packets that enter it one after another leave it in that order, if `in_order`.
+    pub(crate) fn add(&mut self, in_order: bool) -> usize {
+        self.lanes.push(if in_order {
+            Lane::InOrder(VecDeque::new())
+        } else {
+            Lane::Disordered(BinaryHeap::new())
+        });
+        self.lanes.len() - 1
+    }
+
+    pub(crate) fn push(&mut self, lane: usize, at: Time, parcel: Parcel) {
+        self.order += 1;
+        let waiting = Waiting { at, order: self.order, parcel };
+        let is_head = match &mut self.lanes[lane] {
+            Lane::InOrder(queue) => {
+                queue.push_back(waiting);
+                queue.len() == 1
+            }
+            Lane::Disordered(heap) => {
+                heap.push(Reverse(waiting));
+                heap.peek().is_some_and(|Reverse(head)| head.order == waiting.order)
+            }
+        };
+        if is_head {
+            self.heads.push(Reverse((at, waiting.order, lane)));
+        }
+    }
+
+    /// The next instant at which something is due.
+    pub(crate) fn next(&self) -> Time {
+        // A former head is later than the present one of its lane, which has an entry, too.
+        self.heads.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
+    }
+
+    /// The packet that is due next, if that is by `now`: its lane and instant.
+    pub(crate) fn pop(&mut self, now: Time) -> Option<(usize, Time, Parcel)> {
+        loop {
+            let &Reverse((at, order, lane)) = self.heads.peek()?;
+            if at > now {
+                return None;
+            }
+            self.heads.pop();
+            let (popped, head) = match &mut self.lanes[lane] {
+                Lane::InOrder(queue) => (queue.pop_front(), queue.front().copied()),
+                Lane::Disordered(heap) => {
+                    if heap.peek().is_none_or(|Reverse(head)| head.order != order) {
+                        continue;
+                    }
+                    (heap.pop().map(|Reverse(head)| head), heap.peek().map(|Reverse(head)| *head))
+                }
+            };
+            if let Some(head) = head {
+                self.heads.push(Reverse((head.at, head.order, lane)));
+            }
+            let Some(waiting) = popped else { continue };
+            return Some((lane, waiting.at, waiting.parcel));
+        }
+    }
+
+    /// Packets that wait.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        let length = |lane: &Lane| match lane {
+            Lane::InOrder(queue) => queue.len(),
+            Lane::Disordered(heap) => heap.len(),
+        };
+        self.lanes.iter().map(length).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parcel(segment: u16) -> Parcel {
+        Parcel { train: NO_TRAIN, segment, markable: false, marked: false, bytes: 1500 }
+    }
+
+    proptest! {
+        #[test]
+        fn everything_comes_out_once_and_in_order_of_time(
+            entries in prop::collection::vec((0_usize..4, 0_u64..1000, 0_u64..50), 1..200),
+        ) {
+            let mut lanes = Lanes::default();
+            (0..4).for_each(|lane| { lanes.add(lane < 2); });
+            let (mut now, mut last) = (0, [0; 4]);
+            let mut out = Vec::new();
+            for (number, &(lane, ahead, step)) in entries.iter().enumerate() {
+                now += step;
+                while let Some((lane, at, parcel)) = lanes.pop(Time::from_nanos(now)) {
+                    out.push((at, lane, parcel.segment));
+                }
+                let at = if lane < 2 { last[lane].max(now + ahead) } else { now + ahead };
+                last[lane] = at;
+                lanes.push(lane, Time::from_nanos(at), parcel(number as u16));
+            }
+            while let Some((lane, at, parcel)) = lanes.pop(Time::NEVER) {
+                out.push((at, lane, parcel.segment));
+            }
+            prop_assert_eq!(lanes.waiting(), 0);
+            prop_assert!(out.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+            let mut numbers: Vec<u16> = out.iter().map(|&(_, _, number)| number).collect();
+            numbers.sort_unstable();
+            prop_assert_eq!(numbers, (0..entries.len() as u16).collect::<Vec<_>>());
+        }
+    }
+}

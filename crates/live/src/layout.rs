@@ -1,0 +1,204 @@
+//! From a scenario to hosts, ways between them, and the parts of the path that can run by themselves.
+
+use crate::error::LiveError;
+use crate::host::Settings;
+use ackclock_net::{Limit, Link, Queue};
+use ackclock_sim::plan::Plan;
+use ackclock_sim::scenario::Built;
+use ackclock_tcp::Config;
+use ackclock_units::Duration;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Most flows: each has two hosts and two threads.
+const MOST_FLOWS: usize = 200;
+/// IPv4 and TCP headers, and the timestamp option with its padding (RFC 7323 appendix A).
+const HEADERS: u32 = 40;
+const TIMESTAMPS: u32 = 12;
+/// Least payload of a segment: below, Linux stops shrinking segments (tcp_min_snd_mss).
+const LEAST_PAYLOAD: u32 = 48;
+/// Least room for a connection's segments, bytes.
+const LEAST_BUFFER: u64 = 4 << 20;
+/// Most room that the kernel's settings can express, bytes.
+const MOST_BUFFER: u64 = 1 << 30;
+
+/// A host before it is made.
+pub(crate) struct HostPlan {
+    pub(crate) name: String,
+    pub(crate) address: Ipv4Addr,
+    pub(crate) address6: Ipv6Addr,
+    pub(crate) settings: Settings,
+}
+
+/// Links from a host, or from a source of unresponsive traffic, to a host, or to its sink.
+pub(crate) struct Path {
+    pub(crate) from: Option<usize>,
+    pub(crate) to: Option<usize>,
+    pub(crate) links: Vec<usize>,
+}
+
+/// The layout: flow `n` goes from host `2 n` to host `2 n + 1` over path `2 n`, and back over path `2 n + 1`; paths of
+/// unresponsive traffic follow.
+pub(crate) struct Layout {
+    pub(crate) hosts: Vec<HostPlan>,
+    pub(crate) paths: Vec<Path>,
+    /// Paths that share links or a host that sends, part by part.
+    pub(crate) parts: Vec<Vec<usize>>,
+}
+
+/// Bytes of payload in a full segment of a real connection with these settings.
+pub(crate) fn payload(config: &Config) -> u32 {
+    u32::from(config.segment_bytes()) - HEADERS - if config.timestamps { TIMESTAMPS } else { 0 }
+}
+
+impl Layout {
+    pub(crate) fn new(built: &Built) -> Result<Layout, LiveError> {
+        let plan = &built.plan;
+        if plan.flows.len() > MOST_FLOWS {
+            return Err(LiveError::Flows { flows: plan.flows.len(), most: MOST_FLOWS });
+        }
+        let (mut hosts, mut paths) = (Vec::new(), Vec::new());
+        let members =
+            built.groups.iter().flat_map(|group| (0..group.count).map(move |member| (group, member)));
+        for (number, ((group, member), flow)) in members.zip(&plan.flows).enumerate() {
+            let settings = settings(&flow.config, plan, &flow.forward)?;
+            for (end, name) in [(0, "sender"), (1, "receiver")] {
+                let name = match (plan.flows.len(), group.count) {
+                    (1, _) => name.to_owned(),
+                    (_, 1) => format!("{}.{name}", group.label),
+                    _ => format!("{}.{member}.{name}", group.label),
+                };
+                let (address, address6) = addresses(end, number as u32);
+                hosts.push(HostPlan { name, address, address6, settings: settings.clone() });
+            }
+            let ends = (Some(2 * number), Some(2 * number + 1));
+            paths.push(Path { from: ends.0, to: ends.1, links: flow.forward.clone() });
+            paths.push(Path { from: ends.1, to: ends.0, links: flow.reverse.clone() });
+        }
+        paths.extend(plan.streams.iter().map(|stream| Path {
+            from: None,
+            to: None,
+            links: stream.route.clone(),
+        }));
+        let parts = parts(&paths, plan.links.len());
+        Ok(Layout { hosts, paths, parts })
+    }
+}
+
+/// As in simulated captures: senders in 10.0.0.0/10, receivers in 10.128.0.0/10.
+fn addresses(end: u32, number: u32) -> (Ipv4Addr, Ipv6Addr) {
+    let v4 = 0x0A00_0000 | end << 23 | (number + 1);
+    let v6 = 0xfd00_0ac0_0000_0000_0000_0000_0000_0000 | u128::from(end) << 64 | u128::from(number + 1);
+    (Ipv4Addr::from(v4), Ipv6Addr::from(v6))
+}
+
+fn settings(config: &Config, plan: &Plan, route: &[usize]) -> Result<Settings, LiveError> {
+    let mtu = u32::from(config.segment_bytes());
+    let headers = HEADERS + if config.timestamps { TIMESTAMPS } else { 0 };
+    if mtu < headers + LEAST_PAYLOAD {
+        return Err(LiveError::Segment { key: "segment", bytes: mtu, least: headers + LEAST_PAYLOAD });
+    }
+    let delay = route.iter().fold(Duration::ZERO, |sum, &link| sum + plan.links[link].delay());
+    let slowest = route.iter().map(|&link| plan.links[link].rate()).min();
+    let product = slowest.map_or(0.0, |rate| rate.bytes_in(delay.saturating_mul(2)));
+    let queued: f64 = route.iter().map(|&link| room(&plan.links[link], mtu, product)).sum();
+    // A connection's memory is counted with what its packets take in the kernel, up to four times their bytes.
+    let wanted = 8.0 * (product + queued);
+    Ok(Settings {
+        mtu,
+        buffer: (wanted as u64).clamp(LEAST_BUFFER, MOST_BUFFER),
+        timestamps: config.timestamps,
+        ecn: config.ecn,
+        initial_window: (config.initial_window as u32).max(1),
+        rto_min: config.rto_min,
+        quick_ack: config.delayed_ack.is_none(),
+    })
+}
+
+/// Bytes that may wait at a link, about.
+fn room(link: &Link, mtu: u32, product: f64) -> f64 {
+    match link.queue() {
+        Queue::Unlimited => 0.0,
+        Queue::DropTail(queue) => match queue.limit() {
+            Limit::Packets(packets) => f64::from(packets) * f64::from(mtu),
+            Limit::Bytes(bytes) => bytes as f64,
+        },
+        Queue::Red(_) | Queue::Rem(_) | Queue::Pi(_) | Queue::Pie(_) => product,
+    }
+}
+
+/// Paths that must be one part: those that share a link, or the host that they come from.
+fn parts(paths: &[Path], links: usize) -> Vec<Vec<usize>> {
+    let mut part: Vec<usize> = (0..paths.len()).collect();
+    let mut of_link: Vec<Option<usize>> = vec![None; links];
+    let hosts = paths.iter().filter_map(|path| path.from).max().map_or(0, |most| most + 1);
+    let mut of_host: Vec<Option<usize>> = vec![None; hosts];
+    for (number, path) in paths.iter().enumerate() {
+        let mut known: Vec<usize> = Vec::new();
+        for &link in &path.links {
+            known.extend(of_link[link].replace(number));
+        }
+        if let Some(host) = path.from {
+            known.extend(of_host[host].replace(number));
+        }
+        for other in known {
+            let (from, to) = (part[other], part[number]);
+            part.iter_mut().filter(|it| **it == from).for_each(|it| *it = to);
+        }
+    }
+    let mut names = part.clone();
+    names.sort_unstable();
+    names.dedup();
+    let members = |name: usize| (0..paths.len()).filter(|&path| part[path] == name).collect();
+    let mut parts: Vec<Vec<usize>> = names.into_iter().map(members).collect();
+    parts.sort_unstable(); // by their first path
+    parts
+}
+
+impl Layout {
+    /// Destinations that a host reaches, each with the path to it.
+    pub(crate) fn reached(&self, host: usize, paths: &[usize]) -> Vec<(IpAddr, usize)> {
+        let mut reached = Vec::new();
+        for &path in paths.iter().filter(|&&path| self.paths[path].from == Some(host)) {
+            if let Some(to) = self.paths[path].to {
+                reached.push((self.hosts[to].address.into(), path));
+                reached.push((self.hosts[to].address6.into(), path));
+            }
+        }
+        reached
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(from: usize, to: usize, links: &[usize]) -> Path {
+        Path { from: Some(from), to: Some(to), links: links.to_vec() }
+    }
+
+    #[test]
+    fn either_direction_of_a_dumbbell_is_a_part() {
+        let paths = [
+            path(0, 1, &[4, 0, 5]),
+            path(1, 0, &[6, 1, 7]),
+            path(2, 3, &[8, 0, 9]),
+            path(3, 2, &[10, 1, 11]),
+        ];
+        assert_eq!(parts(&paths, 12), [vec![0, 2], vec![1, 3]]);
+    }
+
+    #[test]
+    fn traffic_the_other_way_joins_them() {
+        let paths = [path(0, 1, &[0]), path(1, 0, &[1]), path(2, 3, &[1]), path(3, 2, &[0])];
+        assert_eq!(parts(&paths, 2), [vec![0, 3], vec![1, 2]]);
+        let paths = [path(0, 1, &[0]), path(1, 0, &[1]), path(0, 2, &[1])];
+        assert_eq!(parts(&paths, 2), [vec![0, 1, 2]]);
+    }
+
+    #[test]
+    fn addresses_are_in_their_networks() {
+        assert_eq!(addresses(0, 0).0, Ipv4Addr::new(10, 0, 0, 1));
+        assert_eq!(addresses(1, 199).0, Ipv4Addr::new(10, 128, 0, 200));
+        assert_eq!(addresses(1, 0).1.to_string(), "fd00:ac0:0:1::1");
+    }
+}

@@ -1,0 +1,38 @@
+//! Real time: a scenario's path between hosts of the running Linux kernel.
+//!
+//! Every host is a network namespace with a TUN device. What a host sends is read from its device, carried over the
+//! scenario's links by the very code that the simulator runs ([`ackclock_net`]), and written to the device of its
+//! destination when it is due there. So the kernel needs neither netem nor a particular queueing discipline, and any
+//! unmodified program can use the path.
+//!
+//! Nothing has a name outside this process and nothing outlives it: see [`emulate`].
+
+mod capture;
+mod clock;
+mod emulation;
+mod error;
+mod flow;
+mod host;
+mod lanes;
+mod lateness;
+mod layout;
+mod looks;
+mod netlink;
+mod offload;
+mod part;
+pub mod privilege;
+mod program;
+mod run;
+mod sample;
+mod schedule;
+mod tcp_info;
+mod train;
+mod trains;
+mod tun;
+mod wire;
+
+pub use emulation::Emulation;
+pub use error::LiveError;
+pub use lateness::Distribution;
+pub use program::Program;
+pub use run::{Load, Outcome, Request, emulate};

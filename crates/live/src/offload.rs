@@ -1,0 +1,58 @@
+//! What a TUN device says of a packet that leaves work undone: `virtio_net_hdr` of Linux' `linux/virtio_net.h`, in the
+//! machine's byte order.
+//!
+//! With it the kernel hands over, and takes, TCP packets of up to 64 kB that stand for a train of segments, and packets
+//! whose transport checksum covers the pseudo-header only.
+
+/// Bytes of the header.
+pub(crate) const LENGTH: usize = 10;
+/// The transport checksum covers the pseudo-header only.
+pub(crate) const NEEDS_CHECKSUM: u8 = 1;
+/// A train of TCP segments over IPv4.
+pub(crate) const TCP4: u8 = 1;
+/// A train of TCP segments over IPv6.
+pub(crate) const TCP6: u8 = 4;
+/// Beside either: the first segment has CWR set, and no other.
+pub(crate) const WITH_CWR: u8 = 0x80;
+
+/// The header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Offload {
+    pub(crate) flags: u8,
+    /// What the train consists of; 0 if the packet is one on the wire, too.
+    pub(crate) kind: u8,
+    /// Bytes in front of the payload.
+    pub(crate) headers: u16,
+    /// Payload of every segment but the last, bytes.
+    pub(crate) size: u16,
+    /// Where the checksum's coverage, and the transport header, begins.
+    pub(crate) start: u16,
+    /// Where the checksum is, from there.
+    pub(crate) offset: u16,
+}
+
+impl Offload {
+    pub(crate) fn read(bytes: &[u8; LENGTH]) -> Offload {
+        let word = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
+        Offload {
+            flags: bytes[0],
+            kind: bytes[1],
+            headers: word(2),
+            size: word(4),
+            start: word(6),
+            offset: word(8),
+        }
+    }
+
+    pub(crate) fn write(self) -> [u8; LENGTH] {
+        let mut bytes = [self.flags, self.kind, 0, 0, 0, 0, 0, 0, 0, 0];
+        for (at, word) in [(2, self.headers), (4, self.size), (6, self.start), (8, self.offset)] {
+            bytes[at..at + 2].copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    pub(crate) fn needs_checksum(self) -> bool {
+        self.flags & NEEDS_CHECKSUM != 0
+    }
+}

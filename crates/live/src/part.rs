@@ -1,0 +1,402 @@
+//! A part of the path, in real time: one thread that takes packets from hosts' devices, carries them over links, and
+//! hands each to its destination when it is due.
+//!
+//! Parts share neither links nor the hosts that they take packets from, so they need no locks. A packet's way is
+//! computed in ideal time, as the simulator does it: an instant at which it was read, then what the links say. Whatever
+//! the thread is late by goes into no link's arithmetic, only into the delivery, where it is measured.
+
+use crate::capture::Captured;
+use crate::clock::Clock;
+use crate::error::LiveError;
+use crate::host::Host;
+use crate::lanes::{Lanes, NO_TRAIN, Parcel};
+use crate::lateness::Lateness;
+use crate::looks::{LinkSeries, Looks};
+use crate::schedule;
+use crate::train::{Head, MOST_BYTES, Train};
+use crate::trains::Trains;
+use crate::wire;
+use ackclock_net::{Fate, Link};
+use ackclock_sim::engine::{Detour, LinkTally, Stage, StreamTally};
+use ackclock_sim::plan::StreamPlan;
+use ackclock_units::{Duration, Time};
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use std::mem::MaybeUninit;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+
+/// Packets that are read from a device before what is due is delivered again.
+const READ_AT_ONCE: usize = 64;
+/// Deliveries that come closer than this after one another may share a wake-up, as with a network card that moderates
+/// its interrupts.
+const MODERATION: Duration = Duration::from_micros(30);
+/// Longest sleep: how soon the end of a run is noticed.
+const LONGEST_SLEEP: Duration = Duration::from_millis(10);
+
+/// A way from a host, or from a source of unresponsive traffic, to its destination.
+pub(crate) struct Way {
+    pub(crate) stages: Vec<Stage>,
+    /// Host at the other end; `None` if nobody wants the packets.
+    pub(crate) to: Option<usize>,
+}
+
+/// A host that packets are taken from.
+pub(crate) struct Source {
+    pub(crate) host: usize,
+    /// Ways to the destinations that it can reach.
+    pub(crate) ways: Vec<(IpAddr, usize)>,
+}
+
+/// Unresponsive traffic.
+pub(crate) struct Stream {
+    pub(crate) plan: StreamPlan,
+    pub(crate) way: usize,
+    pub(crate) number: usize,
+}
+
+/// Everything that the thread needs.
+pub(crate) struct Part<'a> {
+    pub(crate) clock: Clock,
+    pub(crate) hosts: &'a [Host],
+    /// All links of the scenario; those of other parts stay unused here.
+    pub(crate) links: Vec<Link>,
+    pub(crate) ways: Vec<Way>,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) streams: Vec<Stream>,
+    pub(crate) looks: Looks,
+    /// Links whose packets somebody wants to see.
+    pub(crate) captured: Vec<usize>,
+    pub(crate) capture: Option<Sender<Captured>>,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+/// What a part has to say when the run is over.
+pub(crate) struct PartReport {
+    pub(crate) links: Vec<(usize, LinkTally, LinkSeries)>,
+    pub(crate) streams: Vec<(usize, StreamTally)>,
+    pub(crate) lateness: Lateness,
+    /// Share of one processor that the thread took.
+    pub(crate) busy: f64,
+    /// Packets that no way leads from, such as those of neighbour discovery.
+    pub(crate) astray: u64,
+    /// Packets that the receiving kernel did not take.
+    pub(crate) refused: u64,
+    pub(crate) real_time: bool,
+}
+
+/// Where a lane is: packets in it have passed `stage` of `way`, or are to be offered `again` at that stage's gate.
+#[derive(Clone, Copy)]
+struct Place {
+    way: usize,
+    stage: usize,
+    again: bool,
+}
+
+/// Segments of one train for one host that are handed over together.
+struct Batch {
+    to: usize,
+    train: u32,
+    first: u16,
+    count: u16,
+    marked: bool,
+}
+
+/// The thread's state.
+struct Carrier<'a> {
+    part: Part<'a>,
+    lanes: Lanes,
+    places: Vec<Place>,
+    /// The lanes of each way: behind each stage, and of what comes back to it.
+    lanes_of: Vec<Vec<(usize, usize)>>,
+    trains: Trains,
+    batch: Option<Batch>,
+    due: Vec<Time>,
+    head: Head,
+    lateness: Lateness,
+    sent: Vec<StreamTally>,
+    astray: u64,
+    refused: u64,
+}
+
+impl Part<'_> {
+    /// Carries packets until the run is stopped.
+    pub(crate) fn run(self) -> Result<PartReport, LiveError> {
+        let real_time = schedule::real_time();
+        let began = (self.clock.now(), schedule::thread_time());
+        let epoll = self.watch().map_err(LiveError::kernel("the hosts' devices cannot be watched"))?;
+        let mut carrier = Carrier::new(self);
+        carrier.carry(&epoll)?;
+        let now = carrier.part.clock.now();
+        let wall = now.since(began.0).as_secs_f64();
+        let busy = (schedule::thread_time() - began.1).as_secs_f64() / wall.max(1e-9);
+        let Carrier { part, lateness, sent, astray, refused, .. } = carrier;
+        let Part { looks, mut links, streams, .. } = part;
+        Ok(PartReport {
+            links: looks.finish(now, &mut links),
+            streams: streams.iter().map(|stream| stream.number).zip(sent).collect(),
+            lateness,
+            busy,
+            astray,
+            refused,
+            real_time,
+        })
+    }
+
+    fn watch(&self) -> std::io::Result<OwnedFd> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        for (number, source) in self.sources.iter().enumerate() {
+            let data = epoll::EventData::new_u64(number as u64);
+            epoll::add(&epoll, &self.hosts[source.host].tun, data, epoll::EventFlags::IN)?;
+        }
+        Ok(epoll)
+    }
+}
+
+impl<'a> Carrier<'a> {
+    fn new(part: Part<'a>) -> Carrier<'a> {
+        let (mut lanes, mut places, mut lanes_of) = (Lanes::default(), Vec::new(), Vec::new());
+        for (way, it) in part.ways.iter().enumerate() {
+            let of_stage = |(stage, passed): (usize, &Stage)| {
+                let through = lanes.add(passed.keeps_order(&part.links));
+                places.push(Place { way, stage, again: false });
+                let back = lanes.add(true);
+                places.push(Place { way, stage, again: true });
+                (through, back)
+            };
+            lanes_of.push(it.stages.iter().enumerate().map(of_stage).collect());
+        }
+        Carrier {
+            sent: vec![StreamTally::default(); part.streams.len()],
+            part,
+            lanes,
+            places,
+            lanes_of,
+            trains: Trains::new(),
+            batch: None,
+            due: Vec::new(),
+            head: Head::new(),
+            lateness: Lateness::new(),
+            astray: 0,
+            refused: 0,
+        }
+    }
+
+    fn carry(&mut self, epoll: &OwnedFd) -> Result<(), LiveError> {
+        let mut events = [MaybeUninit::<epoll::Event>::uninit(); 32];
+        let mut buffer = vec![0; MOST_BYTES];
+        while !self.part.stop.load(Ordering::Relaxed) {
+            let now = self.part.clock.now();
+            self.advance(now);
+            let wait = self.wait();
+            let ready = match epoll::wait(epoll, &mut events, Some(&wait)) {
+                Ok((ready, _)) => ready,
+                Err(Errno::INTR) => continue,
+                Err(error) => {
+                    return Err(LiveError::kernel("the hosts' devices cannot be watched")(error.into()));
+                }
+            };
+            for event in ready.iter() {
+                self.take(event.data.u64() as usize, &mut buffer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How long to sleep if nothing comes.
+    fn wait(&self) -> Timespec {
+        let ahead = self.next_due().since(self.part.clock.now());
+        let sleep = ahead.max(MODERATION).min(LONGEST_SLEEP);
+        Timespec { tv_sec: 0, tv_nsec: sleep.as_nanos() as _ }
+    }
+
+    fn next_due(&self) -> Time {
+        let departures =
+            self.part.streams.iter().zip(&self.sent).map(|(stream, sent)| departure(stream, sent.sent));
+        departures.fold(self.lanes.next().min(self.part.looks.next()), Time::min)
+    }
+
+    /// Everything that is due by `now`, in order of time.
+    fn advance(&mut self, now: Time) {
+        loop {
+            let (packet, look) = (self.lanes.next(), self.part.looks.next());
+            let stream = (0..self.part.streams.len())
+                .map(|it| (departure(&self.part.streams[it], self.sent[it].sent), it))
+                .min();
+            let departs = stream.map_or(Time::NEVER, |(at, _)| at);
+            let first = packet.min(look).min(departs);
+            if first > now || first == Time::NEVER {
+                break;
+            }
+            if look == first {
+                self.part.looks.look(first, &mut self.part.links);
+            } else if packet == first {
+                if let Some((lane, at, parcel)) = self.lanes.pop(now) {
+                    self.arrived(self.places[lane], at, parcel);
+                }
+            } else if let Some((at, it)) = stream {
+                self.sent[it].sent += 1;
+                let bytes = u32::from(self.part.streams[it].plan.bytes);
+                let parcel = Parcel { train: NO_TRAIN, segment: 0, markable: false, marked: false, bytes };
+                self.pass(self.part.streams[it].way, 0, at, parcel, false);
+            }
+        }
+        self.hand_over();
+    }
+
+    /// Reads packets from a source's device.
+    fn take(&mut self, source: usize, buffer: &mut [u8]) -> Result<(), LiveError> {
+        let host = self.part.sources[source].host;
+        for _ in 0..READ_AT_ONCE {
+            let read = self.part.hosts[host].tun.read(buffer);
+            let name = &self.part.hosts[host].name;
+            let Some(bytes) =
+                read.map_err(LiveError::kernel(format!("the device of {name} cannot be read")))?
+            else {
+                break;
+            };
+            let now = self.part.clock.now();
+            let copy = self.trains.copy(&buffer[..bytes]);
+            match Train::new(copy) {
+                Ok(train) => self.depart(source, now, train),
+                Err(buffer) => {
+                    self.astray += 1;
+                    self.trains.give_back(buffer);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a train's packets on their way.
+    fn depart(&mut self, source: usize, now: Time, train: Train) {
+        let destination = wire::destination(train.packet());
+        let ways = &self.part.sources[source].ways;
+        let Some(&(_, way)) = ways.iter().find(|(address, _)| *address == destination) else {
+            self.astray += 1;
+            self.trains.give_back(train.into_bytes());
+            return;
+        };
+        let (segments, markable) = (train.segments(), wire::is_ect(train.packet()));
+        let sizes = (train.wire_bytes(0), train.wire_bytes(segments - 1));
+        let number = self.trains.insert(train);
+        for segment in 0..segments {
+            let bytes = if segment + 1 < segments { sizes.0 } else { sizes.1 };
+            self.trains.keep(number);
+            self.pass(way, 0, now, Parcel { train: number, segment, markable, marked: false, bytes }, false);
+        }
+        self.trains.release(number);
+    }
+
+    /// A packet is at the end of a stage, or back at its gate.
+    fn arrived(&mut self, place: Place, at: Time, parcel: Parcel) {
+        if place.again {
+            self.pass(place.way, place.stage, at, parcel, true);
+        } else if place.stage + 1 < self.part.ways[place.way].stages.len() {
+            self.pass(place.way, place.stage + 1, at, parcel, false);
+        } else {
+            self.deliver(place.way, at, parcel);
+        }
+    }
+
+    /// Takes a packet through a stage.
+    fn pass(&mut self, way: usize, stage: usize, at: Time, mut parcel: Parcel, again: bool) {
+        let Part { ways, links, captured, capture, .. } = &mut self.part;
+        let trains = &self.trains;
+        let see = |link: u32, it: &Link, parcel: &Parcel, fate: Fate| {
+            if let (false, Some(capture)) = (captured.is_empty(), &*capture) {
+                see(captured, capture, trains, link as usize, it, parcel, fate);
+            }
+        };
+        let through = &ways[way].stages[stage];
+        let outcome = if again {
+            through.pass_again(links, at, &parcel, see)
+        } else {
+            through.pass(links, at, &mut parcel, see)
+        };
+        let (onward, back) = self.lanes_of[way][stage];
+        match outcome {
+            Ok(then) => self.lanes.push(onward, then, parcel),
+            Err(Detour::Twice(then)) => {
+                self.trains.keep(parcel.train);
+                self.lanes.push(onward, then, parcel);
+                self.lanes.push(onward, then, parcel);
+            }
+            Err(Detour::Back(then)) => self.lanes.push(back, then, parcel),
+            Err(Detour::Gone) => self.trains.release(parcel.train),
+        }
+    }
+
+    /// A packet is due at its destination: it joins the batch if it follows on it, or opens another.
+    fn deliver(&mut self, way: usize, at: Time, parcel: Parcel) {
+        let Some(to) = self.part.ways[way].to else {
+            if let Some(it) = self.part.streams.iter().position(|stream| stream.way == way) {
+                self.sent[it].delivered += 1;
+                self.sent[it].delivered_bytes += u64::from(parcel.bytes);
+            }
+            return;
+        };
+        let follows = |batch: &Batch| {
+            (batch.to, batch.train, batch.marked) == (to, parcel.train, parcel.marked)
+                && batch.first + batch.count == parcel.segment
+        };
+        match &mut self.batch {
+            Some(batch) if follows(batch) => batch.count += 1,
+            _ => {
+                self.hand_over();
+                let (train, first, marked) = (parcel.train, parcel.segment, parcel.marked);
+                self.batch = Some(Batch { to, train, first, count: 1, marked });
+            }
+        }
+        self.due.push(at);
+    }
+
+    /// Gives the batch to its host.
+    fn hand_over(&mut self) {
+        let Some(batch) = self.batch.take() else { return };
+        let now = self.part.clock.now();
+        for at in self.due.drain(..) {
+            self.lateness.note(now.since(at));
+        }
+        if let Some(train) = self.trains.get(batch.train) {
+            let rest = train.write(batch.first, batch.count, batch.marked, &mut self.head);
+            if self.part.hosts[batch.to].tun.write(self.head.bytes(), rest).is_err() {
+                self.refused += u64::from(batch.count);
+            }
+        }
+        for _ in 0..batch.count {
+            self.trains.release(batch.train);
+        }
+    }
+}
+
+/// When a stream's packet of this number leaves; never if it has stopped by then.
+fn departure(stream: &Stream, number: u64) -> Time {
+    let at = stream.plan.departure(number);
+    if stream.plan.stop.is_some_and(|stop| at >= stop) { Time::NEVER } else { at }
+}
+
+/// Tells a capture what passes the transmitter of a captured link.
+fn see(
+    captured: &[usize],
+    capture: &Sender<Captured>,
+    trains: &Trains,
+    link: usize,
+    it: &Link,
+    parcel: &Parcel,
+    fate: Fate,
+) {
+    let arrives = match fate {
+        Fate::Arrives(at) | Fate::ArrivesTwice(at) => at,
+        Fate::Returns(_) | Fate::Dropped(_) => return,
+    };
+    if !captured.contains(&link) {
+        return;
+    }
+    let Some(train) = trains.get(parcel.train) else { return };
+    let packet = train.on_the_wire(parcel.segment, parcel.marked);
+    // A capture that has ended early has said why.
+    let _ = capture.send(Captured { link, leaves: it.departure(), arrives, packet });
+}

@@ -1,0 +1,89 @@
+//! Programs of the user's own in the hosts: a command with a companion, or a shell.
+
+use crate::error::LiveError;
+use crate::host::Host;
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How soon the end of a program, or of the run, is noticed.
+const STEP: Duration = Duration::from_millis(10);
+/// Time that a program has to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A program to run in a host.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The program and its arguments.
+    pub words: Vec<String>,
+    /// Does its output go to standard error, because standard output is for results?
+    pub quiet: bool,
+}
+
+impl Program {
+    /// With the hosts' addresses in the places of `{sender}` and `{receiver}`.
+    pub(crate) fn addressed(&self, sender: &Host, receiver: &Host) -> Program {
+        let put = |word: &String| {
+            word.replace("{sender}", &sender.address.to_string())
+                .replace("{receiver}", &receiver.address.to_string())
+        };
+        Program { words: self.words.iter().map(put).collect(), quiet: self.quiet }
+    }
+
+    /// Runs it in `host` until it ends or `stop` says so; to be called from a thread of its own, which ends there.
+    pub(crate) fn run(&self, host: &Host, stop: &dyn Fn() -> bool) -> Result<ExitStatus, LiveError> {
+        let name = self.words.first().cloned().unwrap_or_default();
+        host.enter().map_err(LiveError::kernel(format!("the host {} cannot be entered", host.name)))?;
+        let mut child =
+            self.start().map_err(|reason| LiveError::Program { program: name.clone(), reason })?;
+        let waiting = LiveError::kernel(format!("{name} cannot be waited for"));
+        loop {
+            match child.try_wait() {
+                Ok(Some(status)) => return Ok(status),
+                Ok(None) if stop() => break,
+                Ok(None) => thread::sleep(STEP),
+                Err(error) => return Err(waiting(error)),
+            }
+        }
+        end(&mut child).map_err(waiting)
+    }
+
+    #[allow(unsafe_code, reason = "what runs between fork and exec is for its author to check")]
+    fn start(&self) -> io::Result<Child> {
+        let mut words = self.words.iter();
+        let mut command = Command::new(words.next().map_or("", String::as_str));
+        command.args(words);
+        if self.quiet {
+            command.stdout(Stdio::from(io::stderr()));
+        }
+        // SAFETY: the closure makes one system call and allocates nothing.
+        unsafe {
+            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+        }
+        command.spawn()
+    }
+}
+
+/// Asks a program to end, and ends it if it does not.
+fn end(child: &mut Child) -> io::Result<ExitStatus> {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::TERM); // it may have ended in between
+    }
+    let patience = Instant::now() + GRACE;
+    while Instant::now() < patience {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        thread::sleep(STEP);
+    }
+    child.kill()?;
+    child.wait()
+}
+
+/// How a program ended, as a shell says it.
+pub(crate) fn code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}

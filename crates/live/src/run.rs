@@ -1,0 +1,430 @@
+//! A run from beginning to end: hosts, the path's parts, flows or programs, results.
+
+use crate::capture::{Captured, Captures};
+use crate::clock::Clock;
+use crate::emulation::Emulation;
+use crate::error::LiveError;
+use crate::flow::Flow;
+use crate::host::Host;
+use crate::layout::{self, Layout};
+use crate::looks::{Looks, Times};
+use crate::part::{Part, PartReport, Source, Stream, Way};
+use crate::program::{self, Program};
+use crate::sample::{Due, Schedule, Watched};
+use ackclock_sim::engine::{LinkTally, Measured, Series, StreamTally, accesses, stages};
+use ackclock_sim::results::PointResult;
+use ackclock_sim::run::judge;
+use ackclock_sim::scenario::{Built, Point};
+use ackclock_units::{Duration, Time};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Instant;
+
+/// Looks of the probe in a run that does not say how often it wants them.
+const LOOKS: u64 = 500;
+/// Longest sleep of who leads the run: how soon an interruption is heard.
+const STEP: std::time::Duration = std::time::Duration::from_millis(20);
+/// How often the probe looks while programs run, which nobody knows how long they take.
+const PROGRAM_PROBE: Duration = Duration::from_millis(100);
+
+/// What goes over the path.
+#[derive(Clone, Debug)]
+pub enum Load {
+    /// The scenario's flows.
+    Flows,
+    /// A program in the first flow's sending host, until it ends, and possibly one in the receiving host beside it.
+    Programs {
+        /// In the receiving host; it is ended when the other one has.
+        serve: Option<Program>,
+        /// In the sending host.
+        command: Program,
+    },
+    /// A program in a host of the user's choice, until it ends.
+    Shell {
+        /// The host.
+        host: String,
+        /// The program.
+        shell: Program,
+    },
+}
+
+/// What is to be emulated.
+pub struct Request<'a> {
+    /// The scenario.
+    pub point: &'a Point,
+    /// The controller's name in the kernel, for each group of flows.
+    pub controls: Vec<String>,
+    /// What goes over the path.
+    pub load: Load,
+    /// Links to capture, and the directory for the files.
+    pub captures: Option<(Vec<String>, PathBuf)>,
+}
+
+/// What was measured.
+pub struct Outcome {
+    /// The results, in the simulator's form.
+    pub result: PointResult,
+    /// The emulator's own errors.
+    pub emulation: Emulation,
+    /// How the command or the shell ended.
+    pub exit: Option<i32>,
+}
+
+/// Emulates a scenario. `go_on` hears every now and then which share of the time has passed, and says whether to go on.
+pub fn emulate(request: &Request<'_>, go_on: &dyn Fn(f64) -> bool) -> Result<Outcome, LiveError> {
+    crate::privilege::check()?;
+    let mut built = request.point.scenario.build()?;
+    let layout = Layout::new(&built)?;
+    let mut first = 0;
+    for group in &mut built.groups {
+        let config = &built.plan.flows[first].config;
+        first += group.count;
+        // Recovery is the kernel's, and segments are as large as the real headers leave them.
+        group.recovery = "kernel";
+        group.payload = layout::payload(config);
+        group.segment = u32::from(config.segment_bytes());
+    }
+    let make = |host: &layout::HostPlan| Host::make(&host.name, host.address, host.address6, &host.settings);
+    let hosts = layout.hosts.iter().map(make).collect::<Result<Vec<_>, _>>()?;
+    let (clock, stop) = (Clock::start(), AtomicBool::new(false));
+    Run { request, built: &built, layout: &layout, hosts: &hosts, clock, stop: &stop }.perform(go_on)
+}
+
+/// A run that is under way.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    request: &'a Request<'a>,
+    built: &'a Built,
+    layout: &'a Layout,
+    hosts: &'a [Host],
+    clock: Clock,
+    stop: &'a AtomicBool,
+}
+
+/// What the flows or programs left.
+struct Carried {
+    watched: Vec<Watched>,
+    exit: Option<i32>,
+    end: Time,
+}
+
+impl<'a> Run<'a> {
+    fn perform(self, go_on: &dyn Fn(f64) -> bool) -> Result<Outcome, LiveError> {
+        let wall = Instant::now();
+        let plan = &self.built.plan;
+        let flows = self.flows();
+        let (end, measure) = match self.request.load {
+            Load::Flows => (plan.duration, plan.measure),
+            _ => (Time::NEVER, (Time::ZERO, Time::NEVER)),
+        };
+        let probe = match self.request.load {
+            Load::Flows => {
+                plan.probe.unwrap_or(Duration::from_nanos((plan.duration.as_nanos() / LOOKS).max(1)))
+            }
+            _ => PROGRAM_PROBE,
+        };
+        let times = Times { from: measure.0, to: measure.1, probe };
+        let captures = match &self.request.captures {
+            Some((names, directory)) => Some(Captures::begin(names, &self.built.links, directory)?),
+            None => None,
+        };
+        let captured = captures.as_ref().map(Captures::links).unwrap_or_default();
+        let (passing, passed) = channel();
+        let capture = captures.as_ref().map(|_| passing);
+        let parts: Vec<Part<'_>> = self
+            .layout
+            .parts
+            .iter()
+            .map(|paths| self.part(paths, times, &captured, capture.clone()))
+            .collect();
+        drop(capture);
+        let (carried, parts) = thread::scope(|scope| {
+            let writer = captures.map(|it| scope.spawn(move || it.write(&passed, || self.clock.now())));
+            let parts: Vec<_> =
+                parts.into_iter().map(|part| scope.spawn(move || self.ending(|| part.run()))).collect();
+            let carried = match &self.request.load {
+                Load::Flows => self.with_flows(&flows, end, Schedule::new(measure, probe), go_on),
+                load => self.with_programs(load, go_on),
+            };
+            self.stop.store(true, Ordering::Relaxed);
+            let parts = parts.into_iter().map(|part| joined(part, "a part of the path")).collect::<Vec<_>>();
+            let written = writer.map_or(Ok(()), |writer| joined(writer, "the capture"));
+            // What made a run end early is the reason, not what followed from it.
+            let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
+            written?;
+            Ok::<_, LiveError>((carried?, parts))
+        })?;
+        self.outcome(carried, parts, &flows, wall)
+    }
+
+    /// Whatever way the work ends early, by an error or a panic, it ends the run.
+    fn ending<T>(self, work: impl FnOnce() -> Result<T, LiveError>) -> Result<T, LiveError> {
+        struct Ends<'a>(&'a AtomicBool, bool);
+        impl Drop for Ends<'_> {
+            fn drop(&mut self) {
+                if self.1 {
+                    self.0.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        let mut ends = Ends(self.stop, true);
+        let outcome = work();
+        ends.1 = outcome.is_err();
+        outcome
+    }
+
+    fn flows(self) -> Vec<Flow<'a>> {
+        let groups = self.built.groups.iter().zip(&self.request.controls);
+        let members = groups.flat_map(|(group, control)| std::iter::repeat_n((group, control), group.count));
+        let flows = self.built.plan.flows.iter().zip(members).enumerate();
+        flows
+            .map(|(number, (plan, (group, control)))| {
+                let ends = (&self.hosts[2 * number], &self.hosts[2 * number + 1]);
+                Flow::new(plan, ends, control, group.payload, self.clock, self.stop)
+            })
+            .collect()
+    }
+
+    fn part(
+        self,
+        paths: &[usize],
+        times: Times,
+        captured: &[usize],
+        capture: Option<Sender<Captured>>,
+    ) -> Part<'a> {
+        let plan = &self.built.plan;
+        let all: Vec<&[usize]> = self.layout.paths.iter().map(|path| &*path.links).collect();
+        let accesses = accesses(&plan.links, plan.measured, &all, &[]);
+        let place = |path: usize| paths.iter().position(|&it| it == path).expect("it is of this part");
+        let ways = paths.iter().map(|&path| {
+            let path = &self.layout.paths[path];
+            Way { stages: stages(&path.links, &accesses, &plan.links), to: path.to }
+        });
+        let mut from: Vec<usize> = paths.iter().filter_map(|&path| self.layout.paths[path].from).collect();
+        from.sort_unstable();
+        from.dedup();
+        let sources = from.into_iter().map(|host| {
+            let reached = self.layout.reached(host, paths).into_iter();
+            Source { host, ways: reached.map(|(address, path)| (address, place(path))).collect() }
+        });
+        let first_stream = 2 * plan.flows.len();
+        let streams = paths.iter().enumerate().filter(|(_, path)| **path >= first_stream);
+        let streams = streams.map(|(way, path)| {
+            let number = path - first_stream;
+            Stream { plan: plan.streams[number].clone(), way, number }
+        });
+        let mut measured: Vec<usize> =
+            paths.iter().flat_map(|&path| self.layout.paths[path].links.clone()).collect();
+        measured.retain(|&link| link < plan.measured);
+        measured.sort_unstable();
+        measured.dedup();
+        Part {
+            clock: self.clock,
+            hosts: self.hosts,
+            links: plan.links.clone(),
+            ways: ways.collect(),
+            sources: sources.collect(),
+            streams: streams.collect(),
+            looks: Looks::new(times, &measured),
+            captured: captured.to_vec(),
+            capture,
+            stop: self.stop,
+        }
+    }
+
+    /// Runs the scenario's flows.
+    fn with_flows(
+        self,
+        flows: &[Flow<'_>],
+        end: Time,
+        mut schedule: Schedule,
+        go_on: &dyn Fn(f64) -> bool,
+    ) -> Result<Carried, LiveError> {
+        thread::scope(|scope| {
+            let spawn = |flow| {
+                let ((listens, listening), (complete, completion)) = (channel(), channel());
+                let receiving = scope.spawn(move || self.ending(|| Flow::receive(flow, &listens, &complete)));
+                let sending = scope.spawn(move || self.ending(|| Flow::send(flow, &listening, &completion)));
+                [receiving, sending]
+            };
+            let threads: Vec<_> = flows.iter().flat_map(spawn).collect();
+            let mut watched: Vec<Watched> = flows.iter().map(|_| Watched::default()).collect();
+            let mut interrupted = false;
+            loop {
+                let (at, due) = schedule.next();
+                if !self.wait_until(at.min(end), end, go_on) {
+                    interrupted = !self.stop.load(Ordering::Relaxed);
+                    break;
+                }
+                if at > end || (at == end && due == Due::Look) {
+                    break;
+                }
+                let measuring = schedule.measuring();
+                for (watched, flow) in watched.iter_mut().zip(flows) {
+                    match due {
+                        Due::Begin => watched.begin(flow),
+                        Due::End => watched.end(flow),
+                        Due::Look => watched.look(flow, measuring),
+                    }
+                }
+                schedule.done(due);
+            }
+            self.stop.store(true, Ordering::Relaxed);
+            let ended: Vec<_> = threads.into_iter().map(|thread| joined(thread, "a flow")).collect();
+            ended.into_iter().collect::<Result<Vec<()>, _>>()?;
+            if interrupted { Err(LiveError::Interrupted) } else { Ok(Carried { watched, exit: None, end }) }
+        })
+    }
+
+    /// Sleeps; false if the run is over before.
+    fn wait_until(self, at: Time, end: Time, go_on: &dyn Fn(f64) -> bool) -> bool {
+        loop {
+            let now = self.clock.now();
+            let share = now.as_secs_f64() / end.as_secs_f64().max(1e-9);
+            if self.stop.load(Ordering::Relaxed) || !go_on(share.min(1.0)) {
+                return false;
+            }
+            let left = at.since(now);
+            if left.is_zero() {
+                return true;
+            }
+            thread::sleep(std::time::Duration::from_nanos(left.as_nanos()).min(STEP));
+        }
+    }
+
+    /// Runs the user's programs.
+    fn with_programs(self, load: &Load, go_on: &dyn Fn(f64) -> bool) -> Result<Carried, LiveError> {
+        let (sender, receiver) = (&self.hosts[0], &self.hosts[1]);
+        let (host, program, serve) = match load {
+            Load::Programs { serve, command } => (sender, command, serve.as_ref()),
+            Load::Shell { host, shell } => (self.host(host)?, shell, None),
+            Load::Flows => return Err(LiveError::Defect { what: "flows are no programs".to_owned() }),
+        };
+        let program = program.addressed(sender, receiver);
+        let serve = serve.map(|serve| serve.addressed(sender, receiver));
+        let ended = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let over = || self.stop.load(Ordering::Relaxed);
+            let served = serve.map(|serve| {
+                let ended = &ended;
+                scope.spawn(move || {
+                    self.ending(|| serve.run(receiver, &|| over() || ended.load(Ordering::Relaxed)))
+                })
+            });
+            let running = scope.spawn(move || self.ending(|| program.run(host, &over)));
+            while !running.is_finished() && go_on(0.0) && !over() {
+                thread::sleep(STEP);
+            }
+            let interrupted = !running.is_finished() && !over();
+            let end = self.clock.now();
+            if interrupted {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            let status = joined(running, "a program");
+            ended.store(true, Ordering::Relaxed);
+            if let Some(served) = served {
+                joined(served, "a program")?;
+            }
+            let exit = Some(program::code(status?));
+            if interrupted {
+                Err(LiveError::Interrupted)
+            } else {
+                Ok(Carried { watched: Vec::new(), exit, end })
+            }
+        })
+    }
+
+    fn host(&self, name: &str) -> Result<&Host, LiveError> {
+        self.hosts.iter().find(|host| host.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.hosts.iter().map(|host| host.name.as_str()).collect();
+            LiveError::NoHost { name: name.to_owned(), known: format!("there are {}", known.join(", ")) }
+        })
+    }
+
+    /// Puts everything together.
+    fn outcome(
+        self,
+        carried: Carried,
+        parts: Vec<PartReport>,
+        flows: &[Flow<'_>],
+        wall: Instant,
+    ) -> Result<Outcome, LiveError> {
+        let lost = self.hosts.iter().map(Host::lost).sum::<Result<u64, _>>()?;
+        let emulation = Emulation::new(&parts, lost, self.shortest(), &self.request.controls);
+        let measured = self.measured(&carried, parts, flows);
+        let scenario = &self.request.point.scenario;
+        let seconds = |span: Duration| span.as_secs_f64();
+        let span = match self.request.load {
+            Load::Flows => {
+                (seconds(scenario.duration), [seconds(scenario.measure.0), seconds(scenario.measure.1)])
+            }
+            _ => (carried.end.as_secs_f64(), [0.0, carried.end.as_secs_f64()]),
+        };
+        let parameters = &self.request.point.parameters;
+        let wall_s = wall.elapsed().as_secs_f64();
+        let mut result = PointResult::new(parameters, self.built, scenario.seed, span, measured, wall_s);
+        match self.request.load {
+            Load::Flows => result.expectations = judge(scenario, &result),
+            // What the programs did, they say themselves.
+            _ => (result.flows, result.groups, result.jain) = (Vec::new(), Vec::new(), None),
+        }
+        Ok(Outcome { result, emulation, exit: carried.exit })
+    }
+
+    /// The shortest propagation round-trip time of a flow.
+    fn shortest(self) -> Duration {
+        let plan = &self.built.plan;
+        let delay =
+            |links: &[usize]| links.iter().fold(Duration::ZERO, |sum, &link| sum + plan.links[link].delay());
+        plan.flows
+            .iter()
+            .map(|flow| delay(&flow.forward) + delay(&flow.reverse))
+            .min()
+            .unwrap_or(Duration::MAX)
+    }
+
+    fn measured(self, carried: &Carried, parts: Vec<PartReport>, flows: &[Flow<'_>]) -> Measured {
+        let plan = &self.built.plan;
+        let mut links: BTreeMap<usize, (LinkTally, Vec<(u32, f32)>)> = BTreeMap::new();
+        let mut streams = vec![StreamTally::default(); plan.streams.len()];
+        for part in parts {
+            links.extend(part.links.into_iter().map(|(link, tally, series)| (link, (tally, series))));
+            part.streams.into_iter().for_each(|(number, tally)| streams[number] = tally);
+        }
+        // A link that is on nobody's way carried nothing.
+        let mut of_link = |link| links.remove(&link).unwrap_or_default();
+        let (links, mut seen): (Vec<_>, Vec<_>) = (0..plan.measured).map(&mut of_link).unzip();
+        let watched = carried.watched.iter().zip(flows);
+        let tallies = watched.clone().map(|(watched, flow)| watched.tally(flow)).collect::<Vec<_>>();
+        let idle = || flows.iter().map(|_| Default::default()).collect();
+        let mut of_flows: Vec<_> = carried.watched.iter().map(|watched| watched.series.clone()).collect();
+        let looks =
+            of_flows.iter().map(Vec::len).chain(seen.iter().map(Vec::len).filter(|&looks| looks > 0)).min();
+        let looks = looks.unwrap_or(0);
+        of_flows.iter_mut().for_each(|series| series.truncate(looks));
+        seen.iter_mut().for_each(|series| series.resize(looks, (0, 0.0)));
+        let probe = plan.probe.unwrap_or(Duration::from_nanos((plan.duration.as_nanos() / LOOKS).max(1)));
+        let series = Series {
+            at: (0..looks as u64).map(|look| Time::ZERO + probe.saturating_mul(look)).collect(),
+            flows: of_flows,
+            links: seen,
+            streams: vec![vec![0.0; looks]; plan.streams.len()],
+            inner: vec![Default::default(); flows.len()],
+        };
+        Measured {
+            flows: if tallies.is_empty() { idle() } else { tallies },
+            streams,
+            links,
+            delivered_segments: watched.map(|(watched, flow)| watched.delivered(flow)).sum(),
+            series: (matches!(self.request.load, Load::Flows)).then_some(series),
+        }
+    }
+}
+
+/// What a thread leaves; a panic is a defect.
+fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, LiveError>>, what: &str) -> Result<T, LiveError> {
+    thread.join().unwrap_or_else(|_| Err(LiveError::Defect { what: format!("{what} panicked") }))
+}

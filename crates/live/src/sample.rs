@@ -1,0 +1,141 @@
+//! Looks at the flows: totals at both ends of the measuring window, and a series in between.
+
+use crate::flow::{Flow, Snapshot};
+use ackclock_sim::engine::{FlowTally, Sample};
+use ackclock_tcp::Counters;
+use ackclock_units::{Duration, Time};
+
+/// What the kernel calls a threshold that is not set (TCP_INFINITE_SSTHRESH).
+const NO_THRESHOLD: u32 = i32::MAX as u32;
+
+/// What is seen of one flow.
+#[derive(Default)]
+pub(crate) struct Watched {
+    from: Snapshot,
+    to: Snapshot,
+    /// Of looks within the measuring window: sums of cwnd (segments) and of the smoothed round-trip time (s).
+    cwnd: f64,
+    srtt_s: f64,
+    looks: u64,
+    last: Snapshot,
+    pub(crate) series: Vec<Sample>,
+}
+
+impl Watched {
+    pub(crate) fn begin(&mut self, flow: &Flow<'_>) {
+        self.from = flow.snapshot();
+    }
+
+    pub(crate) fn end(&mut self, flow: &Flow<'_>) {
+        self.to = flow.snapshot();
+    }
+
+    /// A look of the probe.
+    pub(crate) fn look(&mut self, flow: &Flow<'_>, measuring: bool) {
+        let now = flow.snapshot();
+        let segments = |bytes: u64| bytes as f64 / f64::from(flow.payload);
+        let mut sample = Sample {
+            delivered: segments(now.received - self.last.received) as f32,
+            arrived: now.arrived.saturating_sub(self.last.arrived) as f32,
+            ssthresh: f32::INFINITY,
+            ..Sample::default()
+        };
+        if let Some(info) = &now.info {
+            sample.cwnd = info.snd_cwnd as f32;
+            sample.srtt_s = info.rtt as f32 * 1e-6;
+            sample.in_flight = info.in_flight() as f32;
+            if info.snd_ssthresh < NO_THRESHOLD {
+                sample.ssthresh = info.snd_ssthresh as f32;
+            }
+            if measuring && info.rtt > 0 {
+                self.cwnd += f64::from(info.snd_cwnd);
+                self.srtt_s += f64::from(info.rtt) * 1e-6;
+                self.looks += 1;
+            }
+        }
+        self.series.push(sample);
+        self.last = now;
+    }
+
+    /// What happened within the measuring window.
+    pub(crate) fn tally(&self, flow: &Flow<'_>) -> FlowTally {
+        let (from, to) = (&self.from, &self.to);
+        let episodes = to.fast_retransmits - from.fast_retransmits;
+        let timeouts = to.timeouts - from.timeouts;
+        let counters = Counters {
+            sent: to.sent.saturating_sub(from.sent),
+            retransmits: to.retransmits - from.retransmits,
+            fast_retransmits: episodes,
+            timeouts,
+            // The kernel asks the controller for a threshold at the beginning of either.
+            window_cuts: episodes + timeouts,
+            rtt_samples: self.looks,
+            rtt_sum: Duration::from_secs_f64(self.srtt_s),
+            ..Counters::default()
+        };
+        FlowTally {
+            delivered: (to.received - from.received) / u64::from(flow.payload),
+            arrived: to.arrived.saturating_sub(from.arrived),
+            duplicates: to.duplicates.saturating_sub(from.duplicates),
+            counters,
+            rtt_min: to.rtt_min,
+            cwnd_mean: if self.looks > 0 { self.cwnd / self.looks as f64 } else { 0.0 },
+            completions: flow.completions(),
+            whole_run: (to.sent, to.arrived, 0),
+        }
+    }
+
+    /// Payload delivered over the whole run, segments.
+    pub(crate) fn delivered(&self, flow: &Flow<'_>) -> u64 {
+        self.to.received.max(self.last.received) / u64::from(flow.payload)
+    }
+}
+
+/// When to look.
+pub(crate) struct Schedule {
+    pub(crate) measure: (Time, Time),
+    pub(crate) probe: Duration,
+    next_probe: Time,
+    begun: bool,
+    ended: bool,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Due {
+    Begin,
+    End,
+    Look,
+}
+
+impl Schedule {
+    pub(crate) fn new(measure: (Time, Time), probe: Duration) -> Schedule {
+        Schedule { measure, probe, next_probe: Time::ZERO, begun: false, ended: false }
+    }
+
+    /// The next thing to do, and when.
+    pub(crate) fn next(&self) -> (Time, Due) {
+        let begin = if self.begun { Time::NEVER } else { self.measure.0 };
+        let end = if self.ended { Time::NEVER } else { self.measure.1 };
+        if begin <= end.min(self.next_probe) {
+            (begin, Due::Begin)
+        } else if end <= self.next_probe {
+            (end, Due::End)
+        } else {
+            (self.next_probe, Due::Look)
+        }
+    }
+
+    pub(crate) fn done(&mut self, due: Due) {
+        match due {
+            Due::Begin => self.begun = true,
+            Due::End => self.ended = true,
+            Due::Look => self.next_probe += self.probe,
+        }
+    }
+
+    /// Is the measuring window open?
+    pub(crate) fn measuring(&self) -> bool {
+        self.begun && !self.ended
+    }
+}

@@ -1,0 +1,327 @@
+//! A packet as the kernel hands it over: one on the wire, or a train of TCP segments with one header.
+//!
+//! The path carries each segment of a train by itself, so that each has its own place in queues and its own fate; the
+//! bytes stay where they were read. Segments of a train that arrive together are handed to the receiving kernel together
+//! again, as a network card with receive offload does.
+
+use crate::offload::{self, LENGTH, Offload};
+use crate::wire;
+use std::ops::Range;
+
+/// Longest headers that are changed: IPv6 or IPv4 with options, some extension headers, TCP with options.
+const MOST_HEADERS: usize = 256;
+/// Longest packet that a device hands over, with the offload header.
+pub(crate) const MOST_BYTES: usize = LENGTH + 65_535 + 40;
+
+/// A packet or train.
+#[derive(Debug)]
+pub(crate) struct Train {
+    /// Offload header and packet as they were read.
+    bytes: Vec<u8>,
+    offload: Offload,
+    /// Bytes of the IP header.
+    ip: usize,
+    /// Bytes in front of the payload; of a single packet, those of its IP header.
+    headers: usize,
+    /// Payload of every segment but the last.
+    size: usize,
+    segments: u16,
+}
+
+/// Headers that differ from those that were read, behind an offload header.
+pub(crate) struct Head {
+    bytes: [u8; LENGTH + MOST_HEADERS],
+    length: usize,
+}
+
+impl Head {
+    pub(crate) fn new() -> Head {
+        Head { bytes: [0; LENGTH + MOST_HEADERS], length: 0 }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl Train {
+    /// What was read: an offload header and a packet. `None` if it is nothing that IP would carry.
+    pub(crate) fn new(bytes: Vec<u8>) -> Result<Train, Vec<u8>> {
+        let Some(parts) = parts(&bytes) else { return Err(bytes) };
+        let (offload, ip, headers, size, segments) = parts;
+        Ok(Train { bytes, offload, ip, headers, size, segments })
+    }
+
+    /// Its memory, to be used again.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// The packet as it was read.
+    pub(crate) fn packet(&self) -> &[u8] {
+        &self.bytes[LENGTH..]
+    }
+
+    /// Packets on the wire.
+    pub(crate) fn segments(&self) -> u16 {
+        self.segments
+    }
+
+    /// Bytes of one of them on the wire.
+    pub(crate) fn wire_bytes(&self, segment: u16) -> u32 {
+        if self.segments == 1 {
+            return self.packet().len() as u32;
+        }
+        (self.headers + self.payload(segment, 1).len()) as u32
+    }
+
+    /// Where the payload of `count` segments from `first` on is in the packet.
+    fn payload(&self, first: u16, count: u16) -> Range<usize> {
+        let end = self.packet().len();
+        let from = self.headers + usize::from(first) * self.size;
+        from.min(end)..(from + usize::from(count) * self.size).min(end)
+    }
+
+    /// What to write for `count` segments from `first` on, marked or not: `head`, then the bytes that are returned.
+    pub(crate) fn write<'a>(&'a self, first: u16, count: u16, marked: bool, head: &mut Head) -> &'a [u8] {
+        if count == self.segments && !marked {
+            head.length = 0;
+            return &self.bytes;
+        }
+        let offload = if self.segments == 1 { self.offload } else { self.offload_of(first, count) };
+        head.length = LENGTH + self.headers;
+        head.bytes[..LENGTH].copy_from_slice(&offload.write());
+        let changed = &mut head.bytes[LENGTH..LENGTH + self.headers];
+        changed.copy_from_slice(&self.packet()[..self.headers]);
+        if marked {
+            wire::set_ce(changed);
+        }
+        let payload = if self.segments == 1 {
+            self.headers..self.packet().len()
+        } else {
+            let payload = self.payload(first, count);
+            self.renumber(changed, first, count, payload.len());
+            payload
+        };
+        wire::renew_ip_checksum(&mut changed[..self.ip]);
+        &self.packet()[payload]
+    }
+
+    fn offload_of(&self, first: u16, count: u16) -> Offload {
+        if count == 1 {
+            return Offload { kind: 0, size: 0, headers: 0, ..self.offload };
+        }
+        let cwr = if first == 0 { self.offload.kind & offload::WITH_CWR } else { 0 };
+        let kind = self.offload.kind & !offload::WITH_CWR | cwr;
+        Offload { kind, headers: self.headers as u16, ..self.offload }
+    }
+
+    /// Makes the train's headers those of some of its segments (RFC 9293 section 3.1).
+    fn renumber(&self, headers: &mut [u8], first: u16, count: u16, payload: usize) {
+        wire::set_length(headers, self.headers + payload);
+        if headers[0] >> 4 == 4 {
+            let number = wire::word(headers, 4).wrapping_add(first);
+            wire::set_word(headers, 4, number);
+        }
+        let (ip, tcp) = headers.split_at_mut(usize::from(self.offload.start));
+        let sequence = wire::double_word(tcp, 4).wrapping_add(u32::from(first) * self.size as u32);
+        wire::set_double_word(tcp, 4, sequence);
+        if first + count < self.segments {
+            tcp[wire::FLAGS] &= !(wire::FIN | wire::PSH);
+        }
+        if first > 0 {
+            tcp[wire::FLAGS] &= !wire::CWR;
+        }
+        let sum = wire::pseudo_header(ip, tcp.len() + payload);
+        wire::set_word(tcp, wire::CHECKSUM, sum);
+    }
+
+    /// One segment as it would be on a wire, with all checksums.
+    pub(crate) fn on_the_wire(&self, segment: u16, marked: bool) -> Vec<u8> {
+        let mut head = Head::new();
+        let rest = self.write(segment, 1, marked, &mut head);
+        let mut packet = [head.bytes(), rest].concat();
+        packet.drain(..LENGTH);
+        if self.offload.needs_checksum() {
+            wire::finish_checksum(&mut packet, self.offload.start.into(), self.offload.offset.into());
+        }
+        packet
+    }
+}
+
+/// Offload header, length of the IP header and of all headers, payload of a segment, and number of segments.
+fn parts(bytes: &[u8]) -> Option<(Offload, usize, usize, usize, u16)> {
+    let offload = Offload::read(bytes.first_chunk()?);
+    let packet = &bytes[LENGTH..];
+    let ip = wire::ip_header(packet)?;
+    let start = usize::from(offload.start);
+    if offload.needs_checksum() && (start < ip || start + usize::from(offload.offset) + 2 > packet.len()) {
+        return None;
+    }
+    if offload.kind == 0 {
+        return Some((offload, ip, ip, packet.len(), 1));
+    }
+    let is_tcp = matches!(offload.kind & !offload::WITH_CWR, offload::TCP4 | offload::TCP6);
+    let tcp = packet.get(start..).filter(|tcp| tcp.len() >= wire::TCP)?;
+    let headers = start + usize::from(tcp[12] >> 4) * 4;
+    let fits = headers >= start + wire::TCP && headers <= packet.len() && headers <= MOST_HEADERS;
+    if !is_tcp || !offload.needs_checksum() || !fits || offload.size == 0 {
+        return None;
+    }
+    let size = usize::from(offload.size);
+    let segments = (packet.len() - headers).div_ceil(size).max(1);
+    Some((offload, ip, headers, size, u16::try_from(segments).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::{
+        IpNumber, Ipv4Header, Ipv6Header, SlicedPacket, TcpHeader, TcpOptionElement, TransportSlice,
+    };
+    use proptest::prelude::*;
+
+    #[derive(Debug)]
+    struct Sent {
+        six: bool,
+        payload: Vec<u8>,
+        size: u16,
+        flags: u8,
+        ect: bool,
+        seq: u32,
+    }
+
+    /// What a device would hand over.
+    fn handed_over(sent: &Sent) -> Vec<u8> {
+        let mut tcp = TcpHeader::new(40_000, 5001, sent.seq, 500);
+        tcp.set_options(&[TcpOptionElement::Noop, TcpOptionElement::Noop, TcpOptionElement::Timestamp(7, 8)])
+            .expect("they fit");
+        let mut tcp = tcp.to_bytes().to_vec();
+        tcp[wire::FLAGS] = sent.flags | 0x10;
+        let length = tcp.len() + sent.payload.len();
+        let mut ip = if sent.six {
+            let mut ip = Ipv6Header {
+                payload_length: length as u16,
+                next_header: IpNumber::TCP,
+                hop_limit: 64,
+                ..Default::default()
+            };
+            ip.traffic_class = u8::from(sent.ect) * 2;
+            ip.source = [1; 16];
+            ip.destination = [2; 16];
+            ip.to_bytes().to_vec()
+        } else {
+            let mut ip = Ipv4Header::new(length as u16, 64, IpNumber::TCP, [10, 0, 0, 1], [10, 128, 0, 1])
+                .expect("short enough");
+            ip.identification = 65_530;
+            let mut bytes = ip.to_bytes().to_vec();
+            bytes[1] |= u8::from(sent.ect) * 2;
+            bytes
+        };
+        wire::renew_ip_checksum(&mut ip);
+        let sum = wire::pseudo_header(&ip, length);
+        wire::set_word(&mut tcp, wire::CHECKSUM, sum);
+        let several = sent.payload.len() > usize::from(sent.size);
+        let kind = if sent.six { offload::TCP6 } else { offload::TCP4 };
+        let cwr = if sent.flags & wire::CWR != 0 { offload::WITH_CWR } else { 0 };
+        let offload = Offload {
+            flags: offload::NEEDS_CHECKSUM,
+            kind: if several { kind | cwr } else { 0 },
+            headers: (ip.len() + tcp.len()) as u16,
+            size: if several { sent.size } else { 0 },
+            start: ip.len() as u16,
+            offset: wire::CHECKSUM as u16,
+        };
+        [&offload.write()[..], &ip, &tcp, &sent.payload].concat()
+    }
+
+    fn sent() -> impl Strategy<Value = Sent> {
+        let flags =
+            prop::sample::select(vec![0, wire::PSH, wire::FIN | wire::PSH, wire::CWR, wire::CWR | wire::PSH]);
+        (
+            any::<bool>(),
+            prop::collection::vec(any::<u8>(), 0..20_000),
+            100_u16..3000,
+            flags,
+            any::<bool>(),
+            any::<u32>(),
+        )
+            .prop_map(|(six, payload, size, flags, ect, seq)| Sent {
+                six,
+                payload,
+                size,
+                flags,
+                ect,
+                seq,
+            })
+    }
+
+    /// Checks a packet's checksums and headers as any receiver would; its TCP header and payload.
+    fn received(packet: &[u8]) -> (TcpHeader, Vec<u8>) {
+        let sliced = SlicedPacket::from_ip(packet).expect("it is an IP packet");
+        let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { panic!("it is no TCP segment") };
+        let header = tcp.to_header();
+        let checksum = match sliced.net.as_ref().expect("it has an IP header") {
+            etherparse::NetSlice::Ipv4(ip) => {
+                let ip = ip.header().to_header();
+                assert_eq!(ip.header_checksum, ip.calc_header_checksum());
+                header.calc_checksum_ipv4(&ip, tcp.payload())
+            }
+            etherparse::NetSlice::Ipv6(ip) => {
+                header.calc_checksum_ipv6(&ip.header().to_header(), tcp.payload())
+            }
+            _ => panic!("it is neither IPv4 nor IPv6"),
+        };
+        let checksum = checksum.expect("it is short enough");
+        // 0 and 0xffff are the same number.
+        assert_eq!(header.checksum % 0xffff, checksum % 0xffff);
+        (header, tcp.payload().to_vec())
+    }
+
+    proptest! {
+        #[test]
+        fn segments_are_what_a_network_card_would_send(sent in sent(), marked in any::<bool>()) {
+            let train = Train::new(handed_over(&sent)).expect("it is a packet");
+            let marked = marked && sent.ect;
+            let experienced = if sent.six { 0x30 } else { 3 };
+            let mut payload = Vec::new();
+            for number in 0..train.segments() {
+                let packet = train.on_the_wire(number, marked);
+                prop_assert_eq!(packet.len() as u32, train.wire_bytes(number));
+                prop_assert!(!marked || packet[1] & experienced == experienced);
+                let (tcp, part) = received(&packet);
+                prop_assert_eq!(tcp.sequence_number, sent.seq.wrapping_add(payload.len() as u32));
+                let (first, last) = (number == 0, number + 1 == train.segments());
+                prop_assert_eq!(tcp.fin, last && sent.flags & wire::FIN != 0);
+                prop_assert_eq!(tcp.psh, last && sent.flags & wire::PSH != 0);
+                prop_assert_eq!(tcp.cwr, first && sent.flags & wire::CWR != 0);
+                prop_assert!(last || part.len() == usize::from(sent.size));
+                payload.extend(part);
+            }
+            prop_assert_eq!(payload, sent.payload);
+        }
+
+        #[test]
+        fn a_part_of_a_train_is_a_train(sent in sent(), cut in 0_u16..40, length in 1_u16..40) {
+            let train = Train::new(handed_over(&sent)).expect("it is a packet");
+            let first = cut % train.segments();
+            let count = length.min(train.segments() - first);
+            let mut head = Head::new();
+            let rest = train.write(first, count, false, &mut head);
+            let part = Train::new([head.bytes(), rest].concat()).expect("it is a packet, too");
+            prop_assert_eq!(part.segments(), count);
+            for number in 0..count {
+                prop_assert_eq!(part.on_the_wire(number, false), train.on_the_wire(first + number, false));
+            }
+        }
+
+        #[test]
+        fn what_is_no_packet_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Ok(train) = Train::new(bytes) {
+                for number in 0..train.segments() {
+                    train.on_the_wire(number, true);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Trains that are under way, and memory for the next ones: nothing is allocated per packet once a run is going.
+
+use crate::lanes::NO_TRAIN;
+use crate::train::Train;
+
+/// Memory that is kept for further packets, by size: those of one segment, short trains, long trains.
+const SIZES: [usize; 3] = [2 << 10, 16 << 10, 66 << 10];
+/// Buffers of a size that are kept.
+const MOST_KEPT: usize = 4096;
+
+/// The trains.
+pub(crate) struct Trains {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    buffers: [Vec<Vec<u8>>; SIZES.len()],
+}
+
+struct Slot {
+    train: Option<Train>,
+    /// Packets of the train that are still under way.
+    left: u32,
+}
+
+impl Trains {
+    pub(crate) fn new() -> Trains {
+        let buffer = |size| (0..64).map(|_| Vec::with_capacity(size)).collect();
+        Trains { slots: Vec::new(), free: Vec::new(), buffers: SIZES.map(buffer) }
+    }
+
+    /// A copy of `bytes`, in memory that was used before if there is some.
+    pub(crate) fn copy(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let class = SIZES.iter().position(|&size| bytes.len() <= size).unwrap_or(SIZES.len() - 1);
+        let mut buffer = self.buffers[class].pop().unwrap_or_else(|| Vec::with_capacity(SIZES[class]));
+        buffer.clear();
+        buffer.extend_from_slice(bytes);
+        buffer
+    }
+
+    /// Keeps a buffer for later.
+    pub(crate) fn give_back(&mut self, buffer: Vec<u8>) {
+        if let Some(class) = SIZES.iter().rposition(|&size| buffer.capacity() >= size)
+            && self.buffers[class].len() < MOST_KEPT
+        {
+            self.buffers[class].push(buffer);
+        }
+    }
+
+    /// Takes a train in; its number. It stays until `release` was called for it as often as `keep` and once more.
+    pub(crate) fn insert(&mut self, train: Train) -> u32 {
+        let slot = Slot { train: Some(train), left: 1 };
+        match self.free.pop() {
+            Some(number) => {
+                self.slots[number as usize] = slot;
+                number
+            }
+            None => {
+                self.slots.push(slot);
+                (self.slots.len() - 1) as u32
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Option<&Train> {
+        self.slots.get(number as usize)?.train.as_ref()
+    }
+
+    /// One more of its packets is under way.
+    pub(crate) fn keep(&mut self, number: u32) {
+        if number != NO_TRAIN {
+            self.slots[number as usize].left += 1;
+        }
+    }
+
+    /// One of its packets is gone, or everything that was to be said about it is.
+    pub(crate) fn release(&mut self, number: u32) {
+        if number == NO_TRAIN {
+            return;
+        }
+        let slot = &mut self.slots[number as usize];
+        slot.left -= 1;
+        if slot.left == 0
+            && let Some(train) = slot.train.take()
+        {
+            self.free.push(number);
+            self.give_back(train.into_bytes());
+        }
+    }
+}

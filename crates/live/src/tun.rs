@@ -1,0 +1,74 @@
+//! A TUN device: packets that a host sends come out of a file, and those that are written there it receives.
+
+use crate::offload::LENGTH;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{Errno, IoSlice};
+use rustix::ioctl::{IntegerSetter, Opcode, Setter, ioctl, opcode};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The device's name in its namespace.
+pub(crate) const NAME: &str = "tun0";
+
+// linux/if_tun.h
+const TUNSETIFF: Opcode = opcode::write::<i32>(b'T', 202);
+const TUNSETOFFLOAD: Opcode = opcode::write::<u32>(b'T', 208);
+const IFF_TUN: u16 = 0x0001;
+const IFF_NO_PI: u16 = 0x1000;
+const IFF_VNET_HDR: u16 = 0x4000;
+/// Checksums may be left unfinished, and TCP packets may be trains, with CWR too.
+const OFFLOADS: usize = 0x01 | 0x02 | 0x04 | 0x08;
+
+/// `struct ifreq` as TUNSETIFF reads it.
+#[repr(C)]
+struct Request {
+    name: [u8; 16],
+    flags: u16,
+    unused: [u8; 22],
+}
+
+/// The device's file; the device is gone when it is closed.
+pub(crate) struct Tun {
+    file: OwnedFd,
+}
+
+impl Tun {
+    /// Makes a device in the calling thread's network namespace.
+    #[allow(unsafe_code, reason = "rustix has no wrapper for the ioctls of TUN devices")]
+    pub(crate) fn make() -> io::Result<Tun> {
+        let file = open("/dev/net/tun", OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+        let mut request =
+            Request { name: [0; 16], flags: IFF_TUN | IFF_NO_PI | IFF_VNET_HDR, unused: [0; 22] };
+        request.name[..NAME.len()].copy_from_slice(NAME.as_bytes());
+        // SAFETY: TUNSETIFF reads a `struct ifreq` (40 bytes) and writes the name back into it; `Request` is one.
+        unsafe { ioctl(&file, Setter::<TUNSETIFF, Request>::new(request)) }?;
+        // SAFETY: TUNSETOFFLOAD takes its flags as an integer in the place of the pointer.
+        unsafe { ioctl(&file, IntegerSetter::<TUNSETOFFLOAD>::new_usize(OFFLOADS)) }?;
+        Ok(Tun { file })
+    }
+
+    /// Reads an offload header and a packet, if there is one.
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        match rustix::io::read(&self.file, buffer) {
+            Ok(bytes) if bytes > LENGTH => Ok(Some(bytes)),
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes an offload header and a packet, in up to two parts.
+    pub(crate) fn write(&self, head: &[u8], rest: &[u8]) -> io::Result<()> {
+        let written = if head.is_empty() {
+            rustix::io::write(&self.file, rest)
+        } else {
+            rustix::io::writev(&self.file, &[IoSlice::new(head), IoSlice::new(rest)])
+        };
+        written.map(|_| ()).map_err(io::Error::from)
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}

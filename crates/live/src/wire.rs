@@ -1,0 +1,116 @@
+//! IP and TCP headers in place: what the path has to read and change of a packet, and checksums (RFC 791, 8200, 9293,
+//! 3168, 1071).
+
+use std::net::IpAddr;
+
+/// IPv4 header without options.
+const IPV4: usize = 20;
+/// IPv6 header.
+const IPV6: usize = 40;
+/// TCP header without options.
+pub(crate) const TCP: usize = 20;
+/// TCP flags (RFC 9293 section 3.1, RFC 3168 section 6.1).
+pub(crate) const FIN: u8 = 0x01;
+pub(crate) const PSH: u8 = 0x08;
+pub(crate) const CWR: u8 = 0x80;
+/// Where they are in the TCP header.
+pub(crate) const FLAGS: usize = 13;
+/// Where the TCP header has its checksum.
+pub(crate) const CHECKSUM: usize = 16;
+/// ECN in the IP header (RFC 3168 section 5): congestion experienced.
+const CE: u8 = 0b11;
+
+/// The IP header's length, if this is a whole IP packet.
+pub(crate) fn ip_header(packet: &[u8]) -> Option<usize> {
+    let (header, length) = match packet.first()? >> 4 {
+        4 if packet.len() >= IPV4 => (usize::from(packet[0] & 0xf) * 4, usize::from(word(packet, 2))),
+        6 if packet.len() >= IPV6 => (IPV6, IPV6 + usize::from(word(packet, 4))),
+        _ => return None,
+    };
+    (header >= IPV4 && header <= length && length == packet.len()).then_some(header)
+}
+
+/// The destination of a packet that `ip_header` found to be one.
+pub(crate) fn destination(packet: &[u8]) -> IpAddr {
+    let mut v6 = [0; 16];
+    if packet[0] >> 4 == 4 {
+        IpAddr::from([packet[16], packet[17], packet[18], packet[19]])
+    } else {
+        v6.copy_from_slice(&packet[24..40]);
+        IpAddr::from(v6)
+    }
+}
+
+/// May a queue mark it?
+pub(crate) fn is_ect(packet: &[u8]) -> bool {
+    let ecn = if packet[0] >> 4 == 4 { packet[1] } else { packet[1] >> 4 };
+    ecn & CE != 0
+}
+
+/// Marks it; the caller renews an IPv4 header's checksum.
+pub(crate) fn set_ce(header: &mut [u8]) {
+    header[1] |= if header[0] >> 4 == 4 { CE } else { CE << 4 };
+}
+
+/// Sets the length of the whole packet; the caller renews an IPv4 header's checksum.
+pub(crate) fn set_length(header: &mut [u8], length: usize) {
+    if header[0] >> 4 == 4 {
+        set_word(header, 2, length as u16);
+    } else {
+        set_word(header, 4, (length - IPV6) as u16);
+    }
+}
+
+/// Renews an IPv4 header's checksum; IPv6 has none.
+pub(crate) fn renew_ip_checksum(header: &mut [u8]) {
+    if header[0] >> 4 == 4 {
+        set_word(header, 10, 0);
+        let sum = !fold(sum(0, header));
+        set_word(header, 10, sum);
+    }
+}
+
+/// The sum of a TCP segment's pseudo-header, which is what a checksum that is still to be finished holds.
+pub(crate) fn pseudo_header(ip: &[u8], length: usize) -> u16 {
+    const PROTOCOL: u64 = 6;
+    let addresses = if ip[0] >> 4 == 4 { &ip[12..20] } else { &ip[8..40] };
+    fold(sum(length as u64 + PROTOCOL, addresses))
+}
+
+/// Finishes the checksum of what begins at `start`; it holds the pseudo-header's sum so far.
+pub(crate) fn finish_checksum(packet: &mut [u8], start: usize, offset: usize) {
+    let sum = !fold(sum(0, &packet[start..]));
+    // RFC 768: a computed zero is sent as all ones. For TCP the two are the same number.
+    set_word(packet, start + offset, if sum == 0 { 0xffff } else { sum });
+}
+
+/// Ones' complement sum of 16-bit words (RFC 1071), not folded yet.
+fn sum(begin: u64, bytes: &[u8]) -> u64 {
+    let mut words = bytes.chunks_exact(2);
+    let whole: u64 = words.by_ref().map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let last = words.remainder().first().map_or(0, |&byte| u64::from(byte) << 8);
+    begin + whole + last
+}
+
+fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+pub(crate) fn word(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+pub(crate) fn set_word(bytes: &mut [u8], at: usize, value: u16) {
+    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+pub(crate) fn double_word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+pub(crate) fn set_double_word(bytes: &mut [u8], at: usize, value: u32) {
+    bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
+}

@@ -1,0 +1,285 @@
+//! Scenarios in real time, between hosts of the running kernel.
+//!
+//! Where the user's rights do not allow that, every test is reported as ignored, and the reason is part of its name.
+//! Tolerances leave room for a machine that does other things besides; what a run says of its own error is checked, too.
+
+use ackclock_live::{LiveError, Load, Outcome, Program, Request, emulate, privilege};
+use ackclock_sim::scenario::Sweep;
+use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+type Checked = Result<(), Failed>;
+/// A test's name, and the test.
+type Named = (&'static str, fn() -> Checked);
+
+fn main() {
+    let lack = privilege::check().err().map(|error| error.to_string());
+    let tests: &[Named] = &[
+        ("a_flow_fills_its_bottleneck", fills),
+        ("losses_and_drops_are_the_links", losses),
+        ("late_and_doubled_packets_arrive", disorder),
+        ("red_marks_what_may_be_marked", marks),
+        ("unresponsive_traffic_takes_its_share", traffic),
+        ("transfers_of_a_size_are_timed", transfers),
+        ("flows_both_ways", both_ways),
+        ("a_program_meets_the_paths_delay", program),
+        ("a_program_that_is_not_there", no_program),
+        ("a_host_that_is_not_there", no_host),
+        ("a_controller_that_is_not_there", no_controller),
+        ("captured_packets_are_whole", captures),
+        ("an_interrupted_run_ends_soon", interrupted),
+        ("nothing_is_left", nothing_left),
+    ];
+    let trial = |&(name, test): &Named| match &lack {
+        None => Trial::test(name, test),
+        Some(lack) => Trial::test(format!("{name} (skipped: {lack})"), test).with_ignored_flag(true),
+    };
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1); // real time is for one at a time
+    libtest_mimic::run(&arguments, tests.iter().map(trial).collect()).exit();
+}
+
+fn ensure(holds: bool, otherwise: impl Into<String>) -> Checked {
+    if holds { Ok(()) } else { Err(otherwise.into().into()) }
+}
+
+/// A 20 Mbit/s dumbbell with a round trip of 20 ms, for 3 s; `bottleneck` and `flow` add keys.
+fn scenario(bottleneck: &str, flow: &str, rest: &str) -> String {
+    format!(
+        "duration = \"3 s\"\nmeasure = [\"1 s\", \"3 s\"]\nsegment = {{ payload = \"1448 B\", header = \"52 B\" }}\n\
+         [topology.dumbbell]\nbottleneck = {{ rate = \"20 Mbit/s\", delay = \"5 ms\", queue = {{ droptail = \"1 bdp\" }} {bottleneck} }}\n\
+         access = {{ rate = \"1 Gbit/s\", delay = \"2.5 ms\" }}\n[[flows]]\ncontrol = \"reno\"\n{flow}\n{rest}"
+    )
+}
+
+fn request<T>(text: &str, load: Load, then: impl FnOnce(&Request<'_>) -> T) -> Result<T, Failed> {
+    let sweep = Sweep::read("test.toml", text, &[]).map_err(|error| error.to_string())?;
+    let controls =
+        sweep.points[0].scenario.controls().map(|control| control.scheme().name.to_owned()).collect();
+    Ok(then(&Request { point: &sweep.points[0], controls, load, captures: None }))
+}
+
+fn run(text: &str, load: Load) -> Result<Outcome, Failed> {
+    let outcome = request(text, load, |request| emulate(request, &|_| true))?;
+    outcome.map_err(|error| error.to_string().into())
+}
+
+fn flows(text: &str) -> Result<Outcome, Failed> {
+    run(text, Load::Flows)
+}
+
+fn error(text: &str, load: Load) -> Result<LiveError, Failed> {
+    match request(text, load, |request| emulate(request, &|_| true))? {
+        Ok(_) => Err("it went well".into()),
+        Err(error) => Ok(error),
+    }
+}
+
+fn fills() -> Checked {
+    let outcome = flows(&scenario("", "", "[[expect]]\nthat = \"utilisation('bottleneck') > 0.5\"\n"))?;
+    let (result, own) = (&outcome.result, &outcome.emulation);
+    let flow = &result.flows[0];
+    // 20 Mbit/s are 19.3 Mbit/s of payload.
+    ensure((14e6..19.4e6).contains(&flow.goodput_bps), format!("{flow:?}"))?;
+    ensure((0.02..0.1).contains(&flow.rtt_min_s.unwrap_or(0.0)), format!("{flow:?}"))?;
+    ensure(flow.cwnd_mean > 10.0 && flow.sent > 1000 && flow.recovery == "kernel", format!("{flow:?}"))?;
+    let link = &result.links[0];
+    ensure(link.arrivals > 2000 && link.queue_max > 0 && link.utilisation > 0.7, format!("{link:?}"))?;
+    ensure(own.lateness.count > 5000 && own.busy.len() == 2, format!("{own:?}"))?;
+    ensure(own.trusted == own.doubts.is_empty(), format!("{own:?}"))?;
+    ensure(result.expectations[0].holds, "the expectation does not hold")
+}
+
+fn losses() -> Checked {
+    let outcome = flows(&scenario(", loss = 0.01", "", ""))?;
+    let (flow, link) = (&outcome.result.flows[0], &outcome.result.links[0]);
+    ensure(link.random_losses > 5, format!("{link:?}"))?;
+    let expected = link.drops as f64;
+    ensure(
+        (0.7 * expected..1.5 * expected + 5.0).contains(&(flow.retransmits as f64)),
+        format!("{flow:?} {link:?}"),
+    )?;
+    ensure(flow.fast_retransmits > 0 && flow.window_cuts >= flow.fast_retransmits, format!("{flow:?}"))
+}
+
+fn disorder() -> Checked {
+    let keys = ", reorder = { share = 0.05, delay = \"3 ms\" }, duplicate = 0.02";
+    let outcome = flows(&scenario(keys, "", ""))?;
+    let link = &outcome.result.links[0];
+    ensure(link.late > 50 && link.copies > 20, format!("{link:?}"))?;
+    ensure(outcome.result.flows[0].goodput_bps > 5e6, format!("{:?}", outcome.result.flows[0]))
+}
+
+fn marks() -> Checked {
+    let text = scenario("", "tcp = { ecn = true }", "").replace(
+        "{ droptail = \"1 bdp\" }",
+        "{ red = { min = \"5 packets\", max = \"15 packets\", limit = \"200 packets\", mark = true } }",
+    );
+    let outcome = flows(&text)?;
+    let (flow, link) = (&outcome.result.flows[0], &outcome.result.links[0]);
+    ensure(link.marks > 0, format!("{link:?}"))?;
+    ensure(flow.retransmits <= link.drops + 2, format!("{flow:?} {link:?}"))
+}
+
+fn traffic() -> Checked {
+    let outcome = flows(&scenario("", "", "[[traffic]]\nkind = \"cbr\"\nrate = \"10 Mbit/s\"\n"))?;
+    let (flow, stream) = (&outcome.result.flows[0], &outcome.result.traffic[0]);
+    ensure(stream.delivered > 2000, format!("{stream:?}"))?;
+    ensure((5e6..10.5e6).contains(&flow.goodput_bps), format!("{flow:?}"))
+}
+
+fn transfers() -> Checked {
+    let outcome = flows(&scenario("", "size = \"200 kB\"\nrepeat = 3\npause = \"100 ms\"", ""))?;
+    let flow = &outcome.result.flows[0];
+    ensure(flow.completions_s.len() == 3, format!("{flow:?}"))?;
+    // 200 kB take 83 ms on the wire, and a handshake and slow start some round trips besides.
+    ensure(flow.completions_s.iter().all(|took| (0.1..0.6).contains(took)), format!("{flow:?}"))
+}
+
+fn both_ways() -> Checked {
+    let rest = "[[flows]]\nlabel = \"back\"\ncontrol = \"cubic\"\nreverse = true\n";
+    let outcome = flows(&scenario("", "label = \"there\"", rest))?;
+    let all: Vec<f64> = outcome.result.groups.iter().map(|group| group.goodput_bps.total).collect();
+    ensure(all.len() == 2 && all.iter().all(|&goodput| goodput > 8e6), format!("{all:?}"))
+}
+
+fn words(line: &str) -> Program {
+    Program { words: line.split_whitespace().map(str::to_owned).collect(), quiet: true }
+}
+
+/// The path's delay as a program of the kernel's own sees it.
+fn program() -> Checked {
+    let file = std::env::temp_dir().join(format!("ackclock-delay-{}", std::process::id()));
+    let shell = format!(
+        "exec 3<>/dev/tcp/{{receiver}}/7777; sleep 0.3; ss -tinH dst {{receiver}} > {}; test {{sender}} = 10.0.0.1",
+        file.display()
+    );
+    let command = Program { words: vec!["bash".to_owned(), "-c".to_owned(), shell], quiet: true };
+    let serve = words("python3 -c import(socket)");
+    let listening = "import socket,time\ns=socket.create_server(('0.0.0.0',7777))\ns.accept()\ntime.sleep(9)";
+    let serve = Program { words: vec!["python3".to_owned(), "-c".to_owned(), listening.to_owned()], ..serve };
+    let shell = command.words[2].replacen("exec", "sleep 1; exec", 1);
+    let command = Program { words: vec!["bash".to_owned(), "-c".to_owned(), shell], ..command };
+    let outcome = run(&scenario("", "", ""), Load::Programs { serve: Some(serve), command })?;
+    let seen = fs::read_to_string(&file)?;
+    let _ = fs::remove_file(&file);
+    ensure(outcome.exit == Some(0), format!("{:?}", outcome.exit))?;
+    let rtt = seen.split_whitespace().find_map(|word| word.strip_prefix("minrtt:")?.parse::<f64>().ok());
+    ensure(rtt.is_some_and(|ms| (20.0..40.0).contains(&ms)), seen)?;
+    ensure(outcome.result.flows.is_empty() && outcome.result.links[0].arrivals > 0, "the links saw nothing")
+}
+
+fn no_program() -> Checked {
+    let load = Load::Programs { serve: None, command: words("no-such-program-here") };
+    let error = error(&scenario("", "", ""), load)?;
+    ensure(
+        matches!(&error, LiveError::Program { program, .. } if program == "no-such-program-here"),
+        error.to_string(),
+    )
+}
+
+fn no_host() -> Checked {
+    let load = Load::Shell { host: "left".to_owned(), shell: words("true") };
+    let error = error(&scenario("", "", ""), load)?;
+    ensure(
+        matches!(&error, LiveError::NoHost { known, .. } if known.contains("sender, receiver")),
+        error.to_string(),
+    )
+}
+
+fn no_controller() -> Checked {
+    let outcome = request(&scenario("", "", ""), Load::Flows, |request| {
+        let controls = vec!["no_such_control".to_owned()];
+        emulate(&Request { controls, load: Load::Flows, captures: None, ..*request }, &|_| true)
+    })?;
+    match outcome {
+        Err(LiveError::Control { name, .. }) => ensure(name == "no_such_control", name),
+        Err(other) => Err(other.to_string().into()),
+        Ok(_) => Err("it went well".into()),
+    }
+}
+
+fn captures() -> Checked {
+    let directory = std::env::temp_dir().join(format!("ackclock-capture-{}", std::process::id()));
+    let text = scenario("", "size = \"300 kB\"", "");
+    let outcome = request(&text, Load::Flows, |request| {
+        let captures = Some((vec!["bottleneck".to_owned()], directory.clone()));
+        emulate(
+            &Request { captures, load: Load::Flows, controls: request.controls.clone(), ..*request },
+            &|_| true,
+        )
+    })?;
+    let outcome = outcome.map_err(|error| error.to_string())?;
+    let checked = check_capture(&directory.join("bottleneck.pcapng"));
+    let _ = fs::remove_dir_all(&directory);
+    let (data, acks) = checked?;
+    let (there, back) = (&outcome.result.links[0], &outcome.result.links[1]);
+    ensure(data >= 200 && acks > 50, format!("{data} {acks} {there:?} {back:?}"))
+}
+
+/// Packets each way, which must be in order of time and have headers that any receiver would accept.
+fn check_capture(path: &Path) -> Result<(u64, u64), Failed> {
+    use pcap_file::pcapng::{Block, PcapNgReader};
+    let mut reader = PcapNgReader::new(fs::File::open(path)?).map_err(|error| error.to_string())?;
+    let (mut counts, mut last) = ([0, 0], std::time::Duration::ZERO);
+    while let Some(block) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block.map_err(|error| error.to_string())? else { continue };
+        ensure(packet.timestamp >= last, "the packets are not in order of time")?;
+        last = packet.timestamp;
+        let sliced = SlicedPacket::from_ip(&packet.data);
+        let from_sender = match &sliced {
+            Ok(sliced) => match (&sliced.net, &sliced.transport) {
+                (Some(NetSlice::Ipv4(ip)), Some(TransportSlice::Tcp(tcp))) => {
+                    let header = ip.header().to_header();
+                    ensure(
+                        header.header_checksum == header.calc_header_checksum(),
+                        "a wrong header checksum",
+                    )?;
+                    if packet.original_len as usize == packet.data.len() {
+                        let sum = tcp.to_header().calc_checksum_ipv4(&header, tcp.payload());
+                        ensure(sum == Ok(tcp.checksum()), "a wrong TCP checksum")?;
+                    }
+                    header.source[1] == 0
+                }
+                _ => return Err("no TCP over IPv4".into()),
+            },
+            // Of longer packets only the beginning is kept.
+            Err(_) => packet.data[13] == 0,
+        };
+        counts[usize::from(!from_sender)] += 1;
+    }
+    Ok((counts[0], counts[1]))
+}
+
+fn interrupted() -> Checked {
+    let began = std::time::Instant::now();
+    let text = scenario("", "", "").replace("\"3 s\"\nmeasure", "\"60 s\"\nmeasure");
+    let outcome = request(&text, Load::Flows, |request| emulate(request, &|share| share < 0.005))?;
+    ensure(matches!(outcome, Err(LiveError::Interrupted)), "it was not interrupted")?;
+    ensure(began.elapsed().as_secs() < 5, "it took its time")
+}
+
+/// What there is of namespaces and devices.
+fn traces() -> Result<String, Failed> {
+    let links = Command::new("ip").args(["-o", "link"]).output()?;
+    let names = Command::new("ip").args(["netns", "list"]).output()?;
+    let names: Vec<String> = String::from_utf8_lossy(&links.stdout)
+        .lines()
+        .filter_map(|line| line.split(':').nth(1).map(str::to_owned))
+        .chain([String::from_utf8_lossy(&names.stdout).into_owned()])
+        .collect();
+    let descriptors = fs::read_dir("/proc/self/fd")?.count();
+    let threads = fs::read_dir("/proc/self/task")?.count();
+    Ok(format!("{names:?}, {descriptors} descriptors, {threads} threads"))
+}
+
+fn nothing_left() -> Checked {
+    let before = traces()?;
+    flows(&scenario("", "stop = \"2 s\"", ""))?;
+    error(&scenario("", "", ""), Load::Shell { host: "nowhere".to_owned(), shell: words("true") })?;
+    let after = traces()?;
+    ensure(before == after, format!("before: {before}\nafter: {after}"))
+}
