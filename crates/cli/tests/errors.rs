@@ -87,6 +87,22 @@ fn keys() {
             "control = \"reno\"",
             "control = { none = { beta = 0.5 } }"
         ),
+        replaced(
+            "unknown control underneath",
+            "control = \"reno\"",
+            "control = { pert = { over = \"layred\" } }"
+        ),
+        replaced(
+            "unknown parameter underneath",
+            "control = \"reno\"",
+            "control = { pert = { over = { layered = { wt = 5 } } } }"
+        ),
+        replaced(
+            "a wrapper around a wrapper",
+            "control = \"reno\"",
+            "control = { pert = { over = \"pert\" } }"
+        ),
+        replaced("a number for a control", "control = \"reno\"", "control = { pert = { over = 5 } }"),
         replaced("two controls", "control = \"reno\"", "control = { reno = {}, cubic = {} }"),
         replaced("unknown recovery", "recovery = \"sack\"", "recovery = \"sacks\""),
         replaced("unknown detection", "recovery = \"sack\"", "detection = \"dupack\""),
@@ -151,6 +167,9 @@ fn counts_and_kinds() {
         replaced("a flag for a table", "{ compound = { beta = 0.5 } }", "{ compound = true }"),
         replaced("a list for a quantity", "\"60 ms\"", "[\"60 ms\"]"),
         replaced("a window of nothing", "rto_min = \"200 ms\"", "receive_window = \"1 B\""),
+        replaced("a pace by an unknown time", "rto_min = \"200 ms\"", "pacing = { rtt = \"mean\" }"),
+        replaced("a pace of nothing", "rto_min = \"200 ms\"", "pacing = { gain = 0 }"),
+        replaced("a pace by word", "rto_min = \"200 ms\"", "pacing = \"smoothed\""),
         replaced("a word where times or flags stand", "rto_min = \"200 ms\"", "delayed_ack = \"yes\""),
     ]));
 }
@@ -177,6 +196,11 @@ fn contradictions() {
         replaced("least timeout above the largest", "rto_min = \"200 ms\"", "rto_max = \"100 ms\""),
         replaced("a timeout of zero", "rto_min = \"200 ms\"", "rto_min = \"0 s\", clock_granularity = \"0 s\""),
         replaced("RED with one threshold", "{ droptail = \"1 bdp\" }", "{ red = { limit = \"1 bdp\", min = \"2 packets\" } }"),
+        replaced("a discipline without its limit", "{ droptail = \"1 bdp\" }", "{ rem = { target = \"5 packets\" } }"),
+        replaced("a discipline without settings", "{ droptail = \"1 bdp\" }", "\"pie\""),
+        replaced("a misspelt key of a discipline", "{ droptail = \"1 bdp\" }", "{ pi = { limit = \"1 bdp\", targt = \"5 packets\" } }"),
+        replaced("a target in the wrong unit", "{ droptail = \"1 bdp\" }", "{ pie = { limit = \"1 bdp\", target = \"5 packets\" } }"),
+        replaced("a clock that stands still", "{ droptail = \"1 bdp\" }", "{ rem = { limit = \"1 bdp\", period = \"0 s\" } }"),
         replaced("RED with its thresholds swapped", "{ droptail = \"1 bdp\" }", "{ red = { limit = \"1 bdp\", min = \"9 packets\", max = \"8 kB\" } }"),
         replaced("too many looks", "seed = 7", "probe = \"1 ns\""),
         case("a run that could not advance", "duration = \"1 s\"\nsegment = { payload = \"1 B\", header = \"1 B\" }\n[topology.dumbbell]\nbottleneck = { rate = \"100 Gbit/s\", delay = \"0 s\" }\n[[flows]]\ncontrol = \"reno\"\n".to_owned()),

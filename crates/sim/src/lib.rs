@@ -6,6 +6,7 @@ pub mod expect;
 pub mod follow;
 mod imagined;
 pub mod plan;
+pub mod predict;
 pub mod reproduce;
 pub mod requests;
 pub mod results;

@@ -89,6 +89,34 @@ pub enum Undo {
     Eifel,
 }
 
+/// How segments are spaced where the controller sets no rate.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Pacing {
+    /// The round-trip time over which a window is spread.
+    pub rtt: PacedRtt,
+    /// Windows per round-trip time; above 1 the window stays the limit.
+    pub gain: f64,
+    /// Segments that may leave at once when they are due.
+    pub burst: u32,
+}
+
+impl Default for Pacing {
+    fn default() -> Pacing {
+        Pacing { rtt: PacedRtt::Smoothed, gain: 1.0, burst: 1 }
+    }
+}
+
+/// A round-trip time to pace by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PacedRtt {
+    /// The smoothed one (RFC 6298).
+    Smoothed,
+    /// The smallest one.
+    Least,
+    /// The last sample.
+    Latest,
+}
+
 /// Who governs the window while a loss is repaired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryKind {
@@ -185,6 +213,8 @@ pub struct Config {
     pub delayed_ack: Option<Duration>,
     /// Negotiate ECN (RFC 3168).
     pub ecn: bool,
+    /// Space segments by the window over the round-trip time; without it only a controller's own rate spaces them.
+    pub pacing: Option<Pacing>,
 }
 
 impl Default for Config {
@@ -207,6 +237,7 @@ impl Default for Config {
             timestamps: true,
             delayed_ack: None,
             ecn: false,
+            pacing: None,
         }
     }
 }

@@ -213,18 +213,15 @@ impl<O: Observer> Engine<O> {
 
     /// Runs to the end and returns what was measured, and the observer.
     pub fn run(mut self) -> (Measured, O) {
-        while self.advance() {}
+        while self.advance(self.duration) {}
         self.now = self.duration;
         self.finish()
     }
 
     /// Runs up to `until`, then hands back; false when the run is over. For progress displays and interruption.
     pub fn run_until(&mut self, until: Time) -> bool {
-        while self.earliest() <= until {
-            if !self.advance() {
-                return false;
-            }
-        }
+        let last = until.min(self.duration);
+        while self.advance(last) {}
         until < self.duration
     }
 
@@ -233,19 +230,13 @@ impl<O: Observer> Engine<O> {
         self.now
     }
 
-    /// When the next event is due.
+    /// The next event, if there is one until `last`. Among simultaneous events timers go first, then segments, then
+    /// acknowledgements.
     #[inline]
-    fn earliest(&self) -> Time {
-        self.timers.earliest().min(self.data.earliest()).min(self.acks.earliest())
-    }
-
-    /// The next event; false when there is none before the end. Among simultaneous events timers go first, then
-    /// segments, then acknowledgements.
-    #[inline]
-    fn advance(&mut self) -> bool {
+    fn advance(&mut self, last: Time) -> bool {
         let (timer, segment, ack) = (self.timers.earliest(), self.data.earliest(), self.acks.earliest());
         let now = timer.min(segment).min(ack);
-        if now > self.duration || now == Time::NEVER {
+        if now > last {
             return false;
         }
         self.now = now;

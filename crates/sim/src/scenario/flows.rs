@@ -147,11 +147,13 @@ pub(crate) fn read_control(at: &At<'_>) -> Result<Settings> {
             None => format!("\"{word}\", which has no parameters"),
         };
         for (name, at) in inner.table_like(&example)?.entries() {
-            let given = match &at.node.value {
-                super::Value::Number(number) => Given::Number(*number),
-                super::Value::Flag(flag) => Given::Flag(*flag),
-                super::Value::Text(word) => Given::Word(word),
-                _ => {
+            let under = settings.takes_controller(name).then(|| read_control(&at)).transpose()?;
+            let given = match (&under, &at.node.value) {
+                (Some(under), _) => Given::Control(under),
+                (None, super::Value::Number(number)) => Given::Number(*number),
+                (None, super::Value::Flag(flag)) => Given::Flag(*flag),
+                (None, super::Value::Text(word)) => Given::Word(word),
+                (None, _) => {
                     return Err(at
                         .error(format!("a parameter cannot be {}", at.node.value.kind()))
                         .help("write a number, a word in quotes, or true or false"));

@@ -1,5 +1,6 @@
 //! Scenario files: from text to a plan that the engine can run.
 
+mod aqm;
 mod build;
 mod document;
 pub(crate) mod error;

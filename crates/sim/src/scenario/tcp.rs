@@ -3,7 +3,7 @@
 use super::reader::{At, Result, Table};
 use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
 use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
-use ackclock_tcp::{Config, Counting, Detection, RecoveryKind, Undo};
+use ackclock_tcp::{Config, Counting, Detection, PacedRtt, Pacing, RecoveryKind, Undo};
 use ackclock_units::{Bytes, Duration};
 
 /// Words for recoveries.
@@ -54,6 +54,9 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
     if let Some(at) = table.get("counting") {
         config.counting = read_counting(&at)?;
     }
+    if let Some(at) = table.get("pacing") {
+        config.pacing = read_pacing(&at)?;
+    }
     for (key, place) in [
         ("limited_transmit", &mut config.limited_transmit),
         ("timestamps", &mut config.timestamps),
@@ -94,6 +97,32 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
     }
     table.finish()?;
     Ok(config)
+}
+
+/// `true`, or how.
+fn read_pacing(at: &At<'_>) -> Result<Option<Pacing>> {
+    const EXAMPLE: &str = "true, or { rtt = \"smoothed\", gain = 1.0, burst = 1 }";
+    if matches!(at.node.value, super::Value::Flag(_)) {
+        return Ok(at.flag()?.then(Pacing::default));
+    }
+    let table = at.table_like(EXAMPLE)?;
+    let mut pacing = Pacing::default();
+    if let Some(at) = table.get("rtt") {
+        pacing.rtt = match at.text()? {
+            "smoothed" => PacedRtt::Smoothed,
+            "least" => PacedRtt::Least,
+            "latest" => PacedRtt::Latest,
+            word => return Err(at.unknown("round-trip time", word, &["smoothed", "least", "latest"])),
+        };
+    }
+    if let Some(at) = table.get("gain") {
+        pacing.gain = at.number(0.01, 100.0)?;
+    }
+    if let Some(at) = table.get("burst") {
+        pacing.burst = at.count(1, 1_000_000)? as u32;
+    }
+    table.finish()?;
+    Ok(Some(pacing))
 }
 
 pub(crate) fn read_recovery(at: &At<'_>) -> Result<RecoveryKind> {
