@@ -40,11 +40,16 @@ peers:
 		{ echo "make peers needs ns-2: install Debian's package ns2 as root (apt-get install ns2)" >&2; exit 1; }
 	cargo run --release -q -p ackclock-peers -- run --results benches/results --document docs/src/peers.md
 
+# Loss handling over bad paths: the tables of docs/src/choosing-recovery.md. A few minutes.
+.PHONY: choosing
+choosing:
+	cargo run --release -q -p ackclock-recovery
+
 # Every published experiment, and the pages of the book that show what holds. Finished points are kept.
 .PHONY: reproduction
 reproduction:
 	mkdir -p docs/src/reproduction/pictures
-	for work in ctcp ltcp rr; do \
+	for work in ctcp ltcp rr dcr ltcp-dcr; do \
 		cargo run --release -q -p ackclock -- reproduce $$work --out target/reproduction/$$work && \
 		cp target/reproduction/$$work/reproduction.md docs/src/reproduction/$$work.md && \
 		cp target/reproduction/$$work/pictures/* docs/src/reproduction/pictures/ || exit 1; \

@@ -22,11 +22,12 @@ pub struct Workload {
     pub work: Box<dyn FnMut() -> u64>,
 }
 
-/// Whole runs: the word, the scenario beside those that ns-2 is compared with, and its duration here.
+/// Whole runs: the word, the scenario's file among the benches, and its duration here.
 const RUNS: &[(&str, &str, &str)] = &[
-    ("run-ten-flows", "ten-flows.toml", "3 s"),
-    ("run-hundred-flows", "hundred-flows.toml", "3 s"),
-    ("run-overshoot", "highspeed.toml", "3 s"),
+    ("run-ten-flows", "peers/cases/ten-flows.toml", "3 s"),
+    ("run-hundred-flows", "peers/cases/hundred-flows.toml", "3 s"),
+    ("run-overshoot", "peers/cases/highspeed.toml", "3 s"),
+    ("run-holes", "engine/holes.toml", "3 s"),
 ];
 /// Acknowledgements that each controller is given.
 const ACKS: u64 = 100_000;
@@ -66,7 +67,7 @@ pub fn workload(id: &str) -> Result<Workload> {
 }
 
 fn scenario(file: &str, duration: &str) -> Result<Point> {
-    let file = File::new(env!("CARGO_MANIFEST_DIR")).join("../peers/cases").join(file);
+    let file = File::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
     let name = file.display().to_string();
     let text = std::fs::read_to_string(&file)
         .into_diagnostic()

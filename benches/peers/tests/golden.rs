@@ -62,3 +62,52 @@ fn highspeed_grows_and_falls_alike() {
     assert_eq!((own[1].from, own[3].from), (600, 7000));
     assert_eq!((ns2[1].from, ns2[3].from), (600, 7000));
 }
+
+fn same_times(own: &[Run], ns2: &[Run]) {
+    assert_eq!(segments(own), segments(ns2));
+    for (own, ns2) in own.iter().zip(ns2) {
+        assert!((own.begins_s - ns2.begins_s).abs() < 1e-6, "{own:?} {ns2:?}");
+        assert!((own.ends_s - ns2.ends_s).abs() < 1e-6, "{own:?} {ns2:?}");
+    }
+}
+
+/// NewReno, one loss: the same in every segment and at every time.
+#[test]
+fn newreno_repairs_one_loss_packet_by_packet() {
+    let (own, ns2) = both("newreno-one");
+    same_times(&own, &ns2);
+}
+
+/// NewReno, four losses: the same until the episode is over, each partial acknowledgement letting out one
+/// retransmission and what the deflated window allows. ns-2 leaves with the halved window; ackclock with what is in flight
+/// and one more (RFC 6582 section 3.2 step 3, option 1), and is a few segments behind at the end.
+#[test]
+fn newreno_repairs_four_losses_packet_by_packet() {
+    let (own, ns2) = both("newreno-four");
+    let last = own.len() - 1;
+    same_times(&own[..last], &ns2[..last]);
+    assert_eq!(own[last].from, ns2[last].from);
+    assert!((own[last].begins_s - ns2[last].begins_s).abs() < 1e-6);
+    assert!((1..=5).contains(&(ns2[last].to - own[last].to)), "{:?} {:?}", own[last], ns2[last]);
+}
+
+/// Robust Recovery, which ns-2 has not: the same four repairs, at the very instants of ns-2's NewReno, because either takes
+/// one round trip for each. Between them Robust Recovery sends more, and it leaves with what it has in flight.
+#[test]
+fn robust_recovery_repairs_when_newreno_does_and_sends_more_meanwhile() {
+    let ns2 = both("newreno-four").1;
+    let robust =
+        Golden { id: "robust".to_owned(), scenario: "robust.toml".into(), drop: vec![200, 203, 204, 210] };
+    let own = robust.own().expect("it runs");
+    let repairs = |runs: &[Run]| -> Vec<(u64, f64)> {
+        let again = runs.iter().filter(|run| robust.drop.contains(&run.from));
+        again.map(|run| (run.from, run.begins_s)).collect()
+    };
+    let (ours, theirs) = (repairs(&own), repairs(&ns2));
+    assert_eq!(ours.len(), 4);
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        assert!(ours.0 == theirs.0 && (ours.1 - theirs.1).abs() < 1e-6, "{ours:?} {theirs:?}");
+    }
+    let most = |runs: &[Run]| runs.iter().map(|run| run.to).max();
+    assert!(most(&own) > most(&ns2), "{:?} {:?}", most(&own), most(&ns2));
+}

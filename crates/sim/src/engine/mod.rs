@@ -481,10 +481,7 @@ impl<O: Observer> Engine<O> {
                 }
             }
             Timer::Retransmission(flow) => self.on_retransmission_timer(flow as usize),
-            Timer::Pacing(flow) => {
-                self.flows[flow as usize].pace_entry = Time::NEVER;
-                self.transmit(flow as usize);
-            }
+            Timer::Pacing(flow) => self.on_pacing_timer(flow as usize),
             Timer::DelayedAck(flow) => self.on_delayed_ack_timer(flow as usize),
             Timer::Datagram(source) => self.on_datagram_timer(source as usize),
             Timer::Probe => {
@@ -557,8 +554,21 @@ impl<O: Observer> Engine<O> {
         self.timers.add(start, Timer::Start(number as u32));
     }
 
+    // Where an earlier deadline has taken the place of a later one, the later one's entry comes to nothing: were it to ask
+    // for the next deadline, too, there would be one more entry for each such change, for good.
+
+    fn on_pacing_timer(&mut self, number: usize) {
+        if self.flows[number].pace_entry == self.now {
+            self.flows[number].pace_entry = Time::NEVER;
+            self.transmit(number);
+        }
+    }
+
     fn on_retransmission_timer(&mut self, number: usize) {
         let flow = &mut self.flows[number];
+        if flow.rto_entry != self.now {
+            return;
+        }
         flow.rto_entry = Time::NEVER;
         self.tally.before_window_changes(number, self.now, &flow.sender);
         flow.sender.on_timeout(self.now);
@@ -567,6 +577,9 @@ impl<O: Observer> Engine<O> {
 
     fn on_delayed_ack_timer(&mut self, number: usize) {
         let flow = &mut self.flows[number];
+        if flow.delayed_ack_entry != self.now {
+            return;
+        }
         flow.delayed_ack_entry = Time::NEVER;
         if let Some(ack) = flow.receiver.on_timeout(self.now) {
             self.acknowledge(number, self.now, ack);
