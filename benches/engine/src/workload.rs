@@ -1,5 +1,6 @@
 //! The workloads. Each does a known number of units of work and nothing else inside the measured region.
 
+use ackclock_cc::predictor::Ewma;
 use ackclock_cc::{Ack, Event, Path, Settings, Signal, Window, schemes};
 use ackclock_net::{DropTail, Limit, Link, Queue};
 use ackclock_sim::engine::WinnerTree;
@@ -37,7 +38,7 @@ const WINDOW: u64 = 131_072;
 pub fn ids() -> Vec<String> {
     let runs = RUNS.iter().map(|(id, ..)| (*id).to_owned());
     let controllers = schemes().iter().map(|scheme| format!("ack-{}", scheme.name));
-    let parts = ["scoreboard", "link", "winner-tree"].map(str::to_owned);
+    let parts = ["scoreboard", "link", "winner-tree", "predictor"].map(str::to_owned);
     runs.chain(controllers).chain(parts).collect()
 }
 
@@ -47,6 +48,7 @@ pub fn workload(id: &str) -> Result<Workload> {
         "scoreboard" => ("acknowledgement", Box::new(scoreboard)),
         "link" => ("packet", Box::new(link)),
         "winner-tree" => ("change", Box::new(winner_tree)),
+        "predictor" => ("acknowledgement", Box::new(predictor)),
         _ => {
             if let Some((_, file, duration)) = RUNS.iter().find(|(known, ..)| *known == id) {
                 let point = scenario(file, duration)?;
@@ -154,6 +156,18 @@ pub fn winner_tree() -> u64 {
         tree.set(head.lane() as usize, next, 0);
     }
     black_box(tree.earliest());
+    ACKS
+}
+
+/// srtt_0.99 over samples of about 100 ms, held against a threshold at each.
+pub fn predictor() -> u64 {
+    let mut average = Ewma::new(0.99);
+    let mut high = 0u64;
+    for number in 0..ACKS {
+        average.add(black_box(Duration::from_nanos(100_000_000 + number % 64 * 10_000)));
+        high += u64::from(average.nanos() > 100_300_000.0);
+    }
+    black_box(high);
     ACKS
 }
 
