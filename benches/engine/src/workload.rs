@@ -1,5 +1,6 @@
 //! The workloads. Each does a known number of units of work and nothing else inside the measured region.
 
+use ackclock_cc::predictor::Ewma;
 use ackclock_cc::{Ack, Event, Path, Settings, Signal, Window, schemes};
 use ackclock_net::{DropTail, Limit, Link, Queue};
 use ackclock_sim::engine::WinnerTree;
@@ -38,7 +39,7 @@ const WINDOW: u64 = 131_072;
 pub fn ids() -> Vec<String> {
     let runs = RUNS.iter().map(|(id, ..)| (*id).to_owned());
     let controllers = schemes().iter().map(|scheme| format!("ack-{}", scheme.name));
-    let parts = ["scoreboard", "link", "winner-tree"].map(str::to_owned);
+    let parts = ["scoreboard", "link", "winner-tree", "predictor"].map(str::to_owned);
     runs.chain(controllers).chain(parts).collect()
 }
 
@@ -48,6 +49,7 @@ pub fn workload(id: &str) -> Result<Workload> {
         "scoreboard" => ("acknowledgement", Box::new(scoreboard)),
         "link" => ("packet", Box::new(link)),
         "winner-tree" => ("change", Box::new(winner_tree)),
+        "predictor" => ("acknowledgement", Box::new(predictor)),
         _ => {
             if let Some((_, file, duration)) = RUNS.iter().find(|(known, ..)| *known == id) {
                 let point = scenario(file, duration)?;
@@ -156,6 +158,21 @@ pub fn winner_tree() -> u64 {
     }
     black_box(tree.earliest());
     ACKS
+}
+
+/// srtt_0.99 over samples of about 100 ms, held against a threshold at each.
+pub fn predictor() -> u64 {
+    let samples: Vec<_> = (0..64).map(|at| Duration::from_nanos(100_000_000 + at * 10_000)).collect();
+    let mut average = Ewma::new(0.99);
+    let mut high = 0u64;
+    for _ in 0..ACKS / 64 {
+        for &sample in black_box(&samples[..]) {
+            average.add(sample);
+            high += u64::from(average.nanos() > 100_300_000.0);
+        }
+    }
+    black_box(high);
+    ACKS / 64 * 64
 }
 
 #[cfg(test)]
