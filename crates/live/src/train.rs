@@ -181,6 +181,7 @@ mod tests {
     };
     use proptest::prelude::*;
 
+    #[derive(Debug)]
     struct Sent {
         six: bool,
         payload: Vec<u8>,
@@ -286,7 +287,8 @@ mod tests {
             for number in 0..train.segments() {
                 let packet = train.on_the_wire(number, marked);
                 prop_assert_eq!(packet.len() as u32, train.wire_bytes(number));
-                prop_assert!(!marked || packet[1] & if sent.six { 0x30 } else { 3 } == if sent.six { 0x30 } else { 3 });
+                let ce = if sent.six { 0x30 } else { 0x03 };
+                prop_assert_eq!(marked, packet[1] & ce == ce);
                 let (tcp, part) = received(&packet);
                 prop_assert_eq!(tcp.sequence_number, sent.seq.wrapping_add(payload.len() as u32));
                 let (first, last) = (number == 0, number + 1 == train.segments());
