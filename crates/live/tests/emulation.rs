@@ -119,7 +119,8 @@ fn marks() -> Checked {
     );
     let outcome = flows(&text)?;
     let (flow, link) = (&outcome.result.flows[0], &outcome.result.links[0]);
-    ensure(link.marks > 5, format!("{link:?}"))?;
+    // Each mark halves the window, so there are only a few.
+    ensure(link.marks > 0 && flow.goodput_bps > 10e6, format!("{flow:?} {link:?}"))?;
     ensure(flow.retransmits <= link.drops + 2, format!("{flow:?} {link:?}"))
 }
 
