@@ -144,14 +144,14 @@ pub fn link() -> u64 {
 
 /// A thousand streams whose heads move on in a scattered order.
 pub fn winner_tree() -> u64 {
-    let mut tree = WinnerTree::new(1000);
+    let mut tree = WinnerTree::new(0, 1000);
     for stream in 0..1000 {
         tree.set(stream, Time::from_nanos(stream as u64 * 7919 % 1000), 0);
     }
     for _ in 0..ACKS {
         let head = tree.earliest();
-        let next = head.time + Duration::from_nanos(1000 + u64::from(head.lane) * 31 % 97);
-        tree.set(head.lane as usize, next, 0);
+        let next = head.time() + Duration::from_nanos(1000 + u64::from(head.lane()) * 31 % 97);
+        tree.set(head.lane() as usize, next, 0);
     }
     black_box(tree.earliest());
     ACKS

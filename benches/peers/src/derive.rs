@@ -4,6 +4,7 @@ use ackclock_cc::Settings;
 use ackclock_cc::Value;
 use ackclock_net::{Limit, Link, Queue};
 use ackclock_sim::plan::{FlowPlan, Plan};
+use ackclock_sim::requests::Size;
 use ackclock_tcp::recovery::{NewRenoConfig, SackConfig};
 use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
 use ackclock_units::{Duration, Time};
@@ -36,7 +37,7 @@ pub fn parameters(plan: &Plan) -> Result<Parameters> {
         {
             return Err(miette!(help = "make them differ in start and rtt only", "the flows differ"));
         }
-        if flow.transfer.is_some() || flow.stop.is_some() {
+        if flow.requests.size != Size::Unlimited || flow.stop.is_some() {
             return Err(miette!(help = "leave out size and stop", "ns-2's flows have unlimited data"));
         }
     }

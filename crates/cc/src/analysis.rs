@@ -6,6 +6,7 @@
 
 pub mod compound;
 pub mod layered;
+pub mod pert;
 
 pub use crate::highspeed::Law as HighSpeedLaw;
 pub use crate::scalable::response as scalable_window;

@@ -50,7 +50,7 @@ pub enum Value {
     Number(f64),
     /// A switch that is on or off.
     Flag(bool),
-    /// One of several words.
+    /// One of several words; of a controller underneath, its name.
     Choice(&'static str),
 }
 
@@ -62,6 +62,8 @@ pub enum Domain {
     OnOff,
     /// One of these words, each with its meaning.
     Words(&'static [(&'static str, &'static str)]),
+    /// A controller, by name or with its own parameters, that is not itself around another one.
+    Controller,
 }
 
 impl Parameter {
@@ -91,6 +93,11 @@ impl Parameter {
         Parameter { name, unit: "", about, default: Value::Choice(default), domain: Domain::Words(words) }
     }
 
+    /// The controller underneath; a scheme has at most one.
+    pub const fn controller(name: &'static str, default: &'static str, about: &'static str) -> Parameter {
+        Parameter { name, unit: "", about, default: Value::Choice(default), domain: Domain::Controller }
+    }
+
     /// What the parameter may be, in words.
     pub fn domain_text(&self) -> String {
         match &self.domain {
@@ -99,7 +106,14 @@ impl Parameter {
             Domain::Words(words) => {
                 words.iter().map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
             }
+            Domain::Controller => "a controller that is not around another one".to_owned(),
         }
+    }
+}
+
+impl fmt::Debug for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
     }
 }
 
@@ -114,7 +128,7 @@ impl fmt::Display for Value {
 }
 
 /// A value as a user gave it.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Given<'a> {
     /// A number.
     Number(f64),
@@ -122,6 +136,8 @@ pub enum Given<'a> {
     Flag(bool),
     /// A word.
     Word(&'a str),
+    /// A controller with its parameters.
+    Control(&'a Settings),
 }
 
 /// Why a setting was refused.
@@ -152,16 +168,23 @@ impl fmt::Display for SettingsError {
 impl std::error::Error for SettingsError {}
 
 /// A scheme's parameters, every one with a value from its domain.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     scheme: &'static Scheme,
     values: Vec<Value>,
+    /// Of the controller underneath, if the scheme is around one.
+    under: Option<Box<Settings>>,
 }
 
 impl Settings {
     /// The scheme's defaults.
     pub fn defaults(scheme: &'static Scheme) -> Settings {
-        Settings { scheme, values: scheme.parameters.iter().map(|p| p.default).collect() }
+        let values = scheme.parameters.iter().map(|p| p.default).collect();
+        let under = scheme.parameters.iter().find_map(|p| match (&p.domain, p.default) {
+            (Domain::Controller, Value::Choice(name)) => crate::scheme(name).map(Settings::defaults),
+            _ => None,
+        });
+        Settings { scheme, values, under: under.map(Box::new) }
     }
 
     /// The scheme that these are for.
@@ -182,10 +205,39 @@ impl Settings {
             (Domain::Words(words), Given::Word(word)) => {
                 words.iter().find(|&&(known, _)| known == word).map(|&(known, _)| Value::Choice(known))
             }
+            (Domain::Controller, Given::Control(settings)) => self.put_under(settings.clone()),
+            (Domain::Controller, Given::Word(word)) => {
+                crate::scheme(word).and_then(|scheme| self.put_under(Settings::defaults(scheme)))
+            }
             _ => None,
         };
         self.values[at] = value.ok_or_else(|| SettingsError::Outside { domain: parameter.domain_text() })?;
         Ok(())
+    }
+
+    /// Is parameter `name` a controller underneath?
+    pub fn takes_controller(&self, name: &str) -> bool {
+        self.position(name).is_some_and(|at| matches!(self.scheme.parameters[at].domain, Domain::Controller))
+    }
+
+    /// The controller underneath, unless it is itself around another one.
+    fn put_under(&mut self, settings: Settings) -> Option<Value> {
+        let name = settings.scheme.name;
+        settings.under.is_none().then(|| {
+            self.under = Some(Box::new(settings));
+            Value::Choice(name)
+        })
+    }
+
+    /// The settings of the controller underneath.
+    ///
+    /// # Panics
+    /// If the scheme declares none: a mistake in the scheme's own file, which a test finds.
+    pub fn controller(&self) -> &Settings {
+        match &self.under {
+            Some(settings) => settings,
+            None => panic!("{} declares no controller underneath", self.scheme.name),
+        }
     }
 
     /// Every parameter with its value.
@@ -254,6 +306,7 @@ pub fn schemes() -> &'static [&'static Scheme] {
         &crate::westwood::SCHEME,
         &crate::compound::SCHEME,
         &crate::layered::SCHEME,
+        &crate::pert::SCHEME,
         &crate::none::SCHEME,
     ]
 }
@@ -279,6 +332,7 @@ mod tests {
                     (Domain::Words(words), Value::Choice(word)) => {
                         words.iter().any(|(known, _)| *known == word)
                     }
+                    (Domain::Controller, Value::Choice(name)) => settings.controller().scheme().name == name,
                     _ => false,
                 };
                 assert!(ok, "{}.{}: the default is outside the domain", scheme.name, parameter.name);
@@ -300,5 +354,21 @@ mod tests {
         assert!(unknown.to_string().contains("decrease"), "{unknown}");
         let outside = settings.set("decrease", Given::Number(f64::NAN)).expect_err("NaN is in no range");
         assert!(outside.to_string().contains("0.01 to 1"), "{outside}");
+    }
+
+    #[test]
+    fn a_controller_underneath_has_settings_of_its_own_and_none_underneath() {
+        let pert = scheme("pert").expect("pert is there");
+        let mut under = Settings::defaults(scheme("layered").expect("layered is there"));
+        under.set("decrease", Given::Word("variable")).expect("a known word");
+        let mut settings = Settings::defaults(pert);
+        settings.set("over", Given::Control(&under)).expect("a controller");
+        assert_eq!(settings.controller().choice("decrease"), "variable");
+        assert_eq!(settings.choice("over"), "layered");
+        settings.set("over", Given::Word("cubic")).expect("a controller");
+        assert_eq!(settings.controller().scheme().name, "cubic");
+        for wrong in [Given::Word("pert"), Given::Word("cubics"), Given::Number(1.0)] {
+            assert!(settings.set("over", wrong).is_err());
+        }
     }
 }

@@ -37,6 +37,10 @@ fn settings_from(scheme: &'static Scheme, picks: &[f64]) -> Settings {
             Domain::Words(words) => {
                 Given::Word(words[((pick * words.len() as f64) as usize).min(words.len() - 1)].0)
             }
+            Domain::Controller => {
+                let under: Vec<_> = schemes().iter().filter(|under| under.name != scheme.name).collect();
+                Given::Word(under[(pick * under.len() as f64) as usize].name)
+            }
             Domain::Range(range) => {
                 // Ends, and what is between them in proportion: ranges span many orders of magnitude.
                 let default = match parameter.default {

@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Compare(Compare),
     /// Run published experiments again: published, measured, verdict per claim.
     Reproduce(Reproduce),
+    /// Ask whether a flow's delay would have foretold its losses: ten predictors over a recorded flow.
+    Predict(Predict),
     /// Emulate a scenario's path in real time, for the kernel's own flows or any program.
     Emulate(Emulate),
     /// List what there is, with each one's source.
@@ -116,6 +118,33 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "DIR")]
     pub(crate) experiments: Option<PathBuf>,
     /// Print one JSON document instead of tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Predict {
+    /// A scenario to record a flow of, or a capture (pcap, pcapng) of one TCP connection with timestamps, taken at its sender.
+    pub(crate) file: PathBuf,
+    /// The group whose first flow is recorded; the first group if not given.
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) flow: Option<String>,
+    /// The link whose drops count; the first with a limited queue on the flow's way if not given.
+    #[arg(long, value_name = "LINK")]
+    pub(crate) link: Option<String>,
+    /// Round-trip time that is high, for example "65 ms"; 5 ms above the smallest one if not given.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) threshold: Option<String>,
+    /// Samples of the moving average.
+    #[arg(long, value_name = "N", default_value_t = 750, value_parser = at_least_one)]
+    pub(crate) samples: usize,
+    /// A loss lasts until the predictor says low; otherwise for one round trip.
+    #[arg(long)]
+    pub(crate) until_low: bool,
+    /// Set a value of the scenario before it is run; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Print one JSON document instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -97,7 +97,7 @@ fn page(scheme: &'static Scheme) -> String {
                 Domain::Words(words) => words.iter().fold(String::new(), |text, (word, meaning)| {
                     format!("{text}<br>`\"{word}\"`: {meaning}")
                 }),
-                Domain::Range(_) | Domain::OnOff => String::new(),
+                Domain::Range(_) | Domain::OnOff | Domain::Controller => String::new(),
             };
             let _ = writeln!(
                 text,

@@ -57,7 +57,18 @@ fn number(value: Option<f64>, digits: usize) -> String {
 
 /// One row per group and point.
 pub(crate) fn groups(sweep: &Sweep, results: &[PointResult]) -> Figures {
-    let columns = ["n", "goodput Mbit/s", "per flow", "Jain", "cwnd", "RTT ms", "resent", "timeouts", "cuts"];
+    let columns = [
+        "n",
+        "goodput Mbit/s",
+        "per flow",
+        "Jain",
+        "cwnd",
+        "RTT ms",
+        "resent",
+        "needlessly",
+        "timeouts",
+        "cuts",
+    ];
     let mut figures = Figures::new(sweep, results, &["flows"], &columns);
     for point in results {
         let mut rest = &point.flows[..];
@@ -80,8 +91,35 @@ pub(crate) fn groups(sweep: &Sweep, results: &[PointResult]) -> Figures {
                     number(mean(|flow| Some(flow.cwnd_mean)), 0),
                     number(mean(|flow| flow.rtt_mean_s.map(|rtt| rtt * 1e3)), 1),
                     sum(|flow| flow.retransmits),
+                    sum(|flow| flow.duplicates),
                     sum(|flow| flow.timeouts),
                     sum(|flow| flow.window_cuts),
+                ],
+            );
+        }
+    }
+    figures
+}
+
+/// One row per group that finished transfers, and point.
+pub(crate) fn transfers(sweep: &Sweep, results: &[PointResult]) -> Figures {
+    let columns = ["transfers", "mean ms", "median", "90 %", "95 %", "99 %", "longest"];
+    let mut figures = Figures::new(sweep, results, &["flows"], &columns);
+    for point in results {
+        for group in &point.groups {
+            let Some(transfers) = &group.transfers else { continue };
+            let ms = |seconds: f64| format!("{:.1}", seconds * 1e3);
+            figures.push(
+                point,
+                &group.label,
+                [
+                    transfers.count.to_string(),
+                    ms(transfers.mean_s),
+                    ms(transfers.p50_s),
+                    ms(transfers.p90_s),
+                    ms(transfers.p95_s),
+                    ms(transfers.p99_s),
+                    ms(transfers.max_s),
                 ],
             );
         }

@@ -20,6 +20,17 @@ pub(crate) const QUEUES: &[(&str, &str, &str)] = &[
         "random early detection: classic, gentle or adaptive; drops or marks",
         "Floyd and Jacobson 1993; Floyd 2000; Floyd, Gummadi and Shenker 2001",
     ),
+    (
+        "rem",
+        "a price from queue and rate, and a probability from the price; drops or marks",
+        "Athuraliya, Low, Li and Yin 2001",
+    ),
+    (
+        "pi",
+        "a proportional-integral controller steers the queue to a target; drops or marks",
+        "Hollot, Misra, Towsley and Gong 2001",
+    ),
+    ("pie", "the same for the delay, with room for bursts; drops or marks", "RFC 8033"),
     ("unlimited", "room for everything", ""),
 ];
 

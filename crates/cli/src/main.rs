@@ -22,6 +22,7 @@ mod kernel;
 mod list;
 mod memory;
 mod output;
+mod predict;
 mod progress;
 mod reproduce;
 mod run;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         args::Command::Run(command) => run::run(&command),
         args::Command::Compare(command) => compare::run(&command),
         args::Command::Reproduce(command) => reproduce::run(&command),
+        args::Command::Predict(command) => predict::run(&command),
         args::Command::Emulate(command) => emulate::run(&command),
         args::Command::List(command) => list::run(&command),
         args::Command::Show(command) => show::run(&command),

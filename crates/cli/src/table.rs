@@ -19,7 +19,9 @@ pub(crate) fn plain_table(header: &[&str], rows: impl Iterator<Item = Vec<String
 
 /// Prints what was measured: one row per group and point, then the bottlenecks, then expectations.
 pub(crate) fn print(sweep: &Sweep, results: &[PointResult]) {
-    for figures in [figures::groups, figures::links, figures::traffic].map(|of| of(sweep, results)) {
+    for figures in
+        [figures::groups, figures::transfers, figures::links, figures::traffic].map(|of| of(sweep, results))
+    {
         if !figures.rows.is_empty() {
             say!("{}", table(figures));
         }

@@ -58,6 +58,7 @@ const FLOW: &[&str] = &[
     "sent",
     "delivered",
     "retransmits",
+    "duplicates",
     "fast_retransmits",
     "timeouts",
     "window_cuts",

@@ -11,11 +11,13 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 type Checked = Result<(), Failed>;
+/// A test's name, and the test.
+type Named = (&'static str, fn() -> Checked);
 
 fn main() {
     let lack = ackclock_live::privilege::check().err().map(|error| error.to_string());
-    let always: &[(&str, fn() -> Checked)] = &[("wrong_use", wrong_use)];
-    let privileged: &[(&str, fn() -> Checked)] = &[
+    let always: &[Named] = &[("wrong_use", wrong_use)];
+    let privileged: &[Named] = &[
         ("without_privilege", without_privilege),
         ("the_document_is_the_simulators", document),
         ("a_command_has_the_last_word", exit_status),

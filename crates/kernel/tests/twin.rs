@@ -164,6 +164,21 @@ fn drive(settings: &Settings, steps: &[Step]) -> Result<(), TestCaseError> {
     steps.iter().try_for_each(|&step| pair.take(step))
 }
 
+/// The threshold is 2.99.. there: slow start once ended 0.99.. segments early, and growth is more than a segment for each
+/// acknowledged.
+#[test]
+fn slow_start_ends_at_a_part_of_a_segment() -> Result<(), TestCaseError> {
+    let given = [
+        ("w_t", Given::Number(27.98894273787144)),
+        ("rtt_exponent", Given::Number(0.48099009409280735)),
+        ("decrease", Given::Word("variable")),
+        ("interpolation", Given::Word("linear")),
+        ("below_threshold", Given::Word("layered")),
+    ];
+    let steps = [Step::Loss, Step::Timeout, Step::Acks { count: 1, acked: 2, rtt_us: 65011 }];
+    drive(&settings("layered", &given), &steps)
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step(), 1..120)
 }

@@ -40,13 +40,17 @@ pub(crate) struct Captured {
     pub(crate) packet: Vec<u8>,
 }
 
+/// What has passed and is not written yet: when, in which order it came, whether on the way back, the packet, and its
+/// length on the wire.
+type Unwritten = (Time, u64, bool, Vec<u8>, u32);
+
 /// One link's capture.
 struct Tap {
     link: usize,
     back: Option<usize>,
     path: PathBuf,
     file: PcapNgWriter<BufWriter<File>>,
-    ahead: BinaryHeap<Reverse<(Time, u64, bool, Vec<u8>, u32)>>,
+    ahead: BinaryHeap<Reverse<Unwritten>>,
     order: u64,
 }
 

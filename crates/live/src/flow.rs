@@ -74,6 +74,8 @@ pub(crate) struct Snapshot {
     pub(crate) retransmits: u64,
     pub(crate) fast_retransmits: u64,
     pub(crate) timeouts: u64,
+    /// Segments that the receiver reported as having come twice (DSACK).
+    pub(crate) duplicates: u64,
     pub(crate) rtt_min: Option<Duration>,
     /// Of the present connection, if there is one.
     pub(crate) info: Option<TcpInfo>,
@@ -170,12 +172,14 @@ impl<'a> Flow<'a> {
             return Ok(()); // the receiver says why it does not listen
         }
         self.sleep_until(self.plan.start);
-        for _ in 0..self.plan.repeat {
+        let mut requests = self.plan.requests.clone();
+        for _ in 0..requests.repeat {
             if self.over() || self.plan.stop.is_some_and(|stop| self.clock.now() >= stop) {
                 break;
             }
             let begun = self.clock.now();
-            self.transfer()?;
+            let segments = requests.next_size();
+            self.transfer(segments)?;
             let done = loop {
                 match complete.recv_timeout(PATIENCE) {
                     Ok(done) => break done,
@@ -183,15 +187,16 @@ impl<'a> Flow<'a> {
                     Err(_) => {}
                 }
             };
-            if self.plan.transfer.is_some() {
+            if segments.is_some() {
                 self.tracked().completions.push(done.since(begun));
             }
-            self.sleep_until(self.clock.now() + self.plan.pause);
+            self.sleep_until(requests.next_start(begun, self.clock.now()));
         }
         Ok(())
     }
 
-    fn transfer(&self) -> Result<(), LiveError> {
+    /// One connection for so many segments, or for as many as there is time for.
+    fn transfer(&self, segments: Option<u64>) -> Result<(), LiveError> {
         let failed = || LiveError::kernel(format!("{} cannot send", self.sender.name));
         let socket = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP))
             .map_err(|error| failed()(error.into()))?;
@@ -205,8 +210,7 @@ impl<'a> Flow<'a> {
         forget_when_over(&stream).map_err(failed())?;
         self.tracked().follow(stream.try_clone().ok());
         let chunk = vec![0; CHUNK];
-        let segments = self.plan.transfer.unwrap_or(u64::MAX);
-        let mut left = segments.saturating_mul(u64::from(self.plan.config.payload));
+        let mut left = segments.unwrap_or(u64::MAX).saturating_mul(u64::from(self.plan.config.payload));
         while left > 0 && !self.over() && self.plan.stop.is_none_or(|stop| self.clock.now() < stop) {
             match stream.write(&chunk[..(CHUNK as u64).min(left) as usize]) {
                 Ok(bytes) => left -= bytes as u64,
@@ -248,6 +252,7 @@ impl<'a> Flow<'a> {
             retransmits: count("RetransSegs"),
             fast_retransmits: count("TCPSackRecovery") + count("TCPRenoRecovery"),
             timeouts: count("TCPTimeouts"),
+            duplicates: count("TCPDSACKRecv"),
             rtt_min: tracked.rtt_min_us.map(|us| Duration::from_micros(us.into())),
             info,
         }

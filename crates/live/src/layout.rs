@@ -122,7 +122,7 @@ pub(crate) fn room(link: &Link, mtu: u32, product: f64) -> f64 {
             Limit::Packets(packets) => f64::from(packets) * f64::from(mtu),
             Limit::Bytes(bytes) => bytes as f64,
         },
-        Queue::Red(_) => product,
+        Queue::Red(_) | Queue::Rem(_) | Queue::Pi(_) | Queue::Pie(_) => product,
     }
 }
 
@@ -149,7 +149,9 @@ fn parts(paths: &[Path], links: usize) -> Vec<Vec<usize>> {
     names.sort_unstable();
     names.dedup();
     let members = |name: usize| (0..paths.len()).filter(|&path| part[path] == name).collect();
-    names.into_iter().map(members).collect()
+    let mut parts: Vec<Vec<usize>> = names.into_iter().map(members).collect();
+    parts.sort_unstable(); // by their first path
+    parts
 }
 
 impl Layout {

@@ -54,10 +54,8 @@ impl Netlink {
 
     /// Switches a device on.
     pub(crate) fn up(&self, device: u32, attributes: Vec<LinkAttribute>) -> io::Result<()> {
-        let mut header = LinkHeader::default();
-        header.index = device;
-        header.flags = LinkFlags::Up;
-        header.change_mask = LinkFlags::Up;
+        let (flags, change_mask) = (LinkFlags::Up, LinkFlags::Up);
+        let header = LinkHeader { index: device, flags, change_mask, ..LinkHeader::default() };
         let mut message = LinkMessage::default();
         message.header = header;
         message.attributes = attributes;

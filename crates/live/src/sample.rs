@@ -85,6 +85,7 @@ impl Watched {
         FlowTally {
             delivered: (self.received(measure) / f64::from(flow.payload) + 0.5) as u64,
             arrived: to.arrived.saturating_sub(from.arrived),
+            duplicates: to.duplicates.saturating_sub(from.duplicates),
             counters,
             rtt_min: to.rtt_min,
             cwnd_mean: if self.looks > 0 { self.cwnd / self.looks as f64 } else { 0.0 },

@@ -12,10 +12,12 @@ use std::path::Path;
 use std::process::Command;
 
 type Checked = Result<(), Failed>;
+/// A test's name, and the test.
+type Named = (&'static str, fn() -> Checked);
 
 fn main() {
     let lack = privilege::check().err().map(|error| error.to_string());
-    let tests: &[(&str, fn() -> Checked)] = &[
+    let tests: &[Named] = &[
         ("a_flow_fills_its_bottleneck", fills),
         ("losses_and_drops_are_the_links", losses),
         ("late_and_doubled_packets_arrive", disorder),
@@ -32,7 +34,7 @@ fn main() {
         ("an_interrupted_run_ends_soon", interrupted),
         ("nothing_is_left", nothing_left),
     ];
-    let trial = |&(name, test): &(&str, fn() -> Checked)| match &lack {
+    let trial = |&(name, test): &Named| match &lack {
         None => Trial::test(name, test),
         Some(lack) => Trial::test(format!("{name} (skipped: {lack})"), test).with_ignored_flag(true),
     };

@@ -19,7 +19,9 @@ pub use alternate::Alternate;
 pub use graph::{Edge, Graph, NoRoute};
 pub use link::{Cause, Counters, Fate, Impairments, Link, Retransmission};
 pub use loss::{Loss, Span};
-pub use queue::{Backlog, DropTail, Limit, Queue, Red, RedConfig, Verdict};
+pub use queue::{
+    Backlog, DropTail, Limit, Pi, PiConfig, Pie, PieConfig, Queue, Red, RedConfig, Rem, RemConfig, Verdict,
+};
 pub use random::Stream;
 pub use reorder::Reorder;
 pub use share::Share;

@@ -2,10 +2,12 @@
 //! before the run whether every label, axis and function in them exists.
 
 use crate::engine::{FlowTally, LinkTally, Measured, Sample, Series, StreamTally};
+use crate::follow::{Course, Episode, Estimate, Event, Life, What};
 use crate::results::PointResult;
 use crate::scenario::{Built, Point};
 use ackclock_cc::Settings;
 use ackclock_net::Stream;
+use ackclock_tcp::Counters;
 use ackclock_units::{Duration, Time};
 
 /// Looks times flows beyond which the probes are imagined to look less often.
@@ -23,6 +25,16 @@ pub(crate) fn imagined(point: &Point, built: &Built, variant: u64) -> PointResul
         rtt_min: Some(Duration::from_micros(number(1_000_000))),
         cwnd_mean: number(10_000) as f64,
         completions: vec![Duration::from_micros(number(100_000_000))],
+        counters: Counters {
+            sent: number(1_000_000),
+            retransmits: number(1000),
+            fast_retransmits: number(1000),
+            timeouts: number(1000),
+            window_cuts: number(1000),
+            rtt_samples: 1,
+            rtt_sum: Duration::from_micros(number(1_000_000)),
+            ..Counters::default()
+        },
         ..FlowTally::default()
     });
     let flows = flows.collect();
@@ -50,7 +62,36 @@ pub(crate) fn imagined(point: &Point, built: &Built, variant: u64) -> PointResul
         scenario.duration.as_secs_f64(),
         [scenario.measure.0.as_secs_f64(), scenario.measure.1.as_secs_f64()],
     );
-    PointResult::new(&point.parameters, built, scenario.seed, span, measured, 1.0)
+    let mut result = PointResult::new(&point.parameters, built, scenario.seed, span, measured, 1.0);
+    let step = scenario.duration.as_nanos() / (COURSE + 1);
+    result.courses = built.followed.iter().map(|&flow| course(flow, step, number(10_000) as f64)).collect();
+    result
+}
+
+/// Events of each kind in an imagined course.
+const COURSE: u64 = 50;
+
+/// What a follower sees: a bit of everything, a step apart.
+fn course(flow: usize, step: u64, value: f64) -> Course {
+    let steps = || (1..=COURSE).map(|number| (number, number * step));
+    let events = steps()
+        .flat_map(|(segment, at_ns)| What::ALL.iter().map(move |&(_, what)| Event { at_ns, what, segment }));
+    let life = |(number, sent_ns): (u64, u64)| Life {
+        sent_ns,
+        again: (number % 2) as u32,
+        arrived_ns: Some(sent_ns + step),
+    };
+    let estimate =
+        |(_, at_ns)| Estimate { at_ns, rtt_s: Some(value), srtt_s: value, rttvar_s: value, cwnd: value };
+    let episode =
+        |(from, begins_ns)| Episode { begins_ns, ends_ns: Some(begins_ns + step), from, to: from + 1 };
+    Course {
+        flow,
+        events: events.collect(),
+        segments: steps().map(life).collect(),
+        estimates: steps().map(estimate).collect(),
+        episodes: steps().map(episode).collect(),
+    }
 }
 
 /// What the probes see: always the same.

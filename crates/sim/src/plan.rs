@@ -1,5 +1,6 @@
 //! What the engine runs: links, routes over them, and who sends what and when. No names, no text.
 
+use crate::requests::Requests;
 use ackclock_cc::Settings;
 use ackclock_net::{Link, Stream};
 use ackclock_tcp::Config;
@@ -43,12 +44,8 @@ pub struct FlowPlan {
     pub start: Time,
     /// When the application stops sending, if it does.
     pub stop: Option<Time>,
-    /// Segments of one transfer; `None` is unlimited.
-    pub transfer: Option<u64>,
-    /// How many transfers follow one another, each on a new connection.
-    pub repeat: u64,
-    /// Pause between the end of one transfer and the start of the next.
-    pub pause: Duration,
+    /// What the application asks for.
+    pub requests: Requests,
 }
 
 /// Constant-rate traffic that nothing slows down, with on and off periods.

@@ -1,6 +1,7 @@
 //! Results as they leave the program: the JSON contract, with units in the names and base units everywhere.
 
 use crate::engine::{FlowTally, LinkTally, Measured, Series, StreamTally};
+use crate::follow::Course;
 use crate::scenario::{Built, GroupInfo, LinkInfo, Value};
 use ackclock_cc::analysis::jain;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,9 @@ pub struct PointResult {
     /// What the probes saw.
     #[serde(skip)]
     pub series: Option<Series>,
+    /// What happened to the flows that were followed.
+    #[serde(skip)]
+    pub courses: Vec<Course>,
 }
 
 /// A flow's results within the measuring window.
@@ -61,6 +65,9 @@ pub struct FlowResult {
     pub delivered: u64,
     /// Segments sent again.
     pub retransmits: u64,
+    /// Segments that reached the receiver although it had them: sent again for nothing, unless the path duplicates.
+    #[serde(default)]
+    pub duplicates: u64,
     /// Loss episodes that acknowledgements told of.
     pub fast_retransmits: u64,
     /// Expiries of the retransmission timer.
@@ -78,6 +85,28 @@ pub struct FlowResult {
     /// Time of each finished transfer, s.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completions_s: Vec<f64>,
+    /// Finished transfers; absent if none finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<Transfers>,
+}
+
+/// How long finished transfers took, from the first segment's sending to the last one's acknowledgement.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Transfers {
+    /// Their number.
+    pub count: usize,
+    /// Mean, s.
+    pub mean_s: f64,
+    /// Median, s.
+    pub p50_s: f64,
+    /// Nine tenths took no longer, s.
+    pub p90_s: f64,
+    /// 95 % took no longer, s.
+    pub p95_s: f64,
+    /// 99 % took no longer, s.
+    pub p99_s: f64,
+    /// The longest, s.
+    pub max_s: f64,
 }
 
 /// A group's results.
@@ -91,6 +120,9 @@ pub struct GroupResult {
     pub goodput_bps: Spread,
     /// Jain's index within the group; null without goodput.
     pub jain: Option<f64>,
+    /// Finished transfers of all its flows; absent if none finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<Transfers>,
 }
 
 /// A quantity over several flows.
@@ -190,6 +222,24 @@ impl Spread {
     }
 }
 
+/// The value that `percent` of all, in rising order, do not exceed: the nearest one; not a number if there is none.
+pub(crate) fn percentile(sorted: &[f64], percent: f64) -> f64 {
+    let rank = (percent / 100.0).clamp(0.0, 1.0) * sorted.len().saturating_sub(1) as f64;
+    sorted.get(rank.round() as usize).copied().unwrap_or(f64::NAN)
+}
+
+impl Transfers {
+    /// Of transfers that took so many seconds each; `None` if there are none.
+    pub fn of(times_s: impl Iterator<Item = f64>) -> Option<Transfers> {
+        let mut times: Vec<f64> = times_s.collect();
+        times.sort_by(f64::total_cmp);
+        let [p50_s, p90_s, p95_s, p99_s] =
+            [50.0, 90.0, 95.0, 99.0].map(|percent| percentile(&times, percent));
+        let (count, mean_s) = (times.len(), Spread::of(&times).mean);
+        times.last().map(|&max_s| Transfers { count, mean_s, p50_s, p90_s, p95_s, p99_s, max_s })
+    }
+}
+
 impl LinkResult {
     /// Is it worth a line in a table: did anything wait here or get lost, or is this the bottleneck?
     pub fn is_telling(&self) -> bool {
@@ -227,6 +277,7 @@ impl PointResult {
                 count: group.count,
                 goodput_bps: Spread::of(&goodputs),
                 jain: jain(&goodputs),
+                transfers: Transfers::of(own.iter().flat_map(|flow| flow.completions_s.iter().copied())),
             }
         });
         let groups = groups.collect();
@@ -256,6 +307,7 @@ impl PointResult {
             delivered_segments: measured.delivered_segments,
             segments_per_wall_s: measured.delivered_segments as f64 / wall_s.max(1e-9),
             series: measured.series,
+            courses: Vec::new(),
         }
     }
 }
@@ -274,6 +326,7 @@ fn flow_result(id: usize, group: &GroupInfo, tally: &FlowTally, window_s: f64) -
         sent: counters.sent,
         delivered: tally.delivered,
         retransmits: counters.retransmits,
+        duplicates: tally.duplicates,
         fast_retransmits: counters.fast_retransmits,
         timeouts: counters.timeouts,
         window_cuts: counters.window_cuts,
@@ -281,6 +334,7 @@ fn flow_result(id: usize, group: &GroupInfo, tally: &FlowTally, window_s: f64) -
         rtt_mean_s: (samples > 0).then(|| counters.rtt_sum.as_secs_f64() / samples as f64),
         cwnd_mean: tally.cwnd_mean,
         completion_s: (!completions_s.is_empty()).then(|| Spread::of(&completions_s).mean),
+        transfers: Transfers::of(completions_s.iter().copied()),
         completions_s,
     }
 }

@@ -1,8 +1,10 @@
 //! Running the points of a sweep, on all cores.
 
-use crate::engine::{Engine, Nobody, Observer, Sample};
+use crate::engine::{Engine, Measured, Nobody, Observer, Sample};
 use crate::expect::{Language, Names, View};
+use crate::follow::{Estimate, Event, Follower, Life};
 use crate::imagined::imagined;
+use crate::plan::Plan;
 use crate::results::{Expectation, PointResult};
 use crate::scenario::{Built, Expect, Point, Scenario, ScenarioError};
 use ackclock_units::Duration;
@@ -63,23 +65,41 @@ pub fn run_followed<O: Observer>(
         built.plan.probe = Some(default_interval(point, &built));
     }
     let begun = Instant::now();
-    let mut engine = Engine::new(built.plan.clone(), observer);
-    // A slice of virtual time is short enough for an interruption to be heard.
-    let slice = Duration::from_nanos((scenario.duration.as_nanos() / SLICES).max(1));
-    let mut until = engine.now() + slice;
-    while engine.run_until(until) {
-        if !go_on(until.as_nanos() as f64 / scenario.duration.as_nanos() as f64) {
-            return Err(RunError::Interrupted);
-        }
-        until += slice;
-    }
-    let (measured, observer) = engine.run();
+    let (measured, observer, courses) = if built.followed.is_empty() {
+        let (measured, observer) = drive(&built.plan, observer, go_on)?;
+        (measured, observer, Vec::new())
+    } else {
+        let follower = Follower::new(&built.plan, &built.followed);
+        let (measured, (observer, follower)) = drive(&built.plan, (observer, follower), go_on)?;
+        (measured, observer, follower.into_courses())
+    };
     let wall_s = begun.elapsed().as_secs_f64();
     let seconds = |span: Duration| span.as_nanos() as f64 / 1e9;
     let span = (seconds(scenario.duration), [seconds(scenario.measure.0), seconds(scenario.measure.1)]);
     let mut result = PointResult::new(&point.parameters, &built, scenario.seed, span, measured, wall_s);
+    result.courses = courses;
     result.expectations = judge(scenario, &result);
     Ok((result, observer))
+}
+
+/// Runs a plan to its end, as long as `go_on` says so.
+fn drive<O: Observer>(
+    plan: &Plan,
+    observer: O,
+    go_on: impl Fn(f64) -> bool,
+) -> Result<(Measured, O), RunError> {
+    let mut engine = Engine::new(plan.clone(), observer);
+    let duration = plan.duration.as_nanos();
+    // A slice of virtual time is short enough for an interruption to be heard.
+    let slice = Duration::from_nanos((duration / SLICES).max(1));
+    let mut until = engine.now() + slice;
+    while engine.run_until(until) {
+        if !go_on(until.as_nanos() as f64 / duration as f64) {
+            return Err(RunError::Interrupted);
+        }
+        until += slice;
+    }
+    Ok(engine.run())
 }
 
 /// A scenario's expectations over its results. One that has no value after all does not hold; the results are worth keeping all the same.
@@ -136,5 +156,19 @@ fn check_point(point: &Point, probes: bool) -> Result<Need, ScenarioError> {
         (built.plan.streams.len(), size_of::<f32>()),
     ];
     let look: usize = sizes.iter().map(|(count, bytes)| count * bytes).sum();
-    Ok(Need { running: built.memory, kept: looks * look as f64 })
+    let kept = looks * look as f64 + followed(point, &built);
+    Ok(Need { running: built.memory, kept })
+}
+
+/// Bytes that the courses of followed flows take, if each of them fills its narrowest link by itself.
+fn followed(point: &Point, built: &Built) -> f64 {
+    // A segment is sent, arrives and is acknowledged.
+    let bytes = (3 * size_of::<Event>() + size_of::<Life>() + size_of::<Estimate>()) as f64;
+    let flows = built.followed.iter().map(|&flow| &built.plan.flows[flow]);
+    let segments = flows.map(|flow| {
+        let rates = flow.forward.iter().map(|&link| built.plan.links[link].rate().bps_f64());
+        let rate = rates.fold(f64::INFINITY, f64::min) / 8.0 / f64::from(flow.config.segment_bytes());
+        rate * point.scenario.duration.as_secs_f64()
+    });
+    segments.sum::<f64>() * bytes
 }

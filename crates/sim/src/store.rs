@@ -4,6 +4,7 @@
 //! values of its axes, and the version of this program. A file appears under its name only when it is complete.
 
 use crate::engine::Series;
+use crate::follow::Course;
 use crate::results::PointResult;
 use crate::scenario::Point;
 use serde::{Deserialize, Serialize};
@@ -22,11 +23,12 @@ pub struct PointStore {
     directory: PathBuf,
 }
 
-/// A result with its series, which the JSON contract leaves out.
+/// A result with its series and courses, which the JSON contract leaves out.
 #[derive(Deserialize)]
 struct Kept {
     result: PointResult,
     series: Option<Series>,
+    courses: Vec<Course>,
 }
 
 /// The same, borrowed.
@@ -34,6 +36,7 @@ struct Kept {
 struct Keeping<'a> {
     result: &'a PointResult,
     series: Option<&'a Series>,
+    courses: &'a [Course],
 }
 
 impl PointStore {
@@ -53,7 +56,7 @@ impl PointStore {
     pub fn get(&self, point: &Point) -> Option<PointResult> {
         let file = File::open(self.path(point)).ok()?;
         let kept: Kept = serde_json::from_reader(BufReader::new(file)).ok()?;
-        Some(PointResult { series: kept.series, ..kept.result })
+        Some(PointResult { series: kept.series, courses: kept.courses, ..kept.result })
     }
 
     /// Is this point finished?
@@ -67,7 +70,8 @@ impl PointStore {
         // Two points may be the same one, and be finished at the same time.
         let partial = path.with_extension(format!("{}.partial", WRITES.fetch_add(1, Ordering::Relaxed)));
         let mut file = BufWriter::new(File::create(&partial)?);
-        serde_json::to_writer(&mut file, &Keeping { result, series: result.series.as_ref() })?;
+        let keeping = Keeping { result, series: result.series.as_ref(), courses: &result.courses };
+        serde_json::to_writer(&mut file, &keeping)?;
         file.flush()?;
         drop(file);
         fs::rename(partial, path)
@@ -112,6 +116,7 @@ mod tests {
         control = "reno"
         [sweep]
         "flows.0.control" = ["reno", "layered"]
+        "flows.0.follow" = [1]
         [[expect]]
         that = "utilisation('bottleneck') > 0.1"
     "#;

@@ -111,8 +111,9 @@ fn topology() -> impl Strategy<Value = String> {
 
 fn flows() -> impl Strategy<Value = String> {
     let control = prop::sample::select(CONTROLS);
-    let recovery =
-        prop::sample::select(&["tahoe", "reno", "newreno", "sack", "robust", "right-edge", "lin-kung"][..]);
+    let recovery = prop::sample::select(
+        &["tahoe", "reno", "newreno", "sack", "robust", "hoe", "right-edge", "lin-kung"][..],
+    );
     let more = prop::sample::subsequence(
         vec![
             "size = \"50 kB\"\nrepeat = 5\npause = \"50 ms\"",
@@ -232,7 +233,7 @@ proptest! {
     fn nothing_stalls(
         seed in any::<u32>(),
         control in prop::sample::select(CONTROLS),
-        recovery in prop::sample::select(&["tahoe", "reno", "newreno", "sack", "robust", "right-edge", "lin-kung"][..]),
+        recovery in prop::sample::select(&["tahoe", "reno", "newreno", "sack", "robust", "hoe", "right-edge", "lin-kung"][..]),
         loss in 0.0_f64..0.2,
         back in 0.0_f64..0.2,
         packets in 1_u32..30,

@@ -2,7 +2,7 @@
 
 use crate::detection::{DUP_THRESH, Delayed, DelayedConfig, Ncr, NcrConfig, Patience, Rack, RackConfig};
 use crate::recovery::{
-    LinKung, NewReno, NewRenoConfig, Recovery, Reno, RightEdge, Robust, RobustConfig, Sack, SackConfig, Tahoe,
+    Hoe, NewReno, NewRenoConfig, Recovery, Reno, Robust, RobustConfig, Sack, SackConfig, Tahoe,
 };
 use ackclock_units::Duration;
 
@@ -89,6 +89,34 @@ pub enum Undo {
     Eifel,
 }
 
+/// How segments are spaced where the controller sets no rate.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Pacing {
+    /// The round-trip time over which a window is spread.
+    pub rtt: PacedRtt,
+    /// Windows per round-trip time; above 1 the window stays the limit.
+    pub gain: f64,
+    /// Segments that may leave at once when they are due.
+    pub burst: u32,
+}
+
+impl Default for Pacing {
+    fn default() -> Pacing {
+        Pacing { rtt: PacedRtt::Smoothed, gain: 1.0, burst: 1 }
+    }
+}
+
+/// A round-trip time to pace by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PacedRtt {
+    /// The smoothed one (RFC 6298).
+    Smoothed,
+    /// The smallest one.
+    Least,
+    /// The last sample.
+    Latest,
+}
+
 /// Who governs the window while a loss is repaired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecoveryKind {
@@ -102,6 +130,8 @@ pub enum RecoveryKind {
     Sack(SackConfig),
     /// Robust Recovery: new segments in flight are counted and govern the episode (Wang and Shin 2001).
     Robust(RobustConfig),
+    /// One new segment for every second duplicate (Hoe 1996).
+    Hoe,
     /// One new segment for each duplicate (Balakrishnan et al. 1998).
     RightEdge,
     /// One new segment for each of the first two duplicates, then for every second one (Lin and Kung 1998).
@@ -127,6 +157,7 @@ impl RecoveryKind {
             RecoveryKind::NewReno(_) => "newreno",
             RecoveryKind::Sack(_) => "sack",
             RecoveryKind::Robust(_) => "robust",
+            RecoveryKind::Hoe => "hoe",
             RecoveryKind::RightEdge => "right-edge",
             RecoveryKind::LinKung => "lin-kung",
         }
@@ -139,8 +170,8 @@ impl RecoveryKind {
             RecoveryKind::NewReno(config) => Box::new(NewReno::new(config)),
             RecoveryKind::Sack(config) => Box::new(Sack::new(config)),
             RecoveryKind::Robust(config) => Box::new(Robust::new(config)),
-            RecoveryKind::RightEdge => Box::new(RightEdge::default()),
-            RecoveryKind::LinKung => Box::new(LinKung::default()),
+            RecoveryKind::Hoe | RecoveryKind::LinKung => Box::new(Hoe::new()),
+            RecoveryKind::RightEdge => Box::new(Hoe::right_edge()),
         }
     }
 }
@@ -182,6 +213,8 @@ pub struct Config {
     pub delayed_ack: Option<Duration>,
     /// Negotiate ECN (RFC 3168).
     pub ecn: bool,
+    /// Space segments by the window over the round-trip time; without it only a controller's own rate spaces them.
+    pub pacing: Option<Pacing>,
 }
 
 impl Default for Config {
@@ -204,6 +237,7 @@ impl Default for Config {
             timestamps: true,
             delayed_ack: None,
             ecn: false,
+            pacing: None,
         }
     }
 }

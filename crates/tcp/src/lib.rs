@@ -17,7 +17,7 @@ mod rtt;
 mod scoreboard;
 mod sender;
 
-pub use config::{Config, Counting, Detection, RecoveryKind, Undo};
+pub use config::{Config, Counting, Detection, PacedRtt, Pacing, RecoveryKind, Undo};
 pub use packet::{Ack, Data, Flags, SackBlock};
 pub use reassembly::Reassembly;
 pub use receiver::Receiver;

@@ -84,6 +84,11 @@ impl RttEstimator {
         Duration::from_nanos((self.srtt_8 >> 3) as u64)
     }
 
+    /// Mean deviation of the round-trip time (RFC 6298: RTTVAR); zero before the first sample.
+    pub fn rttvar(&self) -> Duration {
+        Duration::from_nanos((self.rttvar_4 >> 2) as u64)
+    }
+
     /// Smallest raw sample; [`Duration::MAX`] before the first.
     #[inline]
     pub fn rtt_min(&self) -> Duration {

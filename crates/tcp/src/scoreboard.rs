@@ -110,7 +110,9 @@ impl Scoreboard {
         self.sacked_above_edge -= sacked - sacked_below_lost;
         // What is not SACKed below an edge counts there.
         self.lost -= una.min(self.lost_edge) - self.una - sacked_below_lost;
-        self.resent += self.retire_lost_again(una);
+        if !self.lost_again.is_empty() {
+            self.resent += self.retire_lost_again(una);
+        }
         self.resent -= una.min(self.resent_edge) - self.una - sacked_below_resent;
         sacked
     }
@@ -213,6 +215,7 @@ impl Scoreboard {
     }
 
     /// Forgets lost retransmissions below `una`; returns how many there were.
+    #[cold]
     fn retire_lost_again(&mut self, una: u64) -> u64 {
         let before = self.lost_again.len();
         while self.lost_again.first().is_some_and(|&seq| seq < una) {

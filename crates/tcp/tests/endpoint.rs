@@ -14,8 +14,13 @@ use proptest::prelude::*;
 /// Every kind of recovery with every choice that it offers.
 fn recoveries() -> Vec<RecoveryKind> {
     let both = [false, true];
-    let mut all =
-        vec![RecoveryKind::Tahoe, RecoveryKind::Reno, RecoveryKind::RightEdge, RecoveryKind::LinKung];
+    let mut all = vec![
+        RecoveryKind::Tahoe,
+        RecoveryKind::Reno,
+        RecoveryKind::Hoe,
+        RecoveryKind::RightEdge,
+        RecoveryKind::LinKung,
+    ];
     for impatient in both {
         let newreno = |cautious_exit| RecoveryKind::NewReno(NewRenoConfig { impatient, cautious_exit });
         all.extend(both.map(newreno));

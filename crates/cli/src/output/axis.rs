@@ -18,6 +18,8 @@ pub(super) fn text_width(text: &str) -> u32 {
 pub(crate) enum Axis {
     /// From time zero to `duration`, s; averages are taken over `window`, if that is not the whole run.
     Time { duration: f64, window: Option<[f64; 2]> },
+    /// A part of a run, s.
+    Span { from: f64, to: f64 },
     /// The values of a sweep's axis, as they were written.
     Values { label: String, log: bool, ticks: Vec<(f64, String)> },
 }
@@ -38,6 +40,7 @@ impl Axis {
     pub(super) fn range(&self) -> Range<f64> {
         match self {
             Axis::Time { duration, .. } => 0.0..if *duration > 0.0 { *duration } else { 1.0 },
+            Axis::Span { from, to } => *from..if to > from { *to } else { from + 1.0 },
             Axis::Values { ticks, .. } => {
                 let places = ticks.iter().map(|&(value, _)| self.place(value));
                 let (least, most) = places.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| {
@@ -53,10 +56,14 @@ impl Axis {
     pub(super) fn ticks(&self, width: u32) -> Vec<(f64, String)> {
         let Range { start, end } = self.range();
         match self {
-            Axis::Time { .. } => {
+            Axis::Time { .. } | Axis::Span { .. } => {
                 let step = step((end - start) / f64::from(width / 80).max(2.0));
-                let count = ((end - start) / step + 1e-9) as u32;
-                (0..=count).map(|number| start + f64::from(number) * step).map(|at| (at, tidy(at))).collect()
+                let first = (start / step - 1e-9).ceil();
+                let count = (end / step - first + 1e-9).max(0.0) as u32;
+                (0..=count)
+                    .map(|number| (first + f64::from(number)) * step)
+                    .map(|at| (at, tidy(at)))
+                    .collect()
             }
             Axis::Values { ticks, .. } => {
                 let mut free_from = f64::NEG_INFINITY;

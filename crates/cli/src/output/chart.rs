@@ -8,6 +8,7 @@ use plotters::coord::Shift;
 use plotters::element::DynElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use std::collections::HashSet;
 
 /// A curve over time.
 #[derive(Clone, Debug, Default)]
@@ -16,8 +17,23 @@ pub(crate) struct Curve {
     /// Time in seconds and value, in order; a value that is not finite is a gap.
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) style: Style,
+    pub(crate) mark: Mark,
     /// Time, lower and upper bound of what the curve stands for.
     pub(crate) band: Vec<(f64, f64, f64)>,
+}
+
+/// What stands for a curve's points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// A line through all of them.
+    #[default]
+    Line,
+    /// A dot for each.
+    Dot,
+    /// A ring around each.
+    Ring,
+    /// A cross on each.
+    Cross,
 }
 
 /// How a curve is drawn.
@@ -233,7 +249,7 @@ impl Chart {
             .x_label_formatter(&named)
             .y_label_formatter(&|value| tidy(*value))
             .x_desc(match &self.x {
-                Axis::Time { .. } => "time (s)",
+                Axis::Time { .. } | Axis::Span { .. } => "time (s)",
                 Axis::Values { label, .. } => label,
             })
             .axis_desc_style(label)
@@ -264,6 +280,14 @@ impl Chart {
                 Polygon::new(below.chain(above).collect::<Vec<_>>(), colour.mix(0.14).filled()).into_dyn(),
             );
         }
+        if curve.mark != Mark::Line {
+            let marks = self.apart(&curve.points).into_iter().map(|at| match curve.mark {
+                Mark::Ring => Circle::new(at, px(3), colour.stroke_width(SCALE)).into_dyn(),
+                Mark::Cross => Cross::new(at, px(3), colour.stroke_width(SCALE)).into_dyn(),
+                Mark::Dot | Mark::Line => Circle::new(at, SCALE as i32, colour.filled()).into_dyn(),
+            });
+            return marks.collect();
+        }
         let thickness = if curve.style == Style::Aside { SCALE } else { thickness };
         for piece in curve.points.split(|(_, value)| !value.is_finite()).filter(|piece| !piece.is_empty()) {
             let piece: Vec<_> = thin(piece).iter().map(place).collect();
@@ -274,6 +298,22 @@ impl Chart {
             shapes.push(PathElement::new(piece, colour.stroke_width(thickness)).into_dyn());
         }
         shapes
+    }
+}
+
+impl Chart {
+    /// Of points that would cover one another, one.
+    fn apart(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+        let ((least, most), x) = (self.range(), self.x.range());
+        let cell = |value: f64, from: f64, to: f64, count: u32| {
+            ((value - from) / (to - from) * f64::from(count)) as i64
+        };
+        let mut taken = HashSet::new();
+        let places = points.iter().map(|&(at, value)| (self.x.place(at), value));
+        let free = places.filter(|&(at, value)| {
+            taken.insert((cell(at, x.start, x.end, WIDTH), cell(value, least, most, HEIGHT)))
+        });
+        free.collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::axis::Axis;
 use super::chart::{Chart, Curve, MOST_CURVES, Style};
+use super::sequence;
 use super::shown::{Shown, seconds};
 use ackclock_sim::engine::{Sample, Series};
 use std::ops::Range;
@@ -78,7 +79,7 @@ fn times(series: &Series) -> impl Iterator<Item = f64> {
 
 fn curve(series: &Series, label: String, colour: usize, value: impl Fn(usize) -> f64) -> Curve {
     let points = times(series).enumerate().map(|(look, at)| (at, value(look))).collect();
-    Curve { label, points, style: Style::Colour(colour), band: Vec::new() }
+    Curve { label, points, style: Style::Colour(colour), ..Curve::default() }
 }
 
 /// Several flows as one curve: their sum, or their mean with a band that holds the middle four fifths.
@@ -165,6 +166,7 @@ pub(crate) fn of_point(shown: &Shown<'_>) -> Vec<Chart> {
     }
     charts.insert(2, queue_chart(shown, queues(shown, series, shown.links().take(MOST_CURVES))));
     charts.extend(inner(shown, series));
+    charts.extend(sequence::charts(shown));
     charts
 }
 

@@ -8,6 +8,7 @@ mod directory;
 #[cfg(feature = "png")]
 mod png;
 mod report;
+mod sequence;
 mod series;
 mod shown;
 

@@ -75,7 +75,7 @@ pub(super) fn page(
     let mut templates = Environment::new();
     templates.add_template("report.html", TEMPLATE).into_diagnostic()?;
     let scenario = sweep.points.first().map(|point| point.scenario.to_json()).unwrap_or_default();
-    let tables: Vec<Figures> = [figures::groups, figures::links, figures::traffic]
+    let tables: Vec<Figures> = [figures::groups, figures::transfers, figures::links, figures::traffic]
         .map(|figures| figures(sweep, results))
         .into_iter()
         .filter(|figures| !figures.rows.is_empty())

@@ -1,6 +1,7 @@
 //! What the probes saw, as CSV: one row per look and flow, link or variable.
 
 use super::directory::OutputDirectory;
+use super::sequence;
 use super::shown::{Shown, seconds};
 use crate::Failure;
 use csv::Writer;
@@ -11,7 +12,7 @@ use std::path::Path;
 
 type Csv = Writer<BufWriter<File>>;
 
-fn open(to: &OutputDirectory, folder: &Path, name: &str, header: &[&str]) -> Result<Csv, Failure> {
+pub(super) fn open(to: &OutputDirectory, folder: &Path, name: &str, header: &[&str]) -> Result<Csv, Failure> {
     let mut file = Writer::from_writer(to.create(folder.join(name))?);
     file.write_record(header).into_diagnostic()?;
     Ok(file)
@@ -26,6 +27,7 @@ pub(crate) fn write(to: &OutputDirectory, points: &[Shown<'_>], axes: &[String])
             flows(to, &folder, shown)?;
             links(to, &folder, shown)?;
             inner(to, &folder, shown)?;
+            sequence::write(to, &folder, shown)?;
         }
     }
     if points.len() > 1 {

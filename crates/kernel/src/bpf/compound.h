@@ -184,13 +184,13 @@ AC_INLINE void ac_compound_sample(const struct ac_compound_parameters *p, struct
 /* New data acknowledged, limited by cwnd, outside recovery. */
 AC_INLINE void ac_compound_grow(struct ac_compound *s, struct ac_window *w, u32 acked)
 {
-	u64 window_q20;
+	u64 window_q20, left_q10;
 
 	ac_compound_split(s, w);
-	acked = ac_slow_start(w, acked);
+	left_q10 = ac_slow_start_q10(w, s->part_q20, acked);
 	window_q20 = ac_window_q20(w, s->part_q20);
 	/* Equation 2: dwnd stays, so it is the loss window that grows. */
-	window_q20 += ac_growth_q20(AC_ONE_Q20, acked, window_q20);
+	window_q20 += ac_growth_q20(AC_ONE_Q20, left_q10, window_q20);
 	ac_set_window(w, &s->part_q20, window_q20);
 	s->loss_window_q20 = window_q20 > s->dwnd_q20 + AC_ONE_Q20 ? window_q20 - s->dwnd_q20 : AC_ONE_Q20;
 }

@@ -110,16 +110,16 @@ AC_INLINE void ac_layered_grow(const struct ac_layered_parameters *p, struct ac_
 			       u32 acked)
 {
 	u64 window_q20, per_round_q20 = AC_ONE_Q20;
+	u64 left_q10 = ac_slow_start_q10(w, s->part_q20, acked);
 	struct ac_layer layer;
 
-	acked = ac_slow_start(w, acked);
-	if (!acked)
+	if (!left_q10)
 		return;
 	window_q20 = ac_window_q20(w, s->part_q20);
 	layer = ac_layered_at(p, window_q20);
 	if (!ac_layered_like_tcp(p, layer))
 		per_round_q20 = (s->k_r_q20 * ((u64)layer.k << 16 | layer.fraction_q16)) >> 16;
-	ac_set_window(w, &s->part_q20, window_q20 + ac_growth_q20(per_round_q20, acked, window_q20));
+	ac_set_window(w, &s->part_q20, window_q20 + ac_growth_q20(per_round_q20, left_q10, window_q20));
 }
 
 /* Share of the window that a cut takes. */

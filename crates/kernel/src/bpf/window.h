@@ -27,18 +27,27 @@ AC_INLINE bool ac_in_slow_start(const struct ac_window *w)
 	return w->cwnd < w->ssthresh;
 }
 
-/* RFC 5681 section 3.1, as in the engine: returns what is left of `acked` for congestion avoidance. */
-AC_INLINE u32 ac_slow_start(struct ac_window *w, u32 acked)
+/*
+ * RFC 5681 section 3.1, as in the engine: returns what is left of `acked` for congestion avoidance, in 1/1024 segments.
+ * Below the threshold cwnd is whole, and the part of a segment is the threshold's.
+ */
+AC_INLINE u64 ac_slow_start_q10(struct ac_window *w, u32 part_q20, u32 acked)
 {
-	u32 used;
+	u64 room_q10, acked_q10 = (u64)acked << 10;
 
 	if (!ac_in_slow_start(w))
-		return acked;
-	used = acked < w->ssthresh - w->cwnd ? acked : w->ssthresh - w->cwnd;
-	w->cwnd += used;
+		return acked_q10;
+	room_q10 = ((u64)(w->ssthresh - w->cwnd) << 10) + (part_q20 >> 10);
+	if (acked_q10 > room_q10) {
+		w->cwnd = w->ssthresh;
+		acked_q10 -= room_q10;
+	} else {
+		w->cwnd += acked;
+		acked_q10 = 0;
+	}
 	if (w->cwnd > AC_CWND_MOST)
 		w->cwnd = AC_CWND_MOST;
-	return acked - used;
+	return acked_q10;
 }
 
 /* The whole window, with the part of a segment that the host does not see. */
@@ -74,14 +83,16 @@ AC_INLINE u32 ac_threshold(u64 after_q20, u32 *part_q20)
 }
 
 /* Growth by `per_round_q20` segments per window acknowledged: per_round * acked / window. */
-AC_INLINE u64 ac_growth_q20(u64 per_round_q20, u32 acked, u64 window_q20)
+AC_INLINE u64 ac_growth_q20(u64 per_round_q20, u64 acked_q10, u64 window_q20)
 {
 	const u64 most_per_round_q20 = 1ULL << 36;
-	u64 counted = acked > 0xffff ? 0xffff : acked;
+	const u64 most_q10 = 1ULL << 26;
 
 	if (per_round_q20 > most_per_round_q20)
 		per_round_q20 = most_per_round_q20;
-	return ((per_round_q20 * counted) << 10) / (window_q20 >> 10);
+	if (acked_q10 > most_q10)
+		acked_q10 = most_q10;
+	return per_round_q20 * acked_q10 / (window_q20 >> 10);
 }
 
 #endif

@@ -5,8 +5,8 @@
 //!
 //! followed by what has changed since the line before, a letter and a value each: the path (t now, u una, n nxt, d
 //! delivered, i in flight, s srtt, m smallest RTT, p receiver's window, l limited by cwnd, r recovering; times in
-//! ns), the acknowledgement (A acked, S sacked, L lost, M marked, R raw RTT; nothing is kept of these), and the
-//! window if the host has set it (W cwnd, H ssthresh, in segments; `=` is the threshold that the last cut asked
+//! ns), the acknowledgement (A acked, S sacked, L lost, M marked, R raw RTT, D the drawn number; nothing is kept of these),
+//! and the window if the host has set it (W cwnd, H ssthresh, in segments; `=` is the threshold that the last cut asked
 //! for). After `>` comes the answer: c and h are the window, `=` is what a cut returned.
 
 use ackclock_cc::{Ack, Controller, Event, Path, Signal, Window};
@@ -106,6 +106,9 @@ impl Writer {
             if let Some(rtt) = ack.rtt {
                 let _ = write!(line, " R{}", rtt.as_nanos());
             }
+            if ack.draw != 0.0 {
+                let _ = write!(line, " D{}", ack.draw);
+            }
         }
         let asked = self.carried.asked;
         for (letter, new, old) in
@@ -172,6 +175,10 @@ impl Controller for Writer {
         let line = self.told(format!("e {word}"), path, None, w);
         self.inner.on_event(path, event, w);
         self.answered(line, w);
+    }
+
+    fn wants_draw(&self) -> bool {
+        self.inner.wants_draw()
     }
 }
 
@@ -254,6 +261,7 @@ fn heed(word: &str, theirs: &mut Carried, ours: &mut Carried, ack: &mut Ack) {
             "S" => ack.sacked = value as u64,
             "L" => ack.lost = value as u64,
             "M" => ack.marked = value as u64,
+            "D" => ack.draw = value,
             "R" => ack.rtt = Some(Duration::from_nanos(value as u64)),
             other => panic!("{other} means nothing"),
         }

@@ -220,14 +220,21 @@ impl Link {
         self.counters.arrivals += 1;
         self.size(packet.bytes());
         if !self.sure {
-            if self.impairments.is_some() {
-                return self.offer_impaired(now, packet);
-            }
-            if let Some(cause) = self.refuse(now, packet) {
-                return Fate::Dropped(cause);
-            }
+            return self.offer_to_queue(now, packet);
         }
         Fate::Arrives(self.transmit(now) + self.delay)
+    }
+
+    /// Where something can happen to a packet.
+    #[inline]
+    fn offer_to_queue<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
+        if self.impairments.is_some() {
+            return self.offer_impaired(now, packet);
+        }
+        match self.refuse(now, packet) {
+            Some(cause) => Fate::Dropped(cause),
+            None => Fate::Arrives(self.transmit(now) + self.delay),
+        }
     }
 
     /// The next packet to be transmitted has this size.
@@ -241,31 +248,21 @@ impl Link {
     /// Why the queue does not let a packet in, if it does not; otherwise it is queued.
     #[inline(always)]
     fn refuse<P: Carried>(&mut self, now: Time, packet: &mut P) -> Option<Cause> {
-        if self.queue.is_unlimited() {
-            return None;
-        }
         let bytes = packet.bytes();
-        self.expire(now);
-        let backlog = Backlog {
-            packets: self.waiting.len() as u32,
-            bytes: self.waiting_bytes,
-            idle_since: (self.free_at <= now).then_some(self.free_at),
-            transmission: Duration::from_nanos(self.transmission.1),
+        let refused = match self.queue {
+            Queue::Unlimited => return None,
+            Queue::DropTail(queue) => {
+                self.expire(now);
+                // An idle transmitter takes the packet at once: it never waits.
+                let full = self.free_at > now
+                    && !queue.limit().admits(bytes, self.waiting.len() as u32, self.waiting_bytes);
+                self.counters.overflows += u64::from(full);
+                full.then_some(Cause::Overflow)
+            }
+            _ => self.judge(now, packet),
         };
-        match self.queue.judge(now, bytes, packet.markable(), &backlog) {
-            Verdict::Enqueue => {}
-            Verdict::Mark => {
-                self.counters.marks += 1;
-                packet.mark();
-            }
-            Verdict::Overflow => {
-                self.counters.overflows += 1;
-                return Some(Cause::Overflow);
-            }
-            Verdict::Early => {
-                self.counters.early += 1;
-                return Some(Cause::Early);
-            }
+        if refused.is_some() {
+            return refused;
         }
         if self.free_at > now {
             self.waiting.push_back((self.free_at, bytes));
@@ -273,6 +270,51 @@ impl Link {
             self.counters.longest = self.counters.longest.max(self.waiting.len() as u32);
         }
         None
+    }
+
+    /// The same for queues that decide actively, without queueing the packet.
+    #[inline(never)] // out of the way of DropTail
+    fn judge<P: Carried>(&mut self, now: Time, packet: &mut P) -> Option<Cause> {
+        self.follow_clock(now);
+        self.expire(now);
+        let backlog = self.backlog(now);
+        match self.queue.judge(now, packet.bytes(), packet.markable(), &backlog) {
+            Verdict::Enqueue => None,
+            Verdict::Mark => {
+                self.counters.marks += 1;
+                packet.mark();
+                None
+            }
+            Verdict::Overflow => {
+                self.counters.overflows += 1;
+                Some(Cause::Overflow)
+            }
+            Verdict::Early => {
+                self.counters.early += 1;
+                Some(Cause::Early)
+            }
+        }
+    }
+
+    /// What the queue's own clock would have shown it up to `now`.
+    fn follow_clock(&mut self, now: Time) {
+        while let Some(due) = self.queue.due().filter(|due| *due <= now) {
+            self.expire(due);
+            let backlog = self.backlog(due);
+            if self.queue.renew(&backlog) {
+                return self.queue.skip(now);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn backlog(&self, now: Time) -> Backlog {
+        Backlog {
+            packets: self.waiting.len() as u32,
+            bytes: self.waiting_bytes,
+            idle_since: (self.free_at <= now).then_some(self.free_at),
+            transmission: Duration::from_nanos(self.transmission.1),
+        }
     }
 
     /// Transmits a packet of the size last seen as soon as the transmitter is free, and says when its last bit leaves.

@@ -2,8 +2,6 @@
 //!
 //! The limit is on what waits; the packet being transmitted has left the queue, as in ns-2.
 
-use super::{Backlog, Verdict};
-
 /// How much may wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
@@ -14,15 +12,13 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Does a packet of `bytes` still fit?
+    /// Does a packet of `bytes` still fit behind so many packets and bytes?
     #[inline]
-    pub fn admits(self, bytes: u32, backlog: &Backlog) -> bool {
-        // An idle transmitter takes the packet at once: it never waits.
-        backlog.idle_since.is_some()
-            || match self {
-                Limit::Packets(limit) => backlog.packets < limit,
-                Limit::Bytes(limit) => backlog.bytes + u64::from(bytes) <= limit,
-            }
+    pub fn admits(self, bytes: u32, waiting: u32, waiting_bytes: u64) -> bool {
+        match self {
+            Limit::Packets(limit) => waiting < limit,
+            Limit::Bytes(limit) => waiting_bytes + u64::from(bytes) <= limit,
+        }
     }
 }
 
@@ -41,10 +37,5 @@ impl DropTail {
     /// Its room.
     pub fn limit(&self) -> Limit {
         self.limit
-    }
-
-    #[inline]
-    pub(crate) fn judge(&self, bytes: u32, backlog: &Backlog) -> Verdict {
-        if self.limit.admits(bytes, backlog) { Verdict::Enqueue } else { Verdict::Overflow }
     }
 }

@@ -90,14 +90,18 @@ impl Red {
         self.average
     }
 
-    #[inline(never)] // out of the way of DropTail
+    /// Its room.
+    pub fn limit(&self) -> Limit {
+        self.config.limit
+    }
+
     pub(crate) fn judge(&mut self, now: Time, bytes: u32, markable: bool, backlog: &Backlog) -> Verdict {
         self.update_average(now, backlog);
         if self.config.adaptive && now.since(self.adapted_at) >= INTERVAL {
             self.adapt(now);
         }
         let early = self.strikes(backlog.packets);
-        if !self.config.limit.admits(bytes, backlog) {
+        if backlog.verdict(self.config.limit, bytes) == Verdict::Overflow {
             return Verdict::Overflow;
         }
         match early {

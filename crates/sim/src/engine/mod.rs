@@ -74,6 +74,8 @@ struct Flow {
     epoch: u8,
     active: bool,
     transfers_left: u64,
+    /// Segments of the transfer; `None` is unlimited.
+    size: Option<u64>,
     started_at: Time,
     /// Segments on their way that will not arrive within the run: they are counted, and need no room.
     beyond_the_end: u64,
@@ -139,13 +141,20 @@ impl<O: Observer> Engine<O> {
             .enumerate()
             .zip(data_entrances.by_ref().take(plan.flows.len()).zip(ack_entrances))
             .map(|((number, flow), (out, back))| {
+                let mut plan = flow.clone();
+                let size = plan.requests.next_size();
                 timers.add(flow.start, Timer::Start(number as u32));
                 if let Some(stop) = flow.stop {
                     timers.add(stop, Timer::Stop(number as u32));
                 }
-                let limit = flow.transfer.unwrap_or(u64::MAX);
                 Flow {
-                    sender: Sender::new(flow.config.clone(), flow.control.build(), 0, limit, flow.start),
+                    sender: Sender::new(
+                        flow.config.clone(),
+                        flow.control.build(),
+                        0,
+                        size.unwrap_or(u64::MAX),
+                        flow.start,
+                    ),
                     receiver: Receiver::new(&flow.config, 0),
                     draws: flow.draws.clone(),
                     out,
@@ -155,10 +164,11 @@ impl<O: Observer> Engine<O> {
                     delayed_ack_entry: Time::NEVER,
                     epoch: 0,
                     active: false,
-                    transfers_left: flow.repeat,
+                    transfers_left: flow.requests.repeat,
+                    size,
                     started_at: flow.start,
                     beyond_the_end: 0,
-                    plan: flow.clone(),
+                    plan,
                 }
             })
             .collect();
@@ -203,18 +213,15 @@ impl<O: Observer> Engine<O> {
 
     /// Runs to the end and returns what was measured, and the observer.
     pub fn run(mut self) -> (Measured, O) {
-        while self.advance() {}
+        while self.advance(self.duration) {}
         self.now = self.duration;
         self.finish()
     }
 
     /// Runs up to `until`, then hands back; false when the run is over. For progress displays and interruption.
     pub fn run_until(&mut self, until: Time) -> bool {
-        while self.earliest() <= until {
-            if !self.advance() {
-                return false;
-            }
-        }
+        let last = until.min(self.duration);
+        while self.advance(last) {}
         until < self.duration
     }
 
@@ -223,19 +230,13 @@ impl<O: Observer> Engine<O> {
         self.now
     }
 
-    /// When the next event is due.
+    /// The next event, if there is one until `last`. Among simultaneous events timers go first, then segments, then
+    /// acknowledgements.
     #[inline]
-    fn earliest(&self) -> Time {
-        self.timers.earliest().min(self.data.earliest()).min(self.acks.earliest())
-    }
-
-    /// The next event; false when there is none before the end. Among simultaneous events timers go first, then
-    /// segments, then acknowledgements.
-    #[inline]
-    fn advance(&mut self) -> bool {
+    fn advance(&mut self, last: Time) -> bool {
         let (timer, segment, ack) = (self.timers.earliest(), self.data.earliest(), self.acks.earliest());
         let now = timer.min(segment).min(ack);
-        if now > self.duration || now == Time::NEVER {
+        if now > last {
             return false;
         }
         self.now = now;
@@ -538,7 +539,7 @@ impl<O: Observer> Engine<O> {
         flow.active = false;
         self.tally.runs_to(number);
         // What the application gave up before its end is no transfer that is complete.
-        if flow.plan.transfer.is_some_and(|size| flow.sender.una() >= size) {
+        if flow.size.is_some_and(|size| flow.sender.una() >= size) {
             self.tally.transfer_done(number, self.now.since(flow.started_at));
         }
         if flow.transfers_left == 0 {
@@ -546,8 +547,9 @@ impl<O: Observer> Engine<O> {
         }
         self.tally.connection_over(number, &flow.sender, &flow.receiver);
         flow.epoch = flow.epoch.wrapping_add(1);
-        let limit = flow.plan.transfer.unwrap_or(u64::MAX);
-        let start = self.now + flow.plan.pause;
+        let start = flow.plan.requests.next_start(flow.started_at, self.now);
+        flow.size = flow.plan.requests.next_size();
+        let limit = flow.size.unwrap_or(u64::MAX);
         let (config, control) = (flow.plan.config.clone(), flow.plan.control.build());
         // The new connection must not send before its time: it has nothing to send until it is started.
         flow.sender = Sender::new(config, control, flow.epoch, limit, start);

@@ -29,6 +29,19 @@ pub trait Observer {
     }
 }
 
+/// Two watchers of the same run.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        self.0.at_link(link, delay, packet, fate);
+        self.1.at_link(link, delay, packet, fate);
+    }
+
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
+        self.0.at_sender(now, flow, sender);
+        self.1.at_sender(now, flow, sender);
+    }
+}
+
 /// Nobody watches.
 pub struct Nobody;
 

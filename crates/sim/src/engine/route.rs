@@ -149,7 +149,7 @@ impl Stage {
     }
 }
 
-#[inline]
+#[inline(always)] // the packet stays in registers
 fn cross<P: Carried>(
     number: u32,
     links: &mut [Link],

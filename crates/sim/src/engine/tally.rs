@@ -27,6 +27,8 @@ pub struct FlowTally {
     pub delivered: u64,
     /// Segments that reached the receiver, duplicates included.
     pub arrived: u64,
+    /// Segments that reached the receiver although it had them.
+    pub duplicates: u64,
     /// What the sender did.
     pub counters: Counters,
     /// Smallest raw round-trip time of the whole run, if there was a sample.
@@ -64,12 +66,18 @@ pub struct LinkTally {
 struct Totals {
     delivered: u64,
     arrived: u64,
+    duplicates: u64,
     counters: Counters,
 }
 
 impl Totals {
     fn of(sender: &Sender, receiver: &Receiver) -> Totals {
-        Totals { delivered: receiver.delivered(), arrived: receiver.arrived(), counters: *sender.counters() }
+        Totals {
+            delivered: receiver.delivered(),
+            arrived: receiver.arrived(),
+            duplicates: receiver.duplicates(),
+            counters: *sender.counters(),
+        }
     }
 
     fn plus(&self, other: &Totals) -> Totals {
@@ -85,6 +93,7 @@ impl Totals {
         Totals {
             delivered: with(self.delivered, other.delivered),
             arrived: with(self.arrived, other.arrived),
+            duplicates: with(self.duplicates, other.duplicates),
             counters: Counters {
                 sent: with(a.sent, b.sent),
                 retransmits: with(a.retransmits, b.retransmits),
@@ -314,6 +323,7 @@ impl Tally {
             FlowTally {
                 delivered: count.within.delivered,
                 arrived: count.within.arrived,
+                duplicates: count.within.duplicates,
                 counters: count.within.counters,
                 rtt_min: count.rtt_min,
                 cwnd_mean: if count.cwnd_time > 0.0 { count.cwnd_integral / count.cwnd_time } else { 0.0 },

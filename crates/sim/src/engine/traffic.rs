@@ -121,10 +121,10 @@ impl<P: Copy + Default> Traffic<P> {
             lanes,
             disorder: Disorder::new(),
             disorder_lane: disorder_lane as u32,
-            busy: WinnerTree::new(shared),
-            own: WinnerTree::new(exits.len() + 1),
+            busy: WinnerTree::new(0, shared),
+            own: WinnerTree::new(shared, exits.len() + 1),
             waiting: vec![0; links.len() + exits.len()],
-            next: Head::NONE,
+            next: Head::new(Time::NEVER, 0, 0),
             shared,
             exits,
         };
@@ -134,7 +134,7 @@ impl<P: Copy + Default> Traffic<P> {
     /// When the next packet reaches its exit.
     #[inline]
     pub(crate) fn earliest(&self) -> Time {
-        self.next.time
+        self.next.time()
     }
 
     /// May a packet go on at `exit` ahead of its time: can nothing come between those for it, and does none wait?
@@ -190,8 +190,8 @@ impl<P: Copy + Default> Traffic<P> {
     /// The packet that reaches its exit first, and which exit that is.
     #[inline]
     pub(crate) fn first(&self) -> (usize, &P) {
-        let lane = self.next.lane;
-        let exit = self.next.rank as usize;
+        let lane = self.next.lane();
+        let exit = self.next.rank() as usize;
         if lane == self.disorder_lane
             && let Some(packet) = self.disorder.first()
         {
@@ -203,12 +203,12 @@ impl<P: Copy + Default> Traffic<P> {
     /// Takes that packet out; true if it comes back to a link that has corrupted it.
     #[inline]
     pub(crate) fn pop(&mut self) -> bool {
-        let exit = &self.exits[self.next.rank as usize];
+        let exit = &self.exits[self.next.rank() as usize];
         if exit.alone {
             self.waiting[exit.count as usize] -= 1;
         }
-        let lane = self.next.lane as usize;
-        if self.next.lane == self.disorder_lane {
+        let lane = self.next.lane() as usize;
+        if self.next.lane() == self.disorder_lane {
             let (back, due, exit) = self.disorder.pop();
             self.head(lane, due, exit);
             return back;
@@ -234,12 +234,8 @@ impl<P: Copy + Default> Traffic<P> {
     /// The head of `lane` is now due at `time`, at `exit`.
     #[inline]
     fn head(&mut self, lane: usize, time: Time, exit: u32) {
-        match lane.checked_sub(self.shared) {
-            None => self.busy.set(lane, time, exit),
-            Some(own) => self.own.set(own, time, exit),
-        }
-        let (busy, own) = (self.busy.earliest(), self.own.earliest());
-        self.next =
-            if !own.beats(&busy) { busy } else { Head { lane: own.lane + self.shared as u32, ..own } };
+        let tree = if lane < self.shared { &mut self.busy } else { &mut self.own };
+        tree.set(lane, time, exit);
+        self.next = self.busy.earliest().min(self.own.earliest());
     }
 }

@@ -5,25 +5,35 @@
 
 use ackclock_units::Time;
 
-/// The head of a lane.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Head {
-    /// When it is due; [`Time::NEVER`] where the lane is empty.
-    pub time: Time,
-    /// What settles a tie: the lower goes first, and of equal ranks the lower lane.
-    pub rank: u32,
-    /// Whose head it is.
-    pub lane: u32,
-}
+/// The head of a lane: when it is due, and what settles a tie. The earlier goes first; of simultaneous ones the lower
+/// rank, and of equal ranks the lower lane. All three stand in one number, the weightiest first, so that a match is
+/// one comparison.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Head(u128);
 
 impl Head {
-    /// No head at all.
-    pub const NONE: Head = Head { time: Time::NEVER, rank: 0, lane: 0 };
-
-    /// Does this head go before the `other`, of a lower lane?
+    /// The head of `lane` with this `rank`, due at `time`; [`Time::NEVER`] where the lane is empty.
     #[inline]
-    pub fn beats(&self, other: &Head) -> bool {
-        self.time < other.time || self.time == other.time && self.rank < other.rank
+    pub fn new(time: Time, rank: u32, lane: u32) -> Head {
+        Head(u128::from(time.as_nanos()) << 64 | u128::from(rank) << 32 | u128::from(lane))
+    }
+
+    /// When it is due.
+    #[inline]
+    pub fn time(self) -> Time {
+        Time::from_nanos((self.0 >> 64) as u64)
+    }
+
+    /// What settles a tie.
+    #[inline]
+    pub fn rank(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// Whose head it is.
+    #[inline]
+    pub fn lane(self) -> u32 {
+        self.0 as u32
     }
 }
 
@@ -32,20 +42,22 @@ pub struct WinnerTree {
     /// Node 1 is the root, node i has children 2i and 2i+1, leaves are the last `leaves` nodes.
     nodes: Vec<Head>,
     leaves: usize,
+    /// The number of the first lane.
+    lowest: usize,
 }
 
 impl WinnerTree {
-    /// A tree over `count` lanes, all of them empty.
-    pub fn new(count: usize) -> WinnerTree {
+    /// A tree over `count` lanes, all of them empty, that are numbered from `lowest` on.
+    pub fn new(lowest: usize, count: usize) -> WinnerTree {
         let leaves = count.next_power_of_two().max(2);
-        let mut nodes = vec![Head::NONE; 2 * leaves];
+        let mut nodes = vec![Head(u128::MAX); 2 * leaves];
         for (leaf, node) in nodes[leaves..].iter_mut().enumerate() {
-            node.lane = leaf as u32;
+            *node = Head::new(Time::NEVER, 0, (lowest + leaf) as u32);
         }
         for node in (1..leaves).rev() {
-            nodes[node].lane = nodes[2 * node].lane;
+            nodes[node] = nodes[2 * node];
         }
-        WinnerTree { nodes, leaves }
+        WinnerTree { nodes, leaves, lowest }
     }
 
     /// The earliest head.
@@ -57,13 +69,11 @@ impl WinnerTree {
     /// The head of `lane` is now at `time`, with this rank.
     #[inline]
     pub fn set(&mut self, lane: usize, time: Time, rank: u32) {
-        let mut at = self.leaves + lane;
-        self.nodes[at] = Head { time, rank, lane: lane as u32 };
+        let mut at = self.leaves + lane - self.lowest;
+        self.nodes[at] = Head::new(time, rank, lane as u32);
         while at > 1 {
-            // The left child holds the lower lanes.
-            let (left, right) = (self.nodes[at & !1], self.nodes[at | 1]);
+            let winner = self.nodes[at].min(self.nodes[at ^ 1]);
             at >>= 1;
-            let winner = if right.beats(&left) { right } else { left };
             if self.nodes[at] == winner {
                 return; // nothing above can change either
             }
@@ -83,17 +93,17 @@ mod tests {
             count in 1_usize..40,
             sets in prop::collection::vec((0_usize..40, 0_u64..50, 0_u32..4), 1..300),
         ) {
-            let mut tree = WinnerTree::new(count);
+            let mut tree = WinnerTree::new(7, count);
             let mut heads = vec![(u64::MAX, 0); count];
             for (lane, time, rank) in sets {
                 let lane = lane % count;
                 heads[lane] = if time == 49 { (u64::MAX, 0) } else { (time, rank) };
-                tree.set(lane, Time::from_nanos(heads[lane].0), heads[lane].1);
+                tree.set(7 + lane, Time::from_nanos(heads[lane].0), heads[lane].1);
                 let least = heads.iter().min().copied().unwrap_or((u64::MAX, 0));
                 let earliest = tree.earliest();
-                prop_assert_eq!((earliest.time, earliest.rank), (Time::from_nanos(least.0), least.1));
+                prop_assert_eq!((earliest.time(), earliest.rank()), (Time::from_nanos(least.0), least.1));
                 if least.0 < u64::MAX {
-                    prop_assert_eq!(Some(earliest.lane as usize), heads.iter().position(|head| *head == least));
+                    prop_assert_eq!(Some(earliest.lane() as usize - 7), heads.iter().position(|head| *head == least));
                 }
             }
         }

@@ -40,6 +40,21 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         let fair_since = jain.iter().rposition(|&(_, jain)| jain < index).map_or(0, |last| last + 1);
         Ok(jain.get(fair_since).map_or(f64::INFINITY, |&(at, _)| at - from))
     });
+    // time_to_shares(after_s, bps, bin_s, 'old', most, 'new', least): seconds from after_s until, for the first time, the
+    // first group has at most and the second at least these shares of `bps`, each over the bin_s that end there.
+    w.add("time_to_shares", |point, args| {
+        let (after, bps) = (args.number(0, "a time in seconds")?, args.number(1, "a rate in bit/s")?);
+        let bin = args.number(2, "a bin in seconds")?;
+        let of = |at: usize| {
+            let group =
+                Arguments { given: args.given.iter().skip(at).take(1).cloned().collect(), named: Vec::new() };
+            let looks = flow_looks(point, &group, "goodput")?;
+            Ok::<_, Error>((binned(&looks, bin), args.number(at + 1, "a share")? * bps))
+        };
+        let ((old, most), (new, least)) = (of(3)?, of(5)?);
+        let both = old.iter().zip(&new).find(|(old, new)| old.0 > after && old.1 <= most && new.1 >= least);
+        Ok(both.map_or(f64::INFINITY, |(old, _)| old.0 - after))
+    });
     // fairness_between(from_s, to_s, 'a', 'b', ...): mean of Jain's index of the groups' goodput, look by look.
     w.add("fairness_between", |point, args| {
         let mut args = args.clone();
@@ -47,6 +62,17 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         let (jain, _) = jain_by_look(point, &args)?;
         Ok(jain.iter().map(|(_, jain)| jain).sum::<f64>() / jain.len() as f64)
     });
+}
+
+/// At each look the mean over the time `bin` before it, of which only whole looks count.
+fn binned(looks: &Looks, bin: f64) -> Looks {
+    let interval = looks.windows(2).next().map_or(bin, |pair| pair[1].0 - pair[0].0);
+    let count = ((bin / interval).round() as usize).max(1);
+    let means = looks.windows(count).filter_map(|window| {
+        let mean = window.iter().map(|&(_, value)| value).sum::<f64>() / count as f64;
+        window.last().map(|&(at, _)| (at, mean))
+    });
+    means.collect()
 }
 
 /// Jain's index over the groups named from argument 3 on, at each look within (argument 1, argument 2].
@@ -128,6 +154,14 @@ mod tests {
         assert_eq!(number("time_to_fairness(1.1, 10, 40, 'early', 'late')"), f64::INFINITY);
         assert!(number("fairness_between(0, 10, 'early', 'late')") < 0.51);
         assert!(number("fairness_between(10, 40, 'early', 'late')") > 0.51);
+    }
+
+    #[test]
+    fn a_newcomer_takes_its_share() {
+        let shared = number("time_to_shares(10, 9.6e6, 1, 'early', 0.9, 'late', 0.1)");
+        assert!((1.0..=30.0).contains(&shared), "{shared}");
+        assert!(number("time_to_shares(10, 9.6e6, 5, 'early', 0.9, 'late', 0.1)") >= shared);
+        assert_eq!(number("time_to_shares(10, 9.6e6, 1, 'early', 0, 'late', 1)"), f64::INFINITY);
     }
 
     #[test]

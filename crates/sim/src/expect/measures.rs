@@ -3,7 +3,7 @@
 use super::call::{Answer, Arguments, add, number, wrong};
 use super::select::{View, axis, select, written};
 use super::trace::Trace;
-use crate::results::{FlowResult, PointResult, Spread};
+use crate::results::{FlowResult, PointResult, Spread, percentile};
 use crate::scenario::error::suggest;
 use ackclock_cc::analysis;
 use minijinja::{Environment, Error, Value};
@@ -14,6 +14,7 @@ pub(super) fn add_all(env: &mut Environment<'static>, view: &View, trace: &Trace
     add_link_functions(&mut words);
     super::series::add_all(&mut words);
     super::course::add_all(&mut words);
+    super::followed::add_all(&mut words);
     let view = view.clone();
     add(env, "axis", move |arguments| {
         let mut arguments = arguments.clone();
@@ -121,9 +122,11 @@ fn add_flow_functions(w: &mut Words<'_>) {
         "sent" => |flow| flow.sent as f64,
         "delivered" => |flow| flow.delivered as f64,
         "retransmits" => |flow| flow.retransmits as f64,
+        "duplicates" => |flow| flow.duplicates as f64,
         "fast_retransmits" => |flow| flow.fast_retransmits as f64,
         "timeouts" => |flow| flow.timeouts as f64,
         "cuts" => |flow| flow.window_cuts as f64,
+        "transfers" => |flow| flow.completions_s.len() as f64,
     }
     macro_rules! mean {
         ($($name:literal => $field:expr),* $(,)?) => {$(
@@ -140,6 +143,12 @@ fn add_flow_functions(w: &mut Words<'_>) {
         "rtt_min" => |flow| flow.rtt_min_s.unwrap_or(f64::NAN),
         "completion" => |flow| flow.completion_s.unwrap_or(f64::NAN),
     }
+    // Of all segments that a group sent, those that began a loss episode.
+    w.add("fast_retransmit_share", |point, args| {
+        let flows = group_flows(point, &args.text(0, "a group's label")?)?;
+        let sum = |value: fn(&FlowResult) -> u64| flows.iter().map(|flow| value(flow)).sum::<u64>() as f64;
+        Ok(sum(|flow| flow.fast_retransmits) / sum(|flow| flow.sent).max(1.0))
+    });
     w.add("total_goodput", |point, _| Ok(point.flows.iter().map(|flow| flow.goodput_bps).sum()));
     w.add("jain", |point, args| {
         let index = match args.text(0, "a group's label") {
@@ -156,9 +165,7 @@ fn add_flow_functions(w: &mut Words<'_>) {
         let flows = group_flows(point, &args.text(0, "a group's label")?)?;
         let mut times: Vec<_> = flows.iter().flat_map(|flow| flow.completions_s.iter().copied()).collect();
         times.sort_by(f64::total_cmp);
-        let rank =
-            (args.number(1, "a percentile")? / 100.0).clamp(0.0, 1.0) * times.len().saturating_sub(1) as f64;
-        Ok(times.get(rank.round() as usize).copied().unwrap_or(f64::NAN))
+        Ok(percentile(&times, args.number(1, "a percentile")?))
     });
     w.add("completion_std", |point, args| {
         let flows = group_flows(point, &args.text(0, "a group's label")?)?;

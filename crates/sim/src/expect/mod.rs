@@ -17,6 +17,7 @@ mod arithmetic;
 mod call;
 mod calls;
 mod course;
+mod followed;
 mod measures;
 mod published;
 mod select;

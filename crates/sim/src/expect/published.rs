@@ -2,7 +2,7 @@
 
 use super::call::{Arguments, add, add_numeric, from_json, number, wrong};
 use super::trace::Trace;
-use ackclock_cc::analysis::{self, compound, layered};
+use ackclock_cc::analysis::{self, compound, layered, pert};
 use ackclock_cc::{Given, Settings, scheme, schemes};
 use minijinja::{Environment, Error, Value};
 use serde_json::json;
@@ -11,6 +11,7 @@ pub(super) fn add_all(env: &mut Environment<'static>, trace: &Trace) {
     add_laws(env, trace);
     add_compound(env, trace);
     add_layered(env, trace);
+    add_pert(env, trace);
     add_responses(env, trace);
 }
 
@@ -146,6 +147,17 @@ fn add_layered(env: &mut Environment<'static>, trace: &Trace) {
             Ok(value)
         });
     }
+}
+
+fn add_pert(env: &mut Environment<'static>, trace: &Trace) {
+    let formulas: &[Formula] = &[
+        ("pert_probability", &["rtt_min_s", "delay_s"], |x| pert::response_probability(x[0], x[1], false)),
+        ("pert_probability_literal", &["rtt_min_s", "delay_s"], |x| {
+            pert::response_probability(x[0], x[1], true)
+        }),
+        ("pert_buffer", &["f"], |x| pert::buffer_for_decrease(x[0])),
+    ];
+    add_formulas(env, trace, formulas);
 }
 
 /// `response(scheme, p, rtt_s, parameter=value)` is a scheme's average window; `slope` the exponent of p between two loss rates.

@@ -6,8 +6,9 @@ use super::flows::{Ends, FlowGroup, Start, TrafficSpec};
 use super::impairments::Medium;
 use super::queue::Scale;
 use super::reader::{At, Result};
-use super::topology::{Access, LinkSpec, NO_LIMIT};
+use super::topology::{Access, LinkSpec, NO_LIMIT, reverse_of};
 use crate::plan::{FlowPlan, Plan, StreamPlan};
+use crate::requests::Requests;
 use ackclock_net::{Link, Queue, Stream};
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::HashMap;
@@ -22,6 +23,8 @@ pub struct Built {
     pub groups: Vec<GroupInfo>,
     /// Labels of the unresponsive streams.
     pub streams: Vec<String>,
+    /// Numbers of the flows that are followed segment by segment.
+    pub followed: Vec<usize>,
     /// Most memory that packets in flight can take, as far as queues are bounded, bytes.
     pub memory: f64,
 }
@@ -78,10 +81,12 @@ impl Scenario {
         let mut hops = 0;
         for group in &self.groups {
             let route = self.route(&mut routes, &group.ends, &group.path)?;
+            let own = group.last_hop.as_ref().map_or(Duration::ZERO, |hop| hop.delay.saturating_mul(2));
+            let route = Route { rtt: route.rtt + own, ..route };
             let access = self.access(group, &route)?;
             let rtt = route.rtt + access.map_or(Duration::ZERO, |access| access.delay.saturating_mul(4));
             self.takes_time(group, &route, access, rtt)?;
-            hops += group.count * (4 + route.forward.len() + route.reverse.len());
+            hops += group.count * (6 + route.forward.len() + route.reverse.len());
             if hops > MOST_HOPS {
                 return Err(self
                     .error(&group.path, format!("with these flows all routes together have {hops} links"))
@@ -90,31 +95,27 @@ impl Scenario {
             for &link in route.forward.iter().chain(&route.reverse) {
                 reach[link] = reach[link].max(rtt);
             }
-            ways.push((route, access));
+            ways.push((route, access, rtt));
         }
         let mut memory = 0.0;
         let mut links: Vec<Link> = Vec::new();
         for (spec, rtt) in self.topology.links.iter().zip(reach) {
-            let scale = self.scale(spec, rtt);
-            if let Some((min, max, path)) = spec.queue.thresholds(&scale)
-                && min >= max
-            {
-                return Err(self
-                    .error(path, format!("RED's thresholds are {min:.1} and {max:.1} packets here"))
-                    .help("min must be below max"));
-            }
-            let medium = Medium { rate: spec.rate, segment: scale.segment };
-            let late = spec.rate.bps_f64() / 8.0 * spec.impairments.lateness(&medium);
-            let held = spec.queue.most(&scale).unwrap_or(0.0) + (scale.bdp + late) / f64::from(scale.segment);
-            memory += held * PER_PACKET;
-            links.push(self.link(spec, &scale));
+            memory += self.room(spec, rtt)?;
+            links.push(self.link(spec, &self.scale(spec, rtt)));
         }
         let mut flows = Vec::new();
-        for (group, (route, access)) in self.groups.iter().zip(&ways) {
+        let mut followed = Vec::new();
+        for (group, (route, access, rtt)) in self.groups.iter().zip(&ways) {
+            let own = group.last_hop.iter().map(|hop| self.room(hop, *rtt)).sum::<Result<f64>>()?;
             let mut starts = Stream::new(self.seed, &format!("starts of {}", group.label));
+            followed.extend(flows.len()..flows.len() + group.follow);
             for member in 0..group.count {
-                let plan = self.flow(group, member, &mut starts, route, *access, &mut links)?;
-                memory += PER_FLOW;
+                let mut plan = self.flow(group, member, &mut starts, route, *access, &mut links)?;
+                if let Some(hop) = &group.last_hop {
+                    let name = format!("last hop of {} {member}", group.label);
+                    self.lead_over(&LinkSpec { name, ..hop.clone() }, *rtt, &mut plan, &mut links);
+                }
+                memory += PER_FLOW + own;
                 flows.push(plan);
             }
         }
@@ -149,7 +150,7 @@ impl Scenario {
             segment: u32::from(group.config.segment_bytes()),
         });
         let streams = self.traffic.iter().map(|spec| spec.label.clone()).collect();
-        Ok(Built { plan, links: links.collect(), groups: groups.collect(), streams, memory })
+        Ok(Built { plan, links: links.collect(), groups: groups.collect(), streams, followed, memory })
     }
 
     /// An error at the entry of this dotted path.
@@ -250,6 +251,31 @@ impl Scenario {
         }
     }
 
+    /// Memory that what is on a link and in its queue can take, as far as it is bounded, bytes.
+    fn room(&self, spec: &LinkSpec, rtt: Duration) -> Result<f64> {
+        let scale = self.scale(spec, rtt);
+        if let Some((min, max, path)) = spec.queue.thresholds(&scale)
+            && min >= max
+        {
+            return Err(self
+                .error(path, format!("RED's thresholds are {min:.1} and {max:.1} packets here"))
+                .help("min must be below max"));
+        }
+        let medium = Medium { rate: spec.rate, segment: scale.segment };
+        let late = spec.rate.bps_f64() / 8.0 * spec.impairments.lateness(&medium);
+        let held = spec.queue.most(&scale).unwrap_or(0.0) + (scale.bdp + late) / f64::from(scale.segment);
+        Ok(held * PER_PACKET)
+    }
+
+    /// Puts a link of the flow's own in front of its receiver, and the same behind it on the way back.
+    fn lead_over(&self, hop: &LinkSpec, rtt: Duration, plan: &mut FlowPlan, links: &mut Vec<Link>) {
+        let scale = self.scale(hop, rtt);
+        plan.forward.push(links.len());
+        links.push(self.link(hop, &scale));
+        plan.reverse.insert(0, links.len());
+        links.push(self.link(&reverse_of(hop), &scale));
+    }
+
     fn link(&self, spec: &LinkSpec, scale: &Scale) -> Link {
         let stream = |what: &str| Stream::new(self.seed, &format!("{what} of {}", spec.name));
         let rate = spec.impairments.coded(spec.rate);
@@ -300,9 +326,12 @@ impl Scenario {
             draws: Stream::new(self.seed, &format!("draws of {} {member}", group.label)),
             start: Time::ZERO + start,
             stop: group.stop.map(|stop| Time::ZERO + stop),
-            transfer: group.size,
-            repeat: group.repeat,
-            pause: group.pause,
+            requests: Requests {
+                size: group.asks.size,
+                repeat: group.asks.repeat,
+                gap: group.asks.gap,
+                draws: Stream::new(self.seed, &format!("requests of {} {member}", group.label)),
+            },
         })
     }
 }

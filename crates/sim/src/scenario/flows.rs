@@ -2,7 +2,9 @@
 
 use super::error::suggest;
 use super::reader::{At, Result, Table};
-use super::tcp::{check_pair, read_detection, read_recovery, read_tcp};
+use super::requests::{Asks, read_requests};
+use super::tcp::{check_pair, check_undo, read_detection, read_recovery, read_tcp};
+use super::topology::{LinkSpec, read_own_link};
 use ackclock_cc::{Given, Settings, SettingsError, scheme, schemes};
 use ackclock_tcp::Config;
 use ackclock_units::{Bytes, Duration, Rate};
@@ -18,10 +20,12 @@ pub(crate) struct FlowGroup {
     pub(crate) start: Start,
     pub(crate) stop: Option<Duration>,
     pub(crate) rtt: Option<Duration>,
-    pub(crate) size: Option<u64>,
-    pub(crate) repeat: u64,
-    pub(crate) pause: Duration,
+    pub(crate) asks: Asks,
+    /// How many of its flows are followed segment by segment, from the first on.
+    pub(crate) follow: usize,
     pub(crate) ends: Ends,
+    /// A link of each flow's own in front of its receiver.
+    pub(crate) last_hop: Option<LinkSpec>,
     /// Where the group stands in the file: its dotted path and origin are for messages.
     pub(crate) path: String,
 }
@@ -100,40 +104,33 @@ fn read_group(at: &At<'_>, base: &Config) -> Result<FlowGroup> {
     }
     if let Some(at) = table.get("detection").or_else(|| table.get("recovery")) {
         check_pair(&at, &config)?;
+        check_undo(&at, &config)?;
     }
-    let size = table.quantity::<Bytes>("size")?;
-    if let (Some(Bytes(0)), Some(at)) = (size, table.get("size")) {
-        return Err(at
-            .error("a transfer of nothing would never be sent")
-            .help("give it a size such as \"1 MB\", or leave size out for unlimited data"));
-    }
-    let repeat = table.get("repeat").map(|at| at.count(1, 1_000_000)).transpose()?;
-    if repeat.is_some() && size.is_none() {
-        return Err(at
-            .error("unlimited transfers cannot be repeated")
-            .help("give the transfer a size, for example size = \"2 GB\""));
-    }
-    if let (None, Some(at)) = (repeat, table.get("pause")) {
-        return Err(at
-            .error("there is no next transfer to pause before")
-            .help("add repeat = 10, or remove pause"));
-    }
+    let count = table.get("count").map(|at| at.count(1, MOST_FLOWS)).transpose()?.unwrap_or(1) as usize;
     let group = FlowGroup {
         label,
-        count: table.get("count").map(|at| at.count(1, MOST_FLOWS)).transpose()?.unwrap_or(1) as usize,
+        count,
+        follow: table.get("follow").map(|at| read_follow(&at, count)).transpose()?.unwrap_or(0),
         control,
         start: table.get("start").map(|at| read_start(&at)).transpose()?.unwrap_or(Start::At(Duration::ZERO)),
         stop: table.quantity("stop")?,
         rtt: table.quantity("rtt")?,
-        size: size.map(|bytes| bytes.0.div_ceil(u64::from(config.payload))),
-        repeat: repeat.unwrap_or(1),
-        pause: table.quantity("pause")?.unwrap_or(Duration::ZERO),
+        asks: read_requests(&table, config.payload)?,
         ends: read_ends(&table)?,
+        last_hop: table.get("last_hop").map(|at| read_own_link(&at)).transpose()?,
         path: at.path.clone(),
         config,
     };
     table.finish()?;
     Ok(group)
+}
+
+/// All flows of a group, or so many of them.
+fn read_follow(at: &At<'_>, count: usize) -> Result<usize> {
+    match &at.node.value {
+        super::Value::Flag(all) => Ok(if *all { count } else { 0 }),
+        _ => at.count(0, count as u64).map(|flows| flows as usize),
+    }
 }
 
 /// A controller by name, or by name with parameters.
@@ -150,11 +147,13 @@ pub(crate) fn read_control(at: &At<'_>) -> Result<Settings> {
             None => format!("\"{word}\", which has no parameters"),
         };
         for (name, at) in inner.table_like(&example)?.entries() {
-            let given = match &at.node.value {
-                super::Value::Number(number) => Given::Number(*number),
-                super::Value::Flag(flag) => Given::Flag(*flag),
-                super::Value::Text(word) => Given::Word(word),
-                _ => {
+            let under = settings.takes_controller(name).then(|| read_control(&at)).transpose()?;
+            let given = match (&under, &at.node.value) {
+                (Some(under), _) => Given::Control(under),
+                (None, super::Value::Number(number)) => Given::Number(*number),
+                (None, super::Value::Flag(flag)) => Given::Flag(*flag),
+                (None, super::Value::Text(word)) => Given::Word(word),
+                (None, _) => {
                     return Err(at
                         .error(format!("a parameter cannot be {}", at.node.value.kind()))
                         .help("write a number, a word in quotes, or true or false"));

@@ -20,12 +20,14 @@ pub(crate) struct ImpairmentsSpec {
 }
 
 /// What a link loses besides what does not fit its queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum LossSpec {
     /// Each packet with this probability.
     Random(f64),
     /// One packet in so many, counted.
     Every(u64),
+    /// The packets at these positions, from 0.
+    Packets(Vec<u64>),
     /// Probabilities of a change of state, and of a loss, in the good state and in the bad one.
     Gilbert([f64; 2], [f64; 2]),
     /// Mean lengths of periods without and with errors.
@@ -93,7 +95,7 @@ pub(crate) fn read_impairments(table: &Table<'_>, delay: Duration) -> Result<Imp
     for (key, given) in
         [("correction", spec.correction.is_some()), ("retransmission", spec.retransmission.is_some())]
     {
-        if let (true, None, Some(at)) = (given, spec.loss, table.get(key)) {
+        if let (true, None, Some(at)) = (given, &spec.loss, table.get(key)) {
             return Err(at
                 .error("nothing is corrupted on this link")
                 .help(format!("give it errors, for example loss = 0.01, or remove {key}")));
@@ -102,7 +104,7 @@ pub(crate) fn read_impairments(table: &Table<'_>, delay: Duration) -> Result<Imp
     Ok(spec)
 }
 
-const LOSSES: &[&str] = &["every", "gilbert", "exponential"];
+const LOSSES: &[&str] = &["every", "packets", "gilbert", "exponential"];
 const GILBERT: &str = "{ gilbert = { to_bad = 0.001, to_good = 0.1 } }";
 const PERIODS: &str = "{ exponential = { free = \"10 s\", error = \"100 ms\" } }";
 
@@ -114,6 +116,10 @@ fn read_loss(at: &At<'_>) -> Result<LossSpec> {
     }
     match at.choice_like(&format!("1e-4, {{ every = 10000 }} or {GILBERT}"))? {
         ("every", Some(inner)) => inner.count(1, 1 << 53).map(LossSpec::Every),
+        ("packets", Some(inner)) => {
+            let positions = inner.list()?.iter().map(|at| at.count(0, 1 << 53)).collect::<Result<_>>()?;
+            Ok(LossSpec::Packets(positions))
+        }
         ("gilbert", Some(inner)) => {
             let table = inner.table_like(GILBERT)?;
             let probability = |key, default: f64| -> Result<f64> {
@@ -260,7 +266,7 @@ impl ImpairmentsSpec {
     /// What they are on a link, if there are any; `stream` gives each its own random numbers.
     pub(crate) fn build(&self, medium: &Medium, stream: impl Fn(&str) -> Stream) -> Option<Impairments> {
         let impairments = Impairments {
-            loss: self.loss.and_then(|loss| loss.build(stream("loss"))),
+            loss: self.loss.as_ref().and_then(|loss| loss.build(stream("loss"))),
             correction: self.correction.map(|correction| Share::new(correction.share, stream("correction"))),
             retransmission: self.retransmission.map(|spec| Retransmission::new(spec.after, spec.attempts)),
             alternate: self.alternate.map(|alternate| match alternate.share {
@@ -316,11 +322,12 @@ impl Late {
 }
 
 impl LossSpec {
-    fn build(self, stream: Stream) -> Option<Loss> {
-        match self {
+    fn build(&self, stream: Stream) -> Option<Loss> {
+        match *self {
             LossSpec::Random(0.0) => None,
             LossSpec::Random(share) => Some(Loss::new(share, stream)),
             LossSpec::Every(period) => Some(Loss::every(period)),
+            LossSpec::Packets(ref positions) => Some(Loss::of_packets(positions.iter().copied())),
             LossSpec::Gilbert(change, loss) => Some(Loss::gilbert(change, loss, stream)),
             LossSpec::Periods(free, error) => Some(Loss::periods(free, error, stream)),
         }

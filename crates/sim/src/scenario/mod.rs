@@ -1,5 +1,6 @@
 //! Scenario files: from text to a plan that the engine can run.
 
+mod aqm;
 mod build;
 mod document;
 pub(crate) mod error;
@@ -8,6 +9,7 @@ mod flows;
 mod impairments;
 mod queue;
 pub(crate) mod reader;
+mod requests;
 mod sweep;
 mod tcp;
 mod topology;

@@ -1,5 +1,6 @@
 //! `queue = ...`: what may wait at a link.
 
+use super::aqm::{AqmSpec, read_aqm};
 use super::document::Value;
 use super::reader::{At, Result};
 use ackclock_net::{DropTail, Limit, Queue, Red, RedConfig, Stream};
@@ -20,6 +21,7 @@ pub(crate) enum QueueSpec {
     Unlimited,
     DropTail(Room),
     Red(Box<RedSpec>),
+    Aqm(Box<AqmSpec>),
 }
 
 #[derive(Clone, Debug)]
@@ -37,7 +39,7 @@ pub(crate) struct RedSpec {
     path: String,
 }
 
-const KINDS: &[&str] = &["droptail", "red", "unlimited"];
+const KINDS: &[&str] = &["droptail", "red", "rem", "pi", "pie", "unlimited"];
 const MOST_PACKETS: f64 = 1e9;
 
 pub(crate) fn read_queue(at: &At<'_>) -> Result<QueueSpec> {
@@ -48,12 +50,15 @@ pub(crate) fn read_queue(at: &At<'_>) -> Result<QueueSpec> {
             Err(at.error("it is not said how much may wait").help("for example { droptail = \"1 bdp\" }"))
         }
         ("red", inner) => read_red(at, inner),
+        (word @ ("rem" | "pi" | "pie"), inner) => {
+            read_aqm(at, word, inner).map(|spec| QueueSpec::Aqm(Box::new(spec)))
+        }
         (word, _) => Err(at.unknown("queue", word, KINDS)),
     }
 }
 
 /// `"5000 packets"`, `"1 bdp"` or `"64 kB"`.
-fn read_room(at: &At<'_>) -> Result<Room> {
+pub(crate) fn read_room(at: &At<'_>) -> Result<Room> {
     const HELP: &str = "write it as \"5000 packets\", \"1 bdp\" or \"64 kB\"";
     if let Value::Number(_) = at.node.value {
         return Err(at.error(format!("{} has no unit", at.node.value.plain())).help(HELP));
@@ -117,7 +122,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    fn packets(&self, room: Room) -> f64 {
+    pub(crate) fn packets(&self, room: Room) -> f64 {
         match room {
             Room::Packets(packets) => packets,
             Room::Bytes(bytes) => bytes as f64 / f64::from(self.segment),
@@ -125,7 +130,7 @@ impl Scale {
         }
     }
 
-    fn limit(&self, room: Room) -> Limit {
+    pub(crate) fn limit(&self, room: Room) -> Limit {
         match room {
             Room::Bytes(bytes) => Limit::Bytes(bytes),
             // At least one packet may wait, however small the product.
@@ -142,6 +147,7 @@ impl QueueSpec {
             QueueSpec::Unlimited => None,
             QueueSpec::DropTail(room) => Some(scale.packets(*room)),
             QueueSpec::Red(spec) => Some(scale.packets(spec.limit)),
+            QueueSpec::Aqm(spec) => Some(scale.packets(spec.limit)),
         }
     }
 
@@ -170,6 +176,7 @@ impl QueueSpec {
                 config.mark = spec.mark;
                 Queue::Red(Box::new(Red::new(config, stream)))
             }
+            QueueSpec::Aqm(spec) => spec.build(scale, stream),
         }
     }
 }

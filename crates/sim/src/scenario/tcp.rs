@@ -3,7 +3,7 @@
 use super::reader::{At, Result, Table};
 use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
 use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
-use ackclock_tcp::{Config, Counting, Detection, RecoveryKind, Undo};
+use ackclock_tcp::{Config, Counting, Detection, PacedRtt, Pacing, RecoveryKind, Undo};
 use ackclock_units::{Bytes, Duration};
 
 /// Words for recoveries.
@@ -13,6 +13,7 @@ pub const RECOVERIES: &[(&str, &str)] = &[
     ("newreno", "fast recovery over a whole window of losses, one per round trip (RFC 6582)"),
     ("sack", "pipe-controlled repair from selective acknowledgements (RFC 6675)"),
     ("robust", "new segments in flight are counted and govern the episode (Wang and Shin 2001)"),
+    ("hoe", "one new segment for every second duplicate (Hoe 1996)"),
     ("right-edge", "one new segment for each duplicate (Balakrishnan et al. 1998)"),
     ("lin-kung", "one new segment for each of the first two duplicates, then for two (Lin and Kung 1998)"),
 ];
@@ -52,6 +53,9 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
     }
     if let Some(at) = table.get("counting") {
         config.counting = read_counting(&at)?;
+    }
+    if let Some(at) = table.get("pacing") {
+        config.pacing = read_pacing(&at)?;
     }
     for (key, place) in [
         ("limited_transmit", &mut config.limited_transmit),
@@ -95,6 +99,32 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
     Ok(config)
 }
 
+/// `true`, or how.
+fn read_pacing(at: &At<'_>) -> Result<Option<Pacing>> {
+    const EXAMPLE: &str = "true, or { rtt = \"smoothed\", gain = 1.0, burst = 1 }";
+    if matches!(at.node.value, super::Value::Flag(_)) {
+        return Ok(at.flag()?.then(Pacing::default));
+    }
+    let table = at.table_like(EXAMPLE)?;
+    let mut pacing = Pacing::default();
+    if let Some(at) = table.get("rtt") {
+        pacing.rtt = match at.text()? {
+            "smoothed" => PacedRtt::Smoothed,
+            "least" => PacedRtt::Least,
+            "latest" => PacedRtt::Latest,
+            word => return Err(at.unknown("round-trip time", word, &["smoothed", "least", "latest"])),
+        };
+    }
+    if let Some(at) = table.get("gain") {
+        pacing.gain = at.number(0.01, 100.0)?;
+    }
+    if let Some(at) = table.get("burst") {
+        pacing.burst = at.count(1, 1_000_000)? as u32;
+    }
+    table.finish()?;
+    Ok(Some(pacing))
+}
+
 pub(crate) fn read_recovery(at: &At<'_>) -> Result<RecoveryKind> {
     let (word, inner) = at.choice_like("\"sack\" or { sack = { proportional_rate = true } }")?;
     let example = "{ sack = { proportional_rate = true } }";
@@ -114,6 +144,7 @@ pub(crate) fn read_recovery(at: &At<'_>) -> Result<RecoveryKind> {
             })
         }
         "sack" => RecoveryKind::Sack(SackConfig { proportional_rate: flag("proportional_rate", false)? }),
+        "hoe" => RecoveryKind::Hoe,
         "right-edge" => RecoveryKind::RightEdge,
         "lin-kung" => RecoveryKind::LinKung,
         "robust" => RecoveryKind::Robust(read_robust(table.as_ref())?),
@@ -204,7 +235,7 @@ pub(crate) fn check_pair(at: &At<'_>, config: &Config) -> Result<()> {
 }
 
 /// What tells that a reduction was spurious must be there.
-fn check_undo(at: &At<'_>, config: &Config) -> Result<()> {
+pub(crate) fn check_undo(at: &At<'_>, config: &Config) -> Result<()> {
     match config.undo {
         Undo::Duplicates if !config.recovery.uses_sack() => Err(at
             .error(format!(

@@ -107,7 +107,7 @@ fn dumbbell(table: &Table<'_>) -> Result<Topology> {
 }
 
 /// The other direction of a link: the same, but nothing goes wrong on it.
-fn reverse_of(link: &LinkSpec) -> LinkSpec {
+pub(crate) fn reverse_of(link: &LinkSpec) -> LinkSpec {
     let name =
         if link.name == "bottleneck" { "reverse".to_owned() } else { format!("{} reverse", link.name) };
     LinkSpec { name, impairments: ImpairmentsSpec::default(), ..link.clone() }
@@ -186,6 +186,11 @@ fn read_access(table: &Table<'_>) -> Result<Option<Access>> {
     };
     inner.finish()?;
     Ok(Some(access))
+}
+
+/// A link that belongs to a single flow.
+pub(crate) fn read_own_link(at: &At<'_>) -> Result<LinkSpec> {
+    read_link(at, "", None)
 }
 
 fn read_link(at: &At<'_>, name: &str, like: Option<&LinkSpec>) -> Result<LinkSpec> {

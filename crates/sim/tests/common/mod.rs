@@ -3,6 +3,7 @@
 
 use ackclock_net::{Fate, Limit, Link, Queue};
 use ackclock_sim::engine::{Carrying, Engine, Measured, Nobody, Observer};
+use ackclock_sim::requests::Size;
 use ackclock_sim::results::PointResult;
 use ackclock_sim::run::run_point;
 use ackclock_sim::runner::Runner;
@@ -191,13 +192,15 @@ pub fn audit(built: &Built, measured: &Measured, watch: &Watch) -> Result<(), St
         {
             return Err(format!("flow {id} sends from {first} to {last}"));
         }
-        if let (Some(size), false) = (plan.transfer, tally.completions.is_empty()) {
-            let least = Duration::from_nanos(size);
-            if tally.completions.len() as u64 > plan.repeat
-                || tally.completions.iter().any(|&took| took < least)
-            {
-                return Err(format!("flow {id}: {:?}", tally.completions));
-            }
+        let least = match plan.requests.size {
+            Size::Unlimited => None,
+            Size::Segments(least) | Size::Uniform(least, _) => Some(Duration::from_nanos(least)),
+        };
+        if let (Some(least), false) = (least, tally.completions.is_empty())
+            && (tally.completions.len() as u64 > plan.requests.repeat
+                || tally.completions.iter().any(|&took| took < least))
+        {
+            return Err(format!("flow {id}: {:?}", tally.completions));
         }
     }
     for (number, (tally, link)) in measured.links.iter().zip(&built.plan.links).enumerate() {

@@ -7,7 +7,8 @@
 //!
 //! What differs: in slow start the threshold of the window (ssthresh) is not lowered to what was outstanding, because
 //! that would end slow start for a mere reordering. Other holes of the window count as losses with the same number of
-//! segments above them.
+//! segments above them. The RFC leaves rounding open (up, here), and halves what was outstanding if the hole is a loss;
+//! here the controller makes its own reduction, from cwnd, which has not grown meanwhile.
 
 use super::{DUP_THRESH, Hole, Patience};
 use ackclock_cc::Window;

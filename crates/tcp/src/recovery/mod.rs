@@ -3,18 +3,16 @@
 //! The sender decides *that* there is a loss and asks the controller for the new threshold; from then until
 //! the episode ends a [`Recovery`] answers two questions: what an acknowledgement means, and what to send next.
 
-mod lin_kung;
+mod hoe;
 mod newreno;
 mod reno;
-mod right_edge;
 mod robust;
 mod sack;
 mod tahoe;
 
-pub use lin_kung::LinKung;
+pub use hoe::Hoe;
 pub use newreno::{NewReno, NewRenoConfig};
 pub use reno::Reno;
-pub use right_edge::RightEdge;
 pub use robust::{Counted, First, Robust, RobustConfig};
 pub use sack::{Sack, SackConfig};
 pub use tahoe::Tahoe;
@@ -35,6 +33,14 @@ pub struct Episode {
     pub duplicates: u32,
     /// May a new segment be sent, as far as data and the receiver's window are concerned?
     pub new_data: bool,
+}
+
+impl Episode {
+    /// The window at the end of an episode that causes no burst: RFC 6582 section 3.2 step 3, option 1.
+    pub(crate) fn exit_window(&self, ssthresh: f64) -> f64 {
+        let flight = (self.nxt - self.una) as f64;
+        ssthresh.min(flight.max(1.0) + 1.0)
+    }
 }
 
 /// How an episode begins.

@@ -60,9 +60,7 @@ impl Recovery for NewReno {
             return Progress::Continues;
         }
         if episode.una >= episode.recover {
-            let flight = (episode.nxt - episode.una) as f64;
-            w.cwnd =
-                if self.config.cautious_exit { w.ssthresh.min(flight.max(1.0) + 1.0) } else { w.ssthresh };
+            w.cwnd = if self.config.cautious_exit { episode.exit_window(w.ssthresh) } else { w.ssthresh };
             return Progress::Ends;
         }
         // Step 5: deflate by what was acknowledged, then add back one segment.

@@ -210,7 +210,7 @@ impl Sender {
         self.start_over(self.collapses);
         self.tame();
         self.deadline = Some(now + self.rtt.rto());
-        self.paced_until = now; // (5.4): the earliest segment leaves now, at whatever pace the others follow
+        self.leave_at_once(now); // (5.4)
     }
 
     pub(super) fn episode(&self) -> Episode {

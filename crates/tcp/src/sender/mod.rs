@@ -1,6 +1,7 @@
 //! The sending end: sequence numbers, detection, timers; the window is the controller's and the recovery's.
 
 mod episode;
+mod pace;
 mod probe;
 mod rack;
 mod undo;
@@ -14,6 +15,7 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use ackclock_cc::{self as cc, Controller, Event, Path, Window};
 use ackclock_units::{Duration, Time};
+use pace::Pacer;
 use probe::Probing;
 use undo::Undoing;
 use wait::Waiting;
@@ -110,8 +112,16 @@ pub struct Sender {
     announce_cut: bool,
     /// With a pacing rate: when the next segment may leave.
     paced_until: Time,
+    /// If segments are spaced where the controller sets no rate.
+    pacer: Option<Box<Pacer>>,
     last_sent: Time,
     counters: Counters,
+}
+
+/// A count of segments as a real number: none comes near 2^63, and signed ones are converted in one instruction.
+#[inline(always)]
+fn real(count: u64) -> f64 {
+    count as i64 as f64
 }
 
 /// `window` segments, but at least `least`, also for NaN, and at most what a receiver can advertise.
@@ -160,6 +170,7 @@ impl Sender {
             delivered: 0,
             announce_cut: false,
             paced_until: Time::ZERO,
+            pacer: config.pacing.map(|pacing| Box::new(Pacer::new(pacing))),
             last_sent: now,
             counters: Counters::default(),
             config,
@@ -251,11 +262,11 @@ impl Sender {
             now,
             srtt: self.rtt.srtt(),
             rtt_min: self.rtt.rtt_min(),
-            in_flight: self.in_flight() as f64,
+            in_flight: real(self.in_flight()),
             una: self.una,
             nxt: self.nxt,
             delivered: self.delivered,
-            peer_window: self.peer_window as f64,
+            peer_window: real(self.peer_window),
             segment_bytes: u32::from(self.config.segment_bytes()),
             cwnd_limited: self.cwnd_limited,
             recovering: self.state != State::Open,
@@ -285,6 +296,9 @@ impl Sender {
         let delivered = acked - was_sacked + sacked;
         self.delivered += delivered;
         let rtt = if acked > 0 { self.time(now, ack) } else { None };
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_sample(rtt);
+        }
         let lost = if self.board.sacked() > 0 || self.rack.is_some() { self.detect(now) } else { 0 };
 
         let counted = match self.state {
@@ -293,7 +307,7 @@ impl Sender {
             State::Open | State::Recovery => self.config.counting.counted(acked),
         };
         let sample = cc::Ack {
-            acked: counted as f64,
+            acked: real(counted),
             sacked,
             lost,
             marked: u64::from(self.config.ecn && ack.flags.has(Flags::ECE)),
@@ -356,16 +370,10 @@ impl Sender {
         [self.deadline, waiting].into_iter().chain(rack.into_iter().flatten()).flatten().min()
     }
 
-    /// With pacing: when [`Sender::poll_transmit`] may have something to send without a further acknowledgement.
-    pub fn poll_pacing(&self, now: Time) -> Option<Time> {
-        (self.window.pacing.is_some() && self.paced_until > now && self.has_something())
-            .then_some(self.paced_until)
-    }
-
     /// The next packet to send, if the window, the data and the receiver allow one. Call until it is `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Data> {
-        if self.window.pacing.is_some() && now < self.paced_until {
+        if now < self.paced_until && self.is_held_back() {
             return None;
         }
         if self.una == self.nxt {
@@ -376,18 +384,14 @@ impl Sender {
                 self.restart_after_idleness(now);
             }
         }
-        if self.rack.is_some()
-            && let Some(pick) = self.next_probe(now)
-        {
-            return Some(self.send(now, pick));
-        }
-        let pick = match self.state {
-            State::Open => self.next_open()?,
-            State::Recovery => {
+        let pick = match (self.next_probe(now), self.state) {
+            (Some(probe), _) => probe,
+            (None, State::Open) => self.next_open()?,
+            (None, State::Recovery) => {
                 let episode = self.episode();
                 self.recovery.next(&episode, &mut self.board, &self.window)?
             }
-            State::Loss => self.next_loss()?,
+            (None, State::Loss) => self.next_loss()?,
         };
         Some(self.send(now, pick))
     }
@@ -409,7 +413,7 @@ impl Sender {
             }
             (window, in_flight) = self.with_limited_transmit(window, in_flight);
         }
-        self.cwnd_limited = in_flight as f64 + 1.0 > window;
+        self.cwnd_limited = real(in_flight) + 1.0 > window;
         (!self.cwnd_limited && self.has_new_data()).then_some(Pick::New)
     }
 
@@ -426,7 +430,7 @@ impl Sender {
     }
 
     fn next_loss(&mut self) -> Option<Pick> {
-        self.cwnd_limited = self.board.pipe(self.nxt) as f64 + 1.0 > self.window.cwnd;
+        self.cwnd_limited = real(self.board.pipe(self.nxt)) + 1.0 > self.window.cwnd;
         if self.cwnd_limited {
             return None;
         }
@@ -442,6 +446,7 @@ impl Sender {
         self.has_new_data().then_some(Pick::New)
     }
 
+    #[inline]
     fn send(&mut self, now: Time, pick: Pick) -> Data {
         let mut flags = Flags::of_epoch(self.epoch);
         let seq = match pick {
@@ -478,9 +483,8 @@ impl Sender {
         if self.deadline.is_none() {
             self.deadline = Some(now + self.rtt.rto()); // RFC 6298 (5.1)
         }
-        if let Some(rate) = self.window.pacing {
-            self.paced_until =
-                self.paced_until.max(now) + rate.time_for(u64::from(self.config.segment_bytes()));
+        if self.window.pacing.is_some() || self.pacer.is_some() {
+            self.pace(now);
         }
         Data { seq, sent_at: now, bytes: self.config.segment_bytes(), flags }
     }

@@ -115,13 +115,17 @@ impl Sender {
     }
 
     /// Section 7.3: a new segment if there is one, otherwise the last one again; the window does not count.
+    #[inline]
     pub(super) fn next_probe(&mut self, now: Time) -> Option<Pick> {
+        let rack = self.rack.as_mut()?;
+        if *rack.probe() == Probe::Wanted { self.take_probe(now) } else { None }
+    }
+
+    #[cold]
+    fn take_probe(&mut self, now: Time) -> Option<Pick> {
         let new_data = self.has_new_data();
         let (una, nxt) = (self.una, self.nxt);
         let rack = self.rack.as_mut()?;
-        if *rack.probe() != Probe::Wanted {
-            return None;
-        }
         *rack.probe() = Probe::None;
         if self.state != State::Open || una == nxt || self.board.is_sacked(nxt - 1) {
             return None;

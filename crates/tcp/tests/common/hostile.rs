@@ -144,6 +144,7 @@ impl Case {
             RecoveryKind::Sack(SackConfig { proportional_rate: true }),
             RecoveryKind::Robust(RobustConfig::default()),
             RecoveryKind::Robust(RobustConfig { first: First::NewSegment, counted: Counted::All }),
+            RecoveryKind::Hoe,
             RecoveryKind::RightEdge,
             RecoveryKind::LinKung,
         ];

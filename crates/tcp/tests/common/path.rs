@@ -347,7 +347,7 @@ impl World {
         }
         let counts = matches!(
             self.setup.config.recovery,
-            RecoveryKind::Robust(_) | RecoveryKind::RightEdge | RecoveryKind::LinKung
+            RecoveryKind::Robust(_) | RecoveryKind::Hoe | RecoveryKind::RightEdge | RecoveryKind::LinKung
         );
         let stays = before == State::Recovery && sender.state() == State::Recovery;
         if counts && stays {

@@ -1,0 +1,351 @@
+//! PERT, Probabilistic Early Response TCP: any other controller, with an early response to delay.
+//!
+//! Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks" (dissertation, Texas A&M
+//! University, 2006), chapter IV: the predictor srtt_0.99 (IV.A), RED's response curve and the decrease (IV.B), REM's curve
+//! (IV.C.8); V.B.2 for Layered TCP underneath (LTCP-PERT), V.C for the conservative predictor and the variants that
+//! wait for samples (TCP-LDP). The controller underneath grows and answers losses, marks and timeouts as ever.
+//!
+//! What differs, or is left open there, is a switch: where the average begins, slow start, the clock of "once per round
+//! trip", the least window, the end of the second ramp, and REM's units and decay.
+
+mod curve;
+mod pi;
+mod red;
+mod rem;
+
+use crate::predictor::Ewma;
+use crate::{Ack, Controller, Event, Given, Parameter, Path, Scheme, Settings, Signal, Window};
+use ackclock_units::{Duration, Time};
+use curve::{Curve, Seen};
+
+/// The registry's entry.
+pub const SCHEME: Scheme = Scheme {
+    name: "pert",
+    title: "PERT",
+    source: "Bhandarkar 2006, chapter IV; with layered underneath V.B (LTCP-PERT) and V.C (TCP-LDP)",
+    summary: "Any other controller, with an early probabilistic cut when the smoothed delay says that a queue builds up.",
+    equations: &[
+        "on every ACK with a sample r: P = min(P, r); s = weight * s + (1 - weight) * r (IV.A)",
+        "on every ACK, with probability p(s) and at most once per round trip: cwnd = (1 - f) * cwnd (IV.B)",
+        "f = decrease, or whatever the controller underneath gives up when asked (V.B.2: beta_K)",
+        "curve red: p = 0 for s - P < min_delay; up to max_probability at max_delay; up to 1 at the end of the second ramp",
+        "curve rem: price = max(0, price + gamma * (alpha * (r - P - target) + r - r_before)) (4.1); p = 1 - phi^(-price) (4.2)",
+        "curve rem, price unchanged n times in a row: price = price * decay^n",
+        "curve pi, once per period: p += a * (s - P - target) - b * (s_before - P - target)",
+        "losses, marks and timeouts: as the controller underneath",
+    ],
+    notes: &[
+        "ramp: 2 * maxthresh, with maxthresh = P + 10 ms, is read as twice the queueing delay, as RED's thresholds are queue \
+         lengths; literally it would depend on P",
+        "cut: the source gives up 0.35 with TCP underneath and the layer's own share with Layered TCP; the default does both",
+        "the controller underneath is told of an early response as of a mark, so that its own clocks start again; what it \
+         answers is used or not, and no answer is no response",
+        "acknowledgements without a sample count too: with delayed detection the average is then stale (V.C.2.a)",
+        "while a loss is repaired there is no early response",
+        "rem: delays are those of single acknowledgements; the resolution is the mean of the fullest quarter octave of the \
+         positive changes",
+        "pi is not in the source, which proposes other curves as future work",
+    ],
+    parameters: &[
+        Parameter::controller("over", "reno", "the controller underneath; IV.B: standard TCP"),
+        Parameter::choice(
+            "curve",
+            "red",
+            &[
+                ("red", "gentle RED (IV.B)"),
+                ("rem", "REM (IV.C.8)"),
+                ("pi", "proportional-integral (Hollot et al. 2001)"),
+            ],
+            "the response curve",
+        ),
+        Parameter::choice(
+            "cut",
+            "source",
+            &[
+                ("source", "share over reno, inner over any other"),
+                ("share", "the share `decrease`"),
+                ("inner", "what the controller underneath gives up"),
+            ],
+            "how deep an early response is",
+        ),
+        Parameter::number(
+            "decrease",
+            0.35,
+            "share of the window",
+            0.01..=0.99,
+            "IV.B: from B > f / (1 - f) BDP with half of a buffer of one BDP",
+        ),
+        Parameter::number("weight", 0.99, "", 0.0..=1.0, "IV.A: srtt_0.99"),
+        Parameter::choice(
+            "follow",
+            "average",
+            &[
+                ("average", "s is the average (IV.A)"),
+                ("below", "s is never above the last sample (V.C.1: the conservative predictor of TCP-LDP)"),
+            ],
+            "how s follows the samples",
+        ),
+        Parameter::choice(
+            "initial",
+            "sample",
+            &[("sample", "the first sample"), ("zero", "zero: it has to climb up first")],
+            "where s begins; the source does not say",
+        ),
+        Parameter::choice(
+            "slow_start",
+            "respond",
+            &[
+                ("respond", "an early response also ends slow start"),
+                ("ignore", "no early response in slow start"),
+            ],
+            "slow start; the source speaks of every acknowledgement",
+        ),
+        Parameter::choice(
+            "clock",
+            "srtt",
+            &[
+                ("srtt", "the host's smoothed round-trip time (RFC 6298)"),
+                ("average", "s"),
+                ("base", "P"),
+                ("window", "until something is acknowledged that was sent after the response"),
+            ],
+            "the round trip in which there is at most one early response; the source does not say",
+        ),
+        Parameter::number(
+            "samples",
+            0.0,
+            "samples",
+            0.0..=1e6,
+            "V.C.2.a: valid samples before the next early response; 1 and 100 in LDP-1Sample and LDP-100Sample",
+        ),
+        Parameter::number(
+            "least_window",
+            2.0,
+            "segments",
+            1.0..=1e6,
+            "no early response goes below; the source does not say, RFC 5681 (4) has 2 for thresholds",
+        ),
+        Parameter::number("min_delay", 0.005, "s", 0.0..=10.0, "IV.B: minthresh - P"),
+        Parameter::number("max_delay", 0.010, "s", 0.0..=10.0, "IV.B: maxthresh - P"),
+        Parameter::number("max_probability", 0.05, "", 0.0..=1.0, "IV.B: maxP, at max_delay"),
+        Parameter::choice(
+            "ramp",
+            "delay",
+            &[("delay", "at 2 * max_delay above P"), ("literal", "at 2 * (P + max_delay)")],
+            "where the second ramp of red ends",
+        ),
+        Parameter::number("rem_gamma", 0.02, "", 0.0..=1e3, "IV.C.8"),
+        Parameter::number("rem_alpha", 0.8, "", 0.0..=1e3, "IV.C.8"),
+        Parameter::number("rem_phi", 1.001, "", 1.0..=10.0, "IV.C.8"),
+        Parameter::number(
+            "rem_target",
+            2.0,
+            "resolutions of the RTT",
+            0.0..=1e6,
+            "IV.C.8: the target delay is twice the resolution",
+        ),
+        Parameter::number("rem_decay", 0.999, "", 0.0..=1.0, "IV.C.8"),
+        Parameter::choice(
+            "rem_unit",
+            "milliseconds",
+            &[
+                ("milliseconds", "of delay"),
+                ("packets", "multiples of the resolution, which is the bottleneck's time for a packet"),
+            ],
+            "the unit of equation 4.1 at the sender; not stated there",
+        ),
+        Parameter::choice(
+            "rem_below",
+            "hold",
+            &[
+                ("hold", "counts as at the target: the price then rests, and decays"),
+                ("lower", "lowers the price, as equation 4.1 has it"),
+            ],
+            "a delay below the target; the decay would hardly set in if it lowered the price",
+        ),
+        Parameter::number(
+            "pi_a",
+            0.06833,
+            "1/s",
+            0.0..=1e3,
+            "Hollot et al.: 1.822e-5 per packet, 3750 packets/s",
+        ),
+        Parameter::number("pi_b", 0.06810, "1/s", 0.0..=1e3, "Hollot et al.: 1.816e-5 per packet"),
+        Parameter::number("pi_target", 0.005, "s", 0.0..=10.0, "ours: red's min_delay"),
+        Parameter::number("pi_period", 1.0 / 170.0, "s", 1e-4..=10.0, "Hollot et al.: 170 Hz"),
+    ],
+    build: |settings| Box::new(Pert::new(settings)),
+    response: None,
+};
+
+/// The round trip in which there is one early response at most.
+#[derive(Clone, Copy, PartialEq)]
+enum Clock {
+    Srtt,
+    Average,
+    Base,
+    Window,
+}
+
+/// The last early response.
+#[derive(Clone, Copy)]
+struct Response {
+    at: Time,
+    /// The next segment to send at that time.
+    nxt: u64,
+}
+
+/// The controller.
+pub struct Pert {
+    inner: Box<dyn Controller>,
+    average: Ewma,
+    conservative: bool,
+    curve: Curve,
+    /// Share of the window; none asks the controller underneath.
+    decrease: Option<f64>,
+    in_slow_start: bool,
+    clock: Clock,
+    samples: u64,
+    least_window: f64,
+    last: Option<Response>,
+    /// Samples since the last response.
+    fresh: u64,
+    responses: u64,
+    probability: f64,
+}
+
+impl Pert {
+    /// A controller with checked `settings`.
+    pub fn new(settings: &Settings) -> Pert {
+        let over = settings.controller();
+        let weight = settings.number("weight");
+        let by_share = match settings.choice("cut") {
+            "share" => true,
+            "inner" => false,
+            _ => over.scheme().name == "reno",
+        };
+        Pert {
+            inner: over.build(),
+            average: match settings.choice("initial") {
+                "zero" => Ewma::starting_at(weight, Duration::ZERO),
+                _ => Ewma::new(weight),
+            },
+            conservative: settings.choice("follow") == "below",
+            curve: match settings.choice("curve") {
+                "rem" => Curve::Rem(Box::new(rem::Rem::new(settings))),
+                "pi" => Curve::Pi(pi::Pi::new(settings)),
+                _ => Curve::Red(red::Red::new(settings)),
+            },
+            decrease: by_share.then(|| settings.number("decrease")),
+            in_slow_start: settings.choice("slow_start") == "respond",
+            clock: match settings.choice("clock") {
+                "average" => Clock::Average,
+                "base" => Clock::Base,
+                "window" => Clock::Window,
+                _ => Clock::Srtt,
+            },
+            samples: settings.number("samples") as u64,
+            least_window: settings.number("least_window"),
+            last: None,
+            fresh: 0,
+            responses: 0,
+            probability: 0.0,
+        }
+    }
+
+    /// The predictor's part of an acknowledgement.
+    #[inline]
+    fn follow(&mut self, path: &Path, ack: &Ack) -> f64 {
+        let base = path.rtt_min.as_nanos() as i64 as f64; // before the first sample the average is not a number
+        let mut raw = f64::NAN;
+        if let Some(rtt) = ack.rtt {
+            self.fresh += 1;
+            raw = rtt.as_nanos() as i64 as f64 - base;
+            if self.conservative {
+                self.average.add_conservatively(rtt);
+            } else {
+                self.average.add(rtt);
+            }
+        }
+        let delay = self.average.nanos() - base;
+        self.curve.probability(&Seen { now: path.now, base, delay, raw })
+    }
+
+    /// At most one response per round trip (IV.B), outside repairs, and after enough samples.
+    fn may_respond(&self, path: &Path, w: &Window) -> bool {
+        if path.recovering || !self.in_slow_start && w.in_slow_start() {
+            return false;
+        }
+        let Some(last) = self.last else { return true };
+        let elapsed = path.now.since(last.at);
+        let round_trip = match self.clock {
+            Clock::Srtt => elapsed >= path.srtt,
+            Clock::Average => elapsed.as_nanos() as f64 >= self.average.nanos(),
+            Clock::Base => elapsed >= path.rtt_min,
+            Clock::Window => path.una > last.nxt,
+        };
+        round_trip && self.fresh >= self.samples
+    }
+
+    #[cold]
+    fn respond(&mut self, path: &Path, w: &mut Window) {
+        let Some(asked) = self.inner.cut(path, w, Signal::Mark) else { return };
+        let after = self.decrease.map_or(asked, |share| w.cwnd * (1.0 - share));
+        w.cwnd = after.max(self.least_window).min(w.cwnd);
+        w.ssthresh = w.cwnd;
+        self.last = Some(Response { at: path.now, nxt: path.nxt });
+        self.fresh = 0;
+        self.responses += 1;
+    }
+}
+
+impl Controller for Pert {
+    #[inline]
+    fn on_sample(&mut self, path: &Path, ack: &Ack, w: &mut Window) {
+        self.inner.on_sample(path, ack, w);
+        self.probability = self.follow(path, ack);
+        if ack.draw < self.probability && self.may_respond(path, w) {
+            self.respond(path, w);
+        }
+    }
+
+    fn grow(&mut self, path: &Path, ack: &Ack, w: &mut Window) {
+        self.inner.grow(path, ack, w);
+    }
+
+    fn cut(&mut self, path: &Path, w: &Window, why: Signal) -> Option<f64> {
+        self.inner.cut(path, w, why)
+    }
+
+    fn on_event(&mut self, path: &Path, event: Event, w: &mut Window) {
+        self.inner.on_event(path, event, w);
+    }
+
+    fn wants_draw(&self) -> bool {
+        true
+    }
+
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.inner.inspect(see);
+        let average = self.average.nanos();
+        see("srtt_99_ms", if average.is_nan() { 0.0 } else { average * 1e-6 });
+        see("probability", self.probability);
+        see("early_responses", self.responses as f64);
+        if let Curve::Rem(rem) = &self.curve {
+            see("price", rem.price());
+        }
+    }
+}
+
+/// The curve `red` with its defaults: the probability at `delay_s` seconds above `rtt_min_s`.
+pub(crate) fn red_curve(literal: bool, rtt_min_s: f64, delay_s: f64) -> f64 {
+    let mut settings = Settings::defaults(&SCHEME);
+    let ramp = Given::Word(if literal { "literal" } else { "delay" });
+    settings.set("ramp", ramp).map_or(f64::NAN, |()| {
+        let (base, delay) = (rtt_min_s * 1e9, delay_s * 1e9);
+        red::Red::new(&settings).probability(&Seen { now: Time::ZERO, base, delay, raw: delay })
+    })
+}
+
+#[cfg(test)]
+mod tests;

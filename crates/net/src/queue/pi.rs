@@ -1,0 +1,150 @@
+//! PI: a proportional-integral controller that steers the queue to a target.
+//!
+//! Source: C. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP
+//! Flows", INFOCOM 2001: p += a (q - q_ref) - b (q_old - q_ref) at 170 Hz; its design for 3750 packets/s is the default.
+
+use super::clock::Clock;
+use super::{Backlog, Limit, Verdict};
+use crate::Stream;
+use ackclock_units::Duration;
+
+/// PI's parameters; queues in packets.
+#[derive(Clone, Debug)]
+pub struct PiConfig {
+    /// Gain of the queue now, per packet.
+    pub a: f64,
+    /// Gain of the queue one period ago, per packet.
+    pub b: f64,
+    /// Target queue.
+    pub target: f64,
+    /// Time between two samples of the queue.
+    pub period: Duration,
+    /// Packets that may be marked are marked where others are dropped.
+    pub mark: bool,
+    /// What the queue can hold at most.
+    pub limit: Limit,
+}
+
+impl PiConfig {
+    /// The source's gains and rate of sampling; a target of 50 packets as in ns-2.
+    pub fn usual(limit: Limit) -> PiConfig {
+        let period = Duration::from_secs_f64(1.0 / 170.0);
+        PiConfig { a: 1.822e-5, b: 1.816e-5, target: 50.0, period, mark: false, limit }
+    }
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Pi {
+    config: PiConfig,
+    stream: Stream,
+    clock: Clock,
+    /// The queue one period ago.
+    last: f64,
+    probability: f64,
+}
+
+impl Pi {
+    /// A queue that draws from `stream`.
+    pub fn new(config: PiConfig, stream: Stream) -> Pi {
+        let clock = Clock::new(config.period);
+        Pi { config, stream, clock, last: 0.0, probability: 0.0 }
+    }
+
+    /// The probability with which a packet is dropped or marked.
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// Its room.
+    pub fn limit(&self) -> Limit {
+        self.config.limit
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(super) fn clock_mut(&mut self) -> &mut Clock {
+        &mut self.clock
+    }
+
+    /// The end of a period. Would further ones without arrivals change nothing?
+    pub(super) fn renew(&mut self, backlog: &Backlog) -> bool {
+        let PiConfig { a, b, target, .. } = self.config;
+        self.clock.advance();
+        let queue = f64::from(backlog.packets);
+        let change = a * (queue - target) - b * (self.last - target);
+        self.probability = (self.probability + change).clamp(0.0, 1.0);
+        self.last = queue;
+        backlog.idle_since.is_some() && self.probability == 0.0
+    }
+
+    pub(super) fn judge(&mut self, bytes: u32, markable: bool, backlog: &Backlog) -> Verdict {
+        if backlog.verdict(self.config.limit, bytes) == Verdict::Overflow {
+            return Verdict::Overflow;
+        }
+        if self.stream.uniform() >= self.probability {
+            return Verdict::Enqueue;
+        }
+        if self.config.mark && markable { Verdict::Mark } else { Verdict::Early }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_units::Time;
+
+    fn pi() -> Pi {
+        Pi::new(PiConfig { mark: true, ..PiConfig::usual(Limit::Packets(500)) }, Stream::new(1, "pi"))
+    }
+
+    fn backlog(packets: u32) -> Backlog {
+        let idle_since = (packets == 0).then_some(Time::ZERO);
+        Backlog {
+            packets,
+            bytes: u64::from(packets) * 1000,
+            idle_since,
+            transmission: Duration::from_micros(267),
+        }
+    }
+
+    #[test]
+    fn the_probability_follows_its_equation() {
+        let (mut pi, mut p, mut last) = (pi(), 0.0f64, 0.0);
+        for (at, queue) in [0, 100, 200, 150, 60, 50, 50, 300, 0, 0].into_iter().enumerate() {
+            pi.renew(&backlog(queue));
+            let q = f64::from(queue);
+            p = (p + 1.822e-5 * (q - 50.0) - 1.816e-5 * (last - 50.0)).clamp(0.0, 1.0);
+            last = q;
+            assert!((pi.probability() - p).abs() < 1e-15, "{at}");
+        }
+    }
+
+    #[test]
+    fn at_the_target_the_probability_rests_and_an_empty_queue_brings_it_to_zero() {
+        let mut pi = pi();
+        for _ in 0..1000 {
+            pi.renew(&backlog(200));
+        }
+        pi.renew(&backlog(50));
+        let at = pi.probability();
+        for _ in 0..1000 {
+            pi.renew(&backlog(50));
+        }
+        assert!((pi.probability() - at).abs() < 1e-12 && at > 0.0);
+        let intervals = (0..1_000_000).take_while(|_| !pi.renew(&backlog(0))).count();
+        assert!(intervals < 999_999 && pi.probability() == 0.0);
+    }
+
+    #[test]
+    fn packets_are_marked_or_dropped_with_the_probability() {
+        let mut pi = pi();
+        pi.probability = 0.1;
+        let verdicts: Vec<_> = (0..40_000).map(|n| pi.judge(1000, n % 2 == 0, &backlog(30))).collect();
+        let share = |verdict| verdicts.iter().filter(|&&it| it == verdict).count() as f64 / 20_000.0;
+        assert!((share(Verdict::Mark) - 0.1).abs() < 0.02);
+        assert!((share(Verdict::Early) - 0.1).abs() < 0.02);
+    }
+}

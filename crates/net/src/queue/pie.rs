@@ -1,0 +1,230 @@
+//! PIE: proportional integral controller enhanced, on the delay of the queue.
+//!
+//! Source: RFC 8033, sections 4 and 5 and appendix A. The delay is what waits over the link's rate, which is known here (section
+//! 5.2 estimates it). ECN-capable packets are marked while the probability is at most 10 % (section 5.1).
+
+use super::clock::Clock;
+use super::{Backlog, Limit, Verdict};
+use crate::Stream;
+use ackclock_units::{Duration, Rate};
+
+/// PIE's parameters.
+#[derive(Clone, Debug)]
+pub struct PieConfig {
+    /// QDELAY_REF: the target delay.
+    pub target: Duration,
+    /// T_UPDATE: time between two updates.
+    pub period: Duration,
+    /// Weight of the delay's distance from the target, 1/s.
+    pub alpha: f64,
+    /// Weight of the delay's change, 1/s.
+    pub beta: f64,
+    /// MAX_BURST: how long a burst is let through.
+    pub burst: Duration,
+    /// The link's rate.
+    pub rate: Rate,
+    /// MEAN_PKTSIZE: two packets of so many bytes are never dropped from.
+    pub packet: u32,
+    /// Packets that may be marked are marked where others are dropped.
+    pub mark: bool,
+    /// What the queue can hold at most.
+    pub limit: Limit,
+}
+
+impl PieConfig {
+    /// The RFC's values, for a link of `rate` and packets of `packet` bytes.
+    pub fn usual(rate: Rate, packet: u32, limit: Limit) -> PieConfig {
+        PieConfig {
+            target: Duration::from_millis(15),
+            period: Duration::from_millis(15),
+            alpha: 0.125,
+            beta: 1.25,
+            burst: Duration::from_millis(150),
+            rate,
+            packet,
+            mark: false,
+            limit,
+        }
+    }
+}
+
+/// Section 5.1: MARK_ECNTH.
+const MOST_TO_MARK: f64 = 0.1;
+/// Section 4.1: below this probability a delay under half the target is left alone.
+const LEAST_TO_DROP: f64 = 0.2;
+/// Section 5.4 (appendix A): bounds of the accumulated probability between two drops.
+const ACCUMULATED: (f64, f64) = (0.85, 8.5);
+/// Section 4.2: the probability's steps are divided below these probabilities.
+const SCALES: [(f64, f64); 6] =
+    [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
+/// Section 5.5: the largest step at a probability of 10 % and above.
+const LARGEST_STEP: f64 = 0.02;
+/// Section 4.2: while nothing waits.
+const DECAY: f64 = 0.98;
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    config: PieConfig,
+    stream: Stream,
+    clock: Clock,
+    probability: f64,
+    /// The delay at the last update, s.
+    delay: f64,
+    burst: Duration,
+    accumulated: f64,
+}
+
+impl Pie {
+    /// A queue that draws from `stream`.
+    pub fn new(config: PieConfig, stream: Stream) -> Pie {
+        let (clock, burst) = (Clock::new(config.period), config.burst);
+        Pie { config, stream, clock, probability: 0.0, delay: 0.0, burst, accumulated: 0.0 }
+    }
+
+    /// The probability with which a packet is dropped or marked.
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// Its room.
+    pub fn limit(&self) -> Limit {
+        self.config.limit
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(super) fn clock_mut(&mut self) -> &mut Clock {
+        &mut self.clock
+    }
+
+    /// Section 4.2, and 4.4 for the burst. Would further updates without arrivals change nothing?
+    pub(super) fn renew(&mut self, backlog: &Backlog) -> bool {
+        let PieConfig { alpha, beta, period, .. } = self.config;
+        let target = self.config.target.as_secs_f64();
+        self.clock.advance();
+        let delay = backlog.bytes as f64 * 8.0 / self.config.rate.bps() as f64;
+        let scale = SCALES.iter().find(|(below, _)| self.probability < *below).map_or(1.0, |it| it.1);
+        let mut step = (alpha * (delay - target) + beta * (delay - self.delay)) / scale;
+        if self.probability >= 0.1 {
+            step = step.min(LARGEST_STEP);
+        }
+        self.probability += step;
+        if delay == 0.0 && self.delay == 0.0 {
+            self.probability *= DECAY;
+        }
+        self.probability = self.probability.clamp(0.0, 1.0);
+        let calm = self.probability == 0.0 && delay < target / 2.0 && self.delay < target / 2.0;
+        self.burst = if calm { self.config.burst } else { self.burst - period };
+        self.delay = delay;
+        calm && backlog.idle_since.is_some() && delay == 0.0
+    }
+
+    pub(super) fn judge(&mut self, bytes: u32, markable: bool, backlog: &Backlog) -> Verdict {
+        if backlog.verdict(self.config.limit, bytes) == Verdict::Overflow {
+            return Verdict::Overflow;
+        }
+        if !self.strikes(backlog) {
+            return Verdict::Enqueue;
+        }
+        let marks = self.config.mark && markable && self.probability <= MOST_TO_MARK;
+        if marks { Verdict::Mark } else { Verdict::Early }
+    }
+
+    /// Section 4.1, with the spacing of section 5.4.
+    fn strikes(&mut self, backlog: &Backlog) -> bool {
+        let calm = self.delay < 0.5 * self.config.target.as_secs_f64() && self.probability < LEAST_TO_DROP;
+        let short = backlog.bytes <= 2 * u64::from(self.config.packet);
+        if !self.burst.is_zero() || calm || short {
+            return false;
+        }
+        if self.probability == 0.0 {
+            self.accumulated = 0.0;
+        }
+        self.accumulated += self.probability;
+        let (least, most) = ACCUMULATED;
+        if self.accumulated < least || self.accumulated < most && self.stream.uniform() >= self.probability {
+            return false;
+        }
+        self.accumulated = 0.0;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_units::Time;
+
+    /// 8 Mbit/s: 1000 bytes are 1 ms.
+    fn pie() -> Pie {
+        let config = PieConfig::usual(Rate::from_bps(8_000_000), 1000, Limit::Packets(500));
+        Pie::new(PieConfig { mark: true, ..config }, Stream::new(1, "pie"))
+    }
+
+    fn backlog(packets: u32) -> Backlog {
+        let idle_since = (packets == 0).then_some(Time::ZERO);
+        Backlog {
+            packets,
+            bytes: u64::from(packets) * 1000,
+            idle_since,
+            transmission: Duration::from_millis(1),
+        }
+    }
+
+    #[test]
+    fn small_probabilities_change_in_small_steps() {
+        let mut pie = pie();
+        pie.renew(&backlog(30)); // 30 ms, twice the target
+        let first = (0.125 * 0.015 + 1.25 * 0.030) / 2048.0;
+        assert!((pie.probability() - first).abs() < 1e-15);
+        pie.renew(&backlog(30));
+        let second = first + 0.125 * 0.015 / 128.0;
+        assert!((pie.probability() - second).abs() < 1e-15);
+        pie.probability = 0.2;
+        pie.renew(&backlog(300));
+        assert!((pie.probability() - 0.22).abs() < 1e-12); // section 5.5
+    }
+
+    #[test]
+    fn bursts_pass_and_short_queues_too() {
+        let mut pie = pie();
+        pie.probability = 1.0;
+        pie.delay = 0.1;
+        assert_eq!(pie.judge(1000, false, &backlog(100)), Verdict::Enqueue);
+        for _ in 0..10 {
+            pie.renew(&backlog(100));
+        }
+        pie.probability = 1.0;
+        assert_eq!(pie.judge(1000, true, &backlog(100)), Verdict::Early); // beyond MARK_ECNTH
+        assert_eq!(pie.judge(1000, false, &backlog(2)), Verdict::Enqueue);
+    }
+
+    #[test]
+    fn drops_are_spaced() {
+        let mut pie = pie();
+        (pie.probability, pie.delay, pie.burst) = (0.01, 0.1, Duration::ZERO);
+        let mut gaps = Vec::new();
+        let mut since = 0;
+        for _ in 0..100_000 {
+            since += 1;
+            if pie.judge(1000, true, &backlog(100)) == Verdict::Mark {
+                gaps.push(since);
+                since = 0;
+            }
+        }
+        let mean = f64::from(gaps.iter().sum::<i32>()) / gaps.len() as f64;
+        assert!(gaps.iter().all(|gap| (85..=850).contains(gap)), "{gaps:?}");
+        assert!((mean - 184.0).abs() < 10.0, "{mean}"); // 84 that cannot, and then one in a hundred
+    }
+
+    #[test]
+    fn an_idle_queue_forgets() {
+        let mut pie = pie();
+        (pie.probability, pie.burst) = (0.5, Duration::ZERO);
+        let updates = (0..10_000).take_while(|_| !pie.renew(&backlog(0))).count();
+        assert!(updates < 9_999 && pie.probability == 0.0 && pie.burst == pie.config.burst);
+    }
+}

@@ -1,0 +1,264 @@
+//! Following single flows segment by segment: when each segment was sent, dropped, delivered and acknowledged, what
+//! the sender made of its round-trip times, and its loss episodes.
+//!
+//! A follower is an observer of the engine; a run in which nobody is followed does not know of it.
+
+use crate::engine::{Carrying, Observer};
+use crate::plan::{FlowPlan, Plan};
+use ackclock_net::Fate;
+use ackclock_tcp::{Data, Flags, Sender, State};
+use ackclock_units::{Duration, Time};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// What happened to one flow. Segments are counted on over all its transfers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Course {
+    /// Number of the flow.
+    pub flow: usize,
+    /// Every event, in order of time.
+    pub events: Vec<Event>,
+    /// Every segment, in order.
+    pub segments: Vec<Life>,
+    /// The sender after each acknowledgement and timeout, in order of time.
+    pub estimates: Vec<Estimate>,
+    /// Its loss episodes, in order of time.
+    pub episodes: Vec<Episode>,
+}
+
+/// Something that happened to a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// When, in nanoseconds.
+    pub at_ns: u64,
+    /// What.
+    pub what: What,
+    /// The segment; for an acknowledgement, the next one expected.
+    pub segment: u64,
+}
+
+/// What can happen to a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum What {
+    /// It is sent for the first time.
+    New,
+    /// It is sent again.
+    Again,
+    /// It reaches a link that drops it.
+    Dropped,
+    /// It reaches the receiver.
+    Arrived,
+    /// An acknowledgement reaches the sender.
+    Acked,
+}
+
+/// The life of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Life {
+    /// When it was first sent, in nanoseconds.
+    pub sent_ns: u64,
+    /// How often it was sent again.
+    pub again: u32,
+    /// When it first reached the receiver, in nanoseconds.
+    pub arrived_ns: Option<u64>,
+}
+
+/// A sender after an acknowledgement or a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// When, in nanoseconds.
+    pub at_ns: u64,
+    /// The raw round-trip time that was taken, in seconds; none under Karn's rule.
+    pub rtt_s: Option<f64>,
+    /// Smoothed round-trip time, in seconds.
+    pub srtt_s: f64,
+    /// Its mean deviation, in seconds (RFC 6298: RTTVAR).
+    pub rttvar_s: f64,
+    /// Congestion window, in segments.
+    pub cwnd: f64,
+}
+
+/// From the detection of a loss, or a timeout, until everything sent before is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Episode {
+    /// When it begins, in nanoseconds.
+    pub begins_ns: u64,
+    /// When it ends, in nanoseconds; none if the run ends before.
+    pub ends_ns: Option<u64>,
+    /// The first unacknowledged segment at its beginning.
+    pub from: u64,
+    /// And at its end.
+    pub to: u64,
+}
+
+impl What {
+    /// Every word.
+    pub const ALL: [(&'static str, What); 5] = [
+        ("new", What::New),
+        ("again", What::Again),
+        ("dropped", What::Dropped),
+        ("arrived", What::Arrived),
+        ("acked", What::Acked),
+    ];
+}
+
+/// A flow while it is being followed.
+struct Following {
+    course: Course,
+    /// Its first and last link, and the last one back.
+    ends: [usize; 3],
+    /// The connection's number, and the segments of those before it.
+    epoch: u8,
+    base: u64,
+    /// Transmissions on their way: when they reach the next link.
+    under_way: HashMap<(u64, Time), Time>,
+    samples: (u64, Duration),
+}
+
+/// Follows some flows of a run.
+pub struct Follower {
+    /// By the number of the flow.
+    flows: Vec<Option<Box<Following>>>,
+    end: Time,
+}
+
+impl Follower {
+    /// Of the flows with these numbers.
+    pub fn new(plan: &Plan, followed: &[usize]) -> Follower {
+        let mut flows: Vec<Option<Box<Following>>> = plan.flows.iter().map(|_| None).collect();
+        for &flow in followed {
+            let FlowPlan { forward, reverse, .. } = &plan.flows[flow];
+            let last = |route: &[usize]| route.last().copied().unwrap_or(usize::MAX);
+            flows[flow] = Some(Box::new(Following {
+                course: Course { flow, ..Course::default() },
+                ends: [forward.first().copied().unwrap_or(usize::MAX), last(forward), last(reverse)],
+                epoch: 0,
+                base: 0,
+                under_way: HashMap::new(),
+                samples: (0, Duration::ZERO),
+            }));
+        }
+        Follower { flows, end: plan.duration }
+    }
+
+    /// What happened, flow by flow.
+    pub fn into_courses(self) -> Vec<Course> {
+        let end = self.end.as_nanos();
+        let finished = self.flows.into_iter().flatten().map(|following| {
+            let mut course = following.course;
+            // A link tells the arrival when the packet enters it, and the run may be over before.
+            course.events.retain(|event| event.at_ns <= end);
+            course.events.sort_by_key(|event| event.at_ns); // of simultaneous ones the cause was noted first
+            for life in &mut course.segments {
+                life.arrived_ns = life.arrived_ns.filter(|&at| at <= end);
+            }
+            course
+        });
+        finished.collect()
+    }
+}
+
+impl Following {
+    /// The segment's number over all connections; none for a straggler of an earlier one.
+    fn number(&mut self, flags: Flags, seq: u64) -> Option<u64> {
+        if flags.epoch() == self.epoch.wrapping_add(1) && !self.course.segments.is_empty() {
+            self.epoch = flags.epoch();
+            self.base = self.course.segments.len() as u64;
+            self.samples = (0, Duration::ZERO);
+        }
+        (flags.epoch() == self.epoch).then_some(self.base + seq)
+    }
+
+    fn note(&mut self, at: Time, what: What, segment: u64) {
+        self.course.events.push(Event { at_ns: at.as_nanos(), what, segment });
+    }
+
+    fn sent(&mut self, at: Time, segment: u64) {
+        if segment == self.course.segments.len() as u64 {
+            self.note(at, What::New, segment);
+            self.course.segments.push(Life { sent_ns: at.as_nanos(), again: 0, arrived_ns: None });
+        } else if let Some(life) = self.course.segments.get_mut(segment as usize) {
+            life.again += 1;
+            self.note(at, What::Again, segment);
+        }
+    }
+
+    fn arrived(&mut self, at: Time, segment: u64) {
+        self.note(at, What::Arrived, segment);
+        if let Some(life) = self.course.segments.get_mut(segment as usize) {
+            life.arrived_ns = Some(life.arrived_ns.map_or(at.as_nanos(), |first| first.min(at.as_nanos())));
+        }
+    }
+
+    fn on_data(&mut self, link: usize, data: &Data, fate: Fate) {
+        let Some(segment) = self.number(data.flags, data.seq) else { return };
+        let [first, last, _] = self.ends;
+        let key = (segment, data.sent_at);
+        let known = self.under_way.remove(&key);
+        if link == first && known.is_none() {
+            self.sent(data.sent_at, segment);
+        }
+        match fate {
+            Fate::Dropped(_) => self.note(known.unwrap_or(data.sent_at), What::Dropped, segment),
+            Fate::Returns(at) => _ = self.under_way.insert(key, at),
+            Fate::Arrives(at) | Fate::ArrivesTwice(at) if link == last => self.arrived(at, segment),
+            Fate::Arrives(at) | Fate::ArrivesTwice(at) => _ = self.under_way.insert(key, at),
+        }
+    }
+
+    fn at_sender(&mut self, now: Time, sender: &Sender) {
+        let (rtt, counters) = (sender.rtt(), sender.counters());
+        let taken = (counters.rtt_samples, counters.rtt_sum);
+        let fresh = taken.0 > self.samples.0;
+        let rtt_s = fresh.then(|| (taken.1 - self.samples.1).as_secs_f64());
+        self.samples = taken;
+        self.course.estimates.push(Estimate {
+            at_ns: now.as_nanos(),
+            rtt_s,
+            srtt_s: rtt.srtt().as_secs_f64(),
+            rttvar_s: rtt.rttvar().as_secs_f64(),
+            cwnd: sender.window().cwnd,
+        });
+        let una = self.base + sender.una();
+        let open = self.course.episodes.last_mut().filter(|episode| episode.ends_ns.is_none());
+        match (open, sender.state() == State::Open) {
+            (None, false) => self.course.episodes.push(Episode {
+                begins_ns: now.as_nanos(),
+                ends_ns: None,
+                from: una,
+                to: una,
+            }),
+            (Some(episode), is_over) => {
+                episode.to = una.max(episode.to);
+                episode.ends_ns = is_over.then_some(now.as_nanos());
+            }
+            (None, true) => {}
+        }
+    }
+}
+
+impl Observer for Follower {
+    fn at_link(&mut self, link: usize, _delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        let flow = match packet {
+            Carrying::Data(flow, _) | Carrying::Ack(flow, _) => flow,
+            Carrying::Datagram(..) => return,
+        };
+        let Some(Some(following)) = self.flows.get_mut(flow as usize) else { return };
+        match (packet, fate) {
+            (Carrying::Data(_, data), _) => following.on_data(link, data, fate),
+            (Carrying::Ack(_, ack), Fate::Arrives(at) | Fate::ArrivesTwice(at))
+                if link == following.ends[2] && ack.flags.epoch() == following.epoch =>
+            {
+                following.note(at, What::Acked, following.base + ack.ack);
+            }
+            _ => {}
+        }
+    }
+
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
+        if let Some(Some(following)) = self.flows.get_mut(flow) {
+            following.at_sender(now, sender);
+        }
+    }
+}

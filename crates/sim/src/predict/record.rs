@@ -1,0 +1,266 @@
+//! Recording a simulated flow: its samples, its losses, and what happens at the bottleneck meanwhile.
+
+use super::Recording;
+use crate::engine::{Carrying, Observer};
+use crate::run::{RunError, run_observed};
+use crate::scenario::{Built, Point, ScenarioError, suggest};
+use ackclock_cc::predictor::Reading;
+use ackclock_net::{Cause, Fate, Limit, Queue};
+use ackclock_tcp::Sender;
+use ackclock_units::{Duration, Rate, Time};
+use std::sync::atomic::AtomicBool;
+
+/// Why a flow cannot be recorded.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+pub enum RecordProblem {
+    /// There is no such group of flows.
+    #[error("--flow: there are no flows called \"{name}\"")]
+    NoFlow {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        #[help]
+        help: String,
+    },
+    /// There is no such link.
+    #[error("--link: there is no link called \"{name}\"")]
+    NoLink {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        #[help]
+        help: String,
+    },
+    /// The scenario is wrong.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The run was interrupted.
+    #[error("interrupted")]
+    #[diagnostic(help("run the same command again"))]
+    Interrupted,
+}
+
+impl From<RunError> for RecordProblem {
+    fn from(error: RunError) -> RecordProblem {
+        match error {
+            RunError::Scenario(error) => RecordProblem::Scenario(error),
+            RunError::Interrupted => RecordProblem::Interrupted,
+        }
+    }
+}
+
+/// Runs `point` and records the first flow of the group `flow` (the first group if not given), over the measuring window; losses
+/// in the queue are those of `link` (the first of the flow's links that has a limited queue if not given).
+pub fn record(
+    point: &Point,
+    flow: Option<&str>,
+    link: Option<&str>,
+    stop: &AtomicBool,
+) -> Result<Recording, RecordProblem> {
+    let built = point.scenario.build()?;
+    let flow = find_flow(&built, flow)?;
+    let link = find_link(&built, flow, link)?;
+    let recorder = Recorder::new(&built, flow, link);
+    let (_, recorder) = run_observed(point, false, stop, recorder)?;
+    Ok(recorder.finish())
+}
+
+fn find_flow(built: &Built, name: Option<&str>) -> Result<usize, RecordProblem> {
+    let Some(name) = name else { return Ok(0) };
+    let group = built.groups.iter().position(|group| group.label == name).ok_or_else(|| {
+        let known: Vec<_> = built.groups.iter().map(|group| group.label.as_str()).collect();
+        RecordProblem::NoFlow { name: name.to_owned(), help: suggest(name, &known) }
+    })?;
+    Ok(built.groups[..group].iter().map(|group| group.count).sum())
+}
+
+fn find_link(built: &Built, flow: usize, name: Option<&str>) -> Result<usize, RecordProblem> {
+    let Some(name) = name else {
+        let forward = &built.plan.flows[flow].forward;
+        let limited = forward.iter().find(|&&link| !built.plan.links[link].queue().is_unlimited());
+        return Ok(limited.or(forward.first()).copied().unwrap_or(0));
+    };
+    built.links.iter().position(|link| link.name == name).ok_or_else(|| {
+        let known: Vec<_> = built.links.iter().map(|link| link.name.as_str()).collect();
+        RecordProblem::NoLink { name: name.to_owned(), help: suggest(name, &known) }
+    })
+}
+
+/// The watcher.
+struct Recorder {
+    flow: usize,
+    link: usize,
+    from: Time,
+    to: Time,
+    /// From each flow's sender, and each stream's, to the link.
+    flow_delays: Vec<Duration>,
+    stream_delays: Vec<Duration>,
+    rate: Rate,
+    /// Room in the queue, bytes.
+    room: f64,
+    /// When the link has sent all that it was given.
+    free_at: Time,
+    /// Samples and losses of the flow that have been seen.
+    samples: (u64, Duration),
+    losses: u64,
+    recording: Recording,
+    drops: Vec<Time>,
+}
+
+impl Recorder {
+    fn new(built: &Built, flow: usize, link: usize) -> Recorder {
+        let plan = &built.plan;
+        let before = |route: &[usize], bytes: u16| {
+            let links = route.iter().take_while(|&&number| number != link).map(|&number| &plan.links[number]);
+            links.fold(Duration::ZERO, |sum, it| sum + it.delay() + it.rate().time_for(u64::from(bytes)))
+        };
+        let segment = plan.flows[flow].config.segment_bytes();
+        Recorder {
+            flow,
+            link,
+            from: plan.measure.0,
+            to: plan.measure.1,
+            flow_delays: plan
+                .flows
+                .iter()
+                .map(|flow| before(&flow.forward, flow.config.segment_bytes()))
+                .collect(),
+            stream_delays: plan.streams.iter().map(|stream| before(&stream.route, stream.bytes)).collect(),
+            rate: plan.links[link].rate(),
+            room: room(plan.links[link].queue(), f64::from(segment)),
+            free_at: Time::ZERO,
+            samples: (0, Duration::ZERO),
+            losses: 0,
+            recording: Recording::default(),
+            drops: Vec::new(),
+        }
+    }
+
+    fn is_within(&self, now: Time) -> bool {
+        self.from <= now && now <= self.to
+    }
+
+    fn finish(mut self) -> Recording {
+        // Packets that met the link at one event were sent at different times.
+        self.drops.sort_unstable();
+        self.recording.queue_losses = Some(self.drops);
+        self.recording
+    }
+}
+
+/// Room for segments of so many bytes, in bytes; infinite if there is no limit.
+fn room(queue: &Queue, segment: f64) -> f64 {
+    match queue.limit() {
+        Some(Limit::Packets(packets)) => f64::from(packets) * segment,
+        Some(Limit::Bytes(bytes)) => bytes as f64,
+        None => f64::INFINITY,
+    }
+}
+
+impl Observer for Recorder {
+    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        if link != self.link {
+            return;
+        }
+        match fate {
+            Fate::Arrives(at) | Fate::ArrivesTwice(at) => {
+                let left = Time::ZERO + (at.since(Time::ZERO) - delay);
+                self.free_at = self.free_at.max(left);
+            }
+            Fate::Dropped(Cause::Overflow | Cause::Early) => {
+                let at = match packet {
+                    Carrying::Data(flow, data) => data.sent_at + self.flow_delays[flow as usize],
+                    Carrying::Datagram(stream, data) => data.sent_at + self.stream_delays[stream as usize],
+                    Carrying::Ack(..) => return,
+                };
+                if self.is_within(at) {
+                    self.drops.push(at);
+                }
+            }
+            Fate::Dropped(Cause::Error) | Fate::Returns(_) => {}
+        }
+    }
+
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
+        if flow != self.flow {
+            return;
+        }
+        let counters = sender.counters();
+        let losses = counters.fast_retransmits + counters.timeouts;
+        // A flow that repeats its transfer counts from zero again.
+        let fresh = losses > std::mem::replace(&mut self.losses, losses);
+        if fresh && self.is_within(now) {
+            self.recording.flow_losses.push(now);
+        }
+        let taken = (counters.rtt_samples, counters.rtt_sum);
+        let before = std::mem::replace(&mut self.samples, taken);
+        if taken.0 != before.0 + 1 || !self.is_within(now) {
+            return;
+        }
+        let queued = self.rate.bytes_in(self.free_at.since(now));
+        self.recording.queue.push((queued / self.room) as f32);
+        self.recording.readings.push(Reading {
+            now,
+            rtt: taken.1 - before.1,
+            una: sender.una(),
+            nxt: sender.nxt(),
+            window: sender.window().cwnd,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Sweep;
+
+    const SCENARIO: &str = r#"
+        duration = "60 s"
+        measure = ["10 s", "60 s"]
+        [topology.dumbbell]
+        bottleneck = { rate = "10 Mbit/s", delay = "20 ms", queue = { droptail = "1 bdp" } }
+        access = { rate = "100 Mbit/s", delay = "1 ms" }
+        [[flows]]
+        label = "watched"
+        control = "reno"
+        [[flows]]
+        label = "other"
+        control = "reno"
+        count = 3
+    "#;
+
+    fn recorded(flow: Option<&str>, link: Option<&str>) -> Result<Recording, RecordProblem> {
+        let sweep = Sweep::read("four flows", SCENARIO, &[]).expect("a scenario");
+        record(&sweep.points[0], flow, link, &AtomicBool::new(false))
+    }
+
+    #[test]
+    fn what_is_recorded_agrees_with_the_run() {
+        let recording = recorded(Some("watched"), None).expect("it is recorded");
+        let sweep = Sweep::read("four flows", SCENARIO, &[]).expect("a scenario");
+        let result =
+            crate::run::run_point(&sweep.points[0], false, &AtomicBool::new(false)).expect("it runs");
+        let drops = recording.queue_losses.as_ref().expect("they are known").len() as f64;
+        let counted = result.links[0].drops as f64;
+        assert!((drops - counted).abs() <= 2.0 && counted > 10.0, "{drops} and {counted}");
+        assert!(!recording.flow_losses.is_empty() && recording.flow_losses.len() < drops as usize);
+        assert_eq!(recording.queue.len(), recording.readings.len());
+        // The queue that a reading finds is what its segment's delay says, one way back later.
+        let fullest = recording.queue.iter().copied().fold(0.0, f32::max);
+        assert!((0.9..1.1).contains(&fullest), "{fullest}");
+        let least = recording.readings.iter().map(|reading| reading.rtt).min().expect("readings");
+        assert!(least >= Duration::from_millis(44), "{least}");
+        assert!(recording.readings.windows(2).all(|pair| pair[0].now <= pair[1].now));
+    }
+
+    #[test]
+    fn unknown_names_are_told() {
+        assert!(
+            matches!(recorded(Some("wachted"), None), Err(RecordProblem::NoFlow { help, .. }) if help.contains("watched"))
+        );
+        assert!(
+            matches!(recorded(None, Some("botleneck")), Err(RecordProblem::NoLink { help, .. }) if help.contains("bottleneck"))
+        );
+    }
+}

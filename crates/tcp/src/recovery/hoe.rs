@@ -1,0 +1,90 @@
+//! Hoe's recovery: one new segment for so many duplicates. With other numbers, right-edge recovery and Lin and Kung's.
+//!
+//! Sources: J. Hoe, "Improving the Start-up Behavior of a Congestion Control Scheme for TCP", SIGCOMM 1996: one new
+//! segment for every second duplicate, which is the New-Reno that H. Wang and K. G. Shin compare with in "Robust TCP
+//! Congestion Recovery", ICDCS 2001. They name two more:
+//!
+//! * *right-edge* (H. Balakrishnan et al., "TCP Behavior of a Busy Internet Server", INFOCOM 1998): one for each
+//!   duplicate, so that small windows have duplicates enough. What is in flight does not shrink during the episode.
+//! * *Lin and Kung's* (D. Lin and H. T. Kung, "TCP Fast Recovery Strategies: Analysis and Improvements", INFOCOM 1998): one
+//!   for each of the first two duplicates, of which RFC 3042 has made a standard, and from the third on one for two.
+//!   The paper's proposals for sources without new data are not here.
+//!
+//! The first two duplicates are the sender's to serve. Everything else is common to all: one hole per partial
+//! acknowledgement, until what was sent before the episode is acknowledged, and an exit without a burst. Losses among
+//! the new segments are not seen.
+
+use super::{Begin, Episode, Heard, Pick, Progress, Recovery};
+use crate::Scoreboard;
+use ackclock_cc::Window;
+
+/// The recovery.
+pub struct Hoe {
+    /// Duplicates for one new segment.
+    price: u64,
+    resend: Option<u64>,
+    /// Duplicates in this round trip.
+    ndup: u64,
+    /// New segments that duplicates have let out.
+    allowance: u64,
+}
+
+impl Hoe {
+    /// One new segment for every second duplicate of a round trip.
+    pub fn new() -> Hoe {
+        Hoe { price: 2, resend: None, ndup: 0, allowance: 0 }
+    }
+
+    /// One new segment for each duplicate.
+    pub fn right_edge() -> Hoe {
+        Hoe { price: 1, ..Hoe::new() }
+    }
+}
+
+impl Default for Hoe {
+    fn default() -> Hoe {
+        Hoe::new()
+    }
+}
+
+impl Recovery for Hoe {
+    fn begin(&mut self, episode: &Episode, _heard: Heard, _board: &mut Scoreboard, w: &mut Window) -> Begin {
+        w.cwnd = w.ssthresh;
+        self.resend = Some(episode.una);
+        self.ndup = 0;
+        self.allowance = 1 / self.price; // for the duplicate that began the episode
+        Begin::Repair
+    }
+
+    fn on_ack(
+        &mut self,
+        episode: &Episode,
+        heard: Heard,
+        _board: &mut Scoreboard,
+        w: &mut Window,
+    ) -> Progress {
+        if heard.acked == 0 {
+            self.ndup += 1;
+            self.allowance += u64::from(self.ndup.is_multiple_of(self.price));
+            return Progress::Continues;
+        }
+        if episode.una >= episode.recover {
+            w.cwnd = episode.exit_window(w.ssthresh);
+            return Progress::Ends;
+        }
+        self.resend = Some(episode.una);
+        self.ndup = 0;
+        Progress::Continues
+    }
+
+    fn next(&mut self, episode: &Episode, _board: &mut Scoreboard, _w: &Window) -> Option<Pick> {
+        if let Some(seq) = self.resend.take() {
+            return Some(Pick::Again(seq));
+        }
+        if !episode.new_data {
+            self.allowance = 0; // what cannot be sent now is not made up for
+        }
+        self.allowance = self.allowance.checked_sub(1)?;
+        Some(Pick::New)
+    }
+}
