@@ -24,10 +24,12 @@ kernel-tools:
 		apt-get install -y $(KERNEL_PACKAGES) || { apt-get update && apt-get install -y $(KERNEL_PACKAGES); } || \
 		echo "the tools for eBPF controllers cannot be installed" >&2
 
-# Nine paths and five controllers in the simulator and in the running kernel; root, about 25 minutes on an idle machine.
+# Nine paths and five controllers in the simulator and in the running kernel; root, about 20 minutes.
 .PHONY: kernel-runs
 kernel-runs: kernel-tools
-	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel-paths.toml --beside docs/src/kernel-runs.md
+	mkdir -p docs/src/kernel-runs
+	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel-paths.toml --beside docs/src/kernel-runs/paths.md
+	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel-paths-none.toml --beside docs/src/kernel-runs/none.md
 
 .PHONY: docs
 docs:

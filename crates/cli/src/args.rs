@@ -219,6 +219,8 @@ pub(crate) enum Kernel {
     Unload(KernelUnload),
     /// Say what this kernel and this user lack for loading, if anything.
     Check(KernelCheck),
+    /// Measure what the eBPF controllers cost: throughput over loopback against the kernel's reno.
+    Cost(KernelCost),
 }
 
 #[derive(Args)]
@@ -271,6 +273,20 @@ pub(crate) struct KernelCheck {
 }
 
 #[derive(Args)]
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
+pub(crate) struct KernelCost {
+    /// Rounds; each ratio is the median over them.
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = at_least_one)]
+    pub(crate) rounds: usize,
+    /// Length of each transfer, s.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = some_seconds)]
+    pub(crate) seconds: f64,
+    /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct Completions {
     /// The shell.
     #[arg(value_enum)]
@@ -293,5 +309,12 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err("a whole number from 1 on is wanted".to_owned()),
         Ok(number) => Ok(number),
+    }
+}
+
+fn some_seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.01..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("0.01 to 3600 seconds are wanted".to_owned()),
     }
 }

@@ -38,6 +38,7 @@ fn main() {
         ("parameterisations_live_side_by_side", side_by_side),
         ("none_is_reno_where_it_is_not_allowed", none_elsewhere),
         ("the_first_window_is_as_asked", first_window),
+        ("none_gives_a_live_connection_its_window", live_window),
         ("losses_are_counted_as_cuts", losses),
         ("loading_twice", twice),
         ("unloading_under_a_connection", unloading_in_use),
@@ -178,6 +179,23 @@ fn first_window() -> Outcome {
     drop(sender);
     reading.join().map_err(|_| "the receiver panicked")?;
     ensure(seen.contains("cwnd:77 "), &seen)
+}
+
+/// What the thesis did with TCP_SET_CWND: `none` with a cap, chosen in mid-connection, is that window from then on.
+fn live_window() -> Outcome {
+    let (mut sender, reading) = connection("reno")?;
+    sender.write_all(&vec![1; 1 << 20])?;
+    let mut request = request("none", "act_live", &["127.0.0.0/8"]);
+    request.settings.set("cap", Given::Number(1.0)).map_err(|error| error.to_string())?;
+    let _it = loaded(&request)?;
+    set_tcp_congestion(&sender, "act_live")?;
+    let capped = seen(&sender)?;
+    sender.write_all(&vec![1; 1 << 20])?;
+    set_tcp_congestion(&sender, "reno")?;
+    drop(sender);
+    let read = reading.join().map_err(|_| "the receiver panicked")?;
+    ensure(capped.contains("act_live") && capped.contains("cwnd:1 "), &capped)?;
+    ensure(read == 2 << 20, &format!("{read} bytes arrived"))
 }
 
 /// Runs `ip` or `tc`.

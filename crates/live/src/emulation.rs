@@ -10,8 +10,20 @@ use serde::Serialize;
 const MOST_MEAN: f64 = 0.01;
 /// One delivery in a hundred may be later than this share of it.
 const MOST_P99: f64 = 0.1;
+/// A stall lets packets pile up that then come at once: one in a thousand deliveries must not be later than it takes to
+/// fill this share of a queue's room, or queues overflow that would not have.
+const MOST_PILED: f64 = 0.5;
 /// A thread this busy has no time left to be on time.
 const MOST_BUSY: f64 = 0.9;
+
+/// What a path is sensitive to.
+pub(crate) struct Sensitivity {
+    /// The shortest propagation round-trip time of a flow.
+    pub(crate) rtt: Duration,
+    /// Links with limited queues, and how long each takes to transmit what its
+    /// queue has room for, s.
+    pub(crate) queues: Vec<(String, f64)>,
+}
 
 /// A run's own errors.
 #[derive(Clone, Debug, Serialize)]
@@ -41,7 +53,7 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    pub(crate) fn new(parts: &[PartReport], lost: u64, rtt: Duration, controls: &[String]) -> Emulation {
+    pub(crate) fn new(parts: &[PartReport], lost: u64, path: &Sensitivity, controls: &[String]) -> Emulation {
         let mut all = Lateness::new();
         parts.iter().for_each(|part| all.add(&part.lateness));
         let mut emulation = Emulation {
@@ -57,15 +69,15 @@ impl Emulation {
             astray: parts.iter().map(|part| part.astray).sum(),
             kernel_controls: controls.to_vec(),
         };
-        emulation.doubts = emulation.doubted(rtt);
+        emulation.doubts = emulation.doubted(path);
         emulation.trusted = emulation.doubts.is_empty();
         emulation
     }
 
-    fn doubted(&self, rtt: Duration) -> Vec<String> {
+    fn doubted(&self, path: &Sensitivity) -> Vec<String> {
         let mut doubts = Vec::new();
-        let rtt_s = rtt.as_secs_f64();
-        let Distribution { mean_s, p99_s, .. } = self.lateness;
+        let rtt_s = path.rtt.as_secs_f64();
+        let Distribution { mean_s, p99_s, p999_s, .. } = self.lateness;
         let ms = |s: f64| format!("{:.3} ms", s * 1e3);
         if 2.0 * mean_s > MOST_MEAN * rtt_s {
             doubts.push(format!(
@@ -83,6 +95,14 @@ impl Emulation {
                 ms(rtt_s)
             ));
         }
+        for (link, fills_s) in path.queues.iter().filter(|(_, fills_s)| p999_s > MOST_PILED * fills_s) {
+            doubts.push(format!(
+                "one delivery in a thousand is later than {}, which is enough to fill {:.0} % of the queue of {link}: bursts that \
+                 the path does not have may have overflown it",
+                ms(p999_s),
+                100.0 * p999_s / fills_s
+            ));
+        }
         for busy in self.busy.iter().filter(|&&busy| busy > MOST_BUSY) {
             doubts.push(format!("a thread that carries packets took {:.0} % of a processor", busy * 100.0));
         }
@@ -95,5 +115,42 @@ impl Emulation {
             }
         }
         doubts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The doubts about a path of 20 ms and a queue of 4 ms if one delivery in a hundred is so late.
+    fn doubts(late: Duration, lost: u64) -> Vec<String> {
+        let mut lateness = Lateness::new();
+        (0..990).for_each(|_| lateness.note(Duration::from_micros(20)));
+        (0..10).for_each(|_| lateness.note(late));
+        let part = PartReport {
+            links: Vec::new(),
+            streams: Vec::new(),
+            lateness,
+            busy: 0.5,
+            astray: 0,
+            refused: 0,
+            real_time: true,
+        };
+        let path =
+            Sensitivity { rtt: Duration::from_millis(20), queues: vec![("bottleneck".to_owned(), 4e-3)] };
+        let emulation = Emulation::new(&[part], lost, &path, &[]);
+        assert_eq!(emulation.trusted, emulation.doubts.is_empty());
+        emulation.doubts
+    }
+
+    #[test]
+    fn only_errors_that_matter_are_doubts() {
+        assert_eq!(doubts(Duration::from_micros(500), 0), Vec::<String>::new());
+        let stalls = doubts(Duration::from_millis(3), 0);
+        assert!(stalls.len() == 1 && stalls[0].contains("queue of bottleneck"), "{stalls:?}");
+        let worse = doubts(Duration::from_millis(30), 0);
+        assert!(worse.len() == 2 && worse[0].contains("on the average"), "{worse:?}");
+        let lost = doubts(Duration::from_micros(100), 3);
+        assert!(lost.len() == 1 && lost[0].starts_with("3 packets were lost before"), "{lost:?}");
     }
 }

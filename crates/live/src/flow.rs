@@ -7,12 +7,14 @@ use crate::schedule;
 use crate::tcp_info::{HostCounters, TcpInfo};
 use ackclock_sim::plan::FlowPlan;
 use ackclock_units::{Duration, Time};
-use rustix::net::sockopt::{Timeout, set_socket_linger, set_socket_timeout, set_tcp_congestion};
+use rustix::net::sockopt::{
+    Timeout, set_socket_linger, set_socket_recv_buffer_size_force, set_socket_timeout, set_tcp_congestion,
+};
 use rustix::net::{AddressFamily, SocketType, connect, ipproto, socket};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -35,8 +37,6 @@ pub(crate) struct Flow<'a> {
     pub(crate) payload: u32,
     pub(crate) clock: Clock,
     pub(crate) stop: &'a AtomicBool,
-    /// Bytes that the receiving program has read.
-    pub(crate) received: AtomicU64,
     tracked: Mutex<Tracked>,
 }
 
@@ -48,6 +48,7 @@ struct Tracked {
     counters: Option<HostCounters>,
     /// Of connections that are over.
     sent: u64,
+    received: u64,
     arrived: u64,
     rtt_min_us: Option<u32>,
     completions: Vec<Duration>,
@@ -65,6 +66,8 @@ impl Tracked {
 /// Totals of a flow since it began, and its present state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
+    pub(crate) at: Time,
+    /// Bytes that the receiving kernel has in order, whether or not the program has read them.
     pub(crate) received: u64,
     pub(crate) sent: u64,
     pub(crate) arrived: u64,
@@ -88,8 +91,7 @@ impl<'a> Flow<'a> {
         stop: &'a AtomicBool,
     ) -> Flow<'a> {
         let (sender, receiver) = ends;
-        let received = AtomicU64::new(0);
-        Flow { plan, sender, receiver, control, payload, clock, stop, received, tracked: Mutex::default() }
+        Flow { plan, sender, receiver, control, payload, clock, stop, tracked: Mutex::default() }
     }
 
     fn tracked(&self) -> MutexGuard<'_, Tracked> {
@@ -108,11 +110,7 @@ impl<'a> Flow<'a> {
         let listener = TcpListener::bind((self.receiver.address, PORT)).map_err(failed())?;
         set_socket_timeout(&listener, Timeout::Recv, Some(PATIENCE))
             .map_err(|error| failed()(error.into()))?;
-        if self.plan.config.peer_window < 1 << 20 {
-            let window = u64::from(self.plan.config.peer_window) * u64::from(self.payload);
-            let window = i32::try_from(window).unwrap_or(i32::MAX);
-            set_option(listener.as_fd(), libc::TCP_WINDOW_CLAMP, window).map_err(failed())?;
-        }
+        self.limit_window(&listener).map_err(failed())?;
         // A sender that is gone no longer wants to hear of it.
         let _ = listens.send(());
         let mut buffer = vec![0; CHUNK];
@@ -130,14 +128,23 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
+    /// The scenario's receive window, where it has one that real TCP can offer (RFC 7323: below 2^30 bytes), about: Linux
+    /// offers what the buffer has room for, counted with the memory that packets take, which is about as much again; the
+    /// buffer is twice what is asked for. A limit on the window itself it lifts when it learns how large packets are.
+    fn limit_window(&self, listener: &TcpListener) -> io::Result<()> {
+        let window = u64::from(self.plan.config.peer_window) * u64::from(self.payload);
+        let Some(window) = i32::try_from(window).ok().filter(|&window| window < 1 << 30) else {
+            return Ok(());
+        };
+        Ok(set_socket_recv_buffer_size_force(listener, window as usize)?)
+    }
+
     /// Reads one connection to its end.
     fn drain(&self, mut stream: TcpStream, buffer: &mut [u8], complete: &Sender<Time>) {
         loop {
             match stream.read(buffer) {
                 Ok(0) => break,
-                Ok(bytes) => {
-                    self.received.fetch_add(bytes as u64, Ordering::Relaxed);
-                }
+                Ok(_) => {}
                 Err(error) if is_timeout(&error) && !self.over() => {}
                 Err(_) => return,
             }
@@ -147,7 +154,9 @@ impl<'a> Flow<'a> {
         }
         let now = self.clock.now();
         let mut tracked = self.tracked();
-        tracked.arrived += u64::from(TcpInfo::of(stream.as_fd()).data_segs_in);
+        let info = TcpInfo::of(stream.as_fd());
+        tracked.received += info.bytes_received;
+        tracked.arrived += u64::from(info.data_segs_in);
         tracked.receiving = None;
         drop(tracked);
         let _ = complete.send(now);
@@ -236,7 +245,8 @@ impl<'a> Flow<'a> {
         let counts = tracked.counters.as_mut().and_then(|counters| counters.read().ok()).unwrap_or_default();
         let count = |name: &str| counts.get(name).copied().unwrap_or(0);
         Snapshot {
-            received: self.received.load(Ordering::Relaxed),
+            at: self.clock.now(),
+            received: tracked.received + arriving.map_or(0, |info| info.bytes_received),
             sent: tracked.sent + info.map_or(0, |info| u64::from(info.data_segs_out)),
             arrived: tracked.arrived + arriving.map_or(0, |info| u64::from(info.data_segs_in)),
             retransmits: count("RetransSegs"),

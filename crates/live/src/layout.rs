@@ -114,8 +114,8 @@ fn settings(config: &Config, plan: &Plan, route: &[usize]) -> Result<Settings, L
     })
 }
 
-/// Bytes that may wait at a link, about.
-fn room(link: &Link, mtu: u32, product: f64) -> f64 {
+/// Bytes that may wait at a link, about; `product` where that depends.
+pub(crate) fn room(link: &Link, mtu: u32, product: f64) -> f64 {
     match link.queue() {
         Queue::Unlimited => 0.0,
         Queue::DropTail(queue) => match queue.limit() {
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn traffic_the_other_way_joins_them() {
         let paths = [path(0, 1, &[0]), path(1, 0, &[1]), path(2, 3, &[1]), path(3, 2, &[0])];
-        assert_eq!(parts(&paths, 2), [vec![0, 3], vec![1, 2]]);
+        assert_eq!(parts(&paths, 2), [vec![1, 2], vec![0, 3]]);
         let paths = [path(0, 1, &[0]), path(1, 0, &[1]), path(0, 2, &[1])];
         assert_eq!(parts(&paths, 2), [vec![0, 1, 2]]);
     }

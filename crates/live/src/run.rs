@@ -2,7 +2,7 @@
 
 use crate::capture::{Captured, Captures};
 use crate::clock::Clock;
-use crate::emulation::Emulation;
+use crate::emulation::{Emulation, Sensitivity};
 use crate::error::LiveError;
 use crate::flow::Flow;
 use crate::host::Host;
@@ -353,7 +353,7 @@ impl<'a> Run<'a> {
         wall: Instant,
     ) -> Result<Outcome, LiveError> {
         let lost = self.hosts.iter().map(Host::lost).sum::<Result<u64, _>>()?;
-        let emulation = Emulation::new(&parts, lost, self.shortest(), &self.request.controls);
+        let emulation = Emulation::new(&parts, lost, &self.sensitivity(), &self.request.controls);
         let measured = self.measured(&carried, parts, flows);
         let scenario = &self.request.point.scenario;
         let seconds = |span: Duration| span.as_secs_f64();
@@ -372,6 +372,16 @@ impl<'a> Run<'a> {
             _ => (result.flows, result.groups, result.jain) = (Vec::new(), Vec::new(), None),
         }
         Ok(Outcome { result, emulation, exit: carried.exit })
+    }
+
+    fn sensitivity(self) -> Sensitivity {
+        let links = self.built.plan.links.iter().zip(&self.built.links);
+        let mtu = self.layout.hosts.first().map_or(0, |host| host.settings.mtu);
+        let fills = links.filter_map(|(link, info)| {
+            let seconds = layout::room(link, mtu, f64::INFINITY) * 8.0 / link.rate().bps_f64();
+            (seconds > 0.0 && seconds.is_finite()).then(|| (info.name.clone(), seconds))
+        });
+        Sensitivity { rtt: self.shortest(), queues: fills.collect() }
     }
 
     /// The shortest propagation round-trip time of a flow.
@@ -398,7 +408,8 @@ impl<'a> Run<'a> {
         let mut of_link = |link| links.remove(&link).unwrap_or_default();
         let (links, mut seen): (Vec<_>, Vec<_>) = (0..plan.measured).map(&mut of_link).unzip();
         let watched = carried.watched.iter().zip(flows);
-        let tallies = watched.clone().map(|(watched, flow)| watched.tally(flow)).collect::<Vec<_>>();
+        let tallies =
+            watched.clone().map(|(watched, flow)| watched.tally(flow, plan.measure)).collect::<Vec<_>>();
         let idle = || flows.iter().map(|_| Default::default()).collect();
         let mut of_flows: Vec<_> = carried.watched.iter().map(|watched| watched.series.clone()).collect();
         let looks =

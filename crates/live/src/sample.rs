@@ -35,7 +35,7 @@ impl Watched {
         let now = flow.snapshot();
         let segments = |bytes: u64| bytes as f64 / f64::from(flow.payload);
         let mut sample = Sample {
-            delivered: segments(now.received - self.last.received) as f32,
+            delivered: segments(now.received.saturating_sub(self.last.received)) as f32,
             arrived: now.arrived.saturating_sub(self.last.arrived) as f32,
             ssthresh: f32::INFINITY,
             ..Sample::default()
@@ -57,8 +57,17 @@ impl Watched {
         self.last = now;
     }
 
+    /// Bytes received within the measuring window. Whoever looks may be late at either end of it: the rate is that between
+    /// the two looks.
+    fn received(&self, measure: (Time, Time)) -> f64 {
+        let (from, to) = (&self.from, &self.to);
+        let looked = to.at.since(from.at).as_secs_f64();
+        let bytes = to.received.saturating_sub(from.received) as f64;
+        if looked > 0.0 { bytes * measure.1.since(measure.0).as_secs_f64() / looked } else { 0.0 }
+    }
+
     /// What happened within the measuring window.
-    pub(crate) fn tally(&self, flow: &Flow<'_>) -> FlowTally {
+    pub(crate) fn tally(&self, flow: &Flow<'_>, measure: (Time, Time)) -> FlowTally {
         let (from, to) = (&self.from, &self.to);
         let episodes = to.fast_retransmits - from.fast_retransmits;
         let timeouts = to.timeouts - from.timeouts;
@@ -74,7 +83,7 @@ impl Watched {
             ..Counters::default()
         };
         FlowTally {
-            delivered: (to.received - from.received) / u64::from(flow.payload),
+            delivered: (self.received(measure) / f64::from(flow.payload) + 0.5) as u64,
             arrived: to.arrived.saturating_sub(from.arrived),
             duplicates: to.duplicates.saturating_sub(from.duplicates),
             counters,

@@ -24,6 +24,7 @@ fn main() {
         ("red_marks_what_may_be_marked", marks),
         ("unresponsive_traffic_takes_its_share", traffic),
         ("transfers_of_a_size_are_timed", transfers),
+        ("a_receive_window_is_about_kept", window),
         ("flows_both_ways", both_ways),
         ("a_program_meets_the_paths_delay", program),
         ("a_program_that_is_not_there", no_program),
@@ -120,7 +121,8 @@ fn marks() -> Checked {
     );
     let outcome = flows(&text)?;
     let (flow, link) = (&outcome.result.flows[0], &outcome.result.links[0]);
-    ensure(link.marks > 0, format!("{link:?}"))?;
+    // Each mark halves the window, so there are only a few.
+    ensure(link.marks > 0 && flow.goodput_bps > 10e6, format!("{flow:?} {link:?}"))?;
     ensure(flow.retransmits <= link.drops + 2, format!("{flow:?} {link:?}"))
 }
 
@@ -137,6 +139,15 @@ fn transfers() -> Checked {
     ensure(flow.completions_s.len() == 3, format!("{flow:?}"))?;
     // 200 kB take 83 ms on the wire, and a handshake and slow start some round trips besides.
     ensure(flow.completions_s.iter().all(|took| (0.1..0.6).contains(took)), format!("{flow:?}"))
+}
+
+/// 20 segments per round trip of 20 ms, which the kernel counts by the memory that they take.
+fn window() -> Checked {
+    let outcome = flows(&scenario("", "tcp = { receive_window = 20 }", ""))?;
+    let (flow, link) = (&outcome.result.flows[0], &outcome.result.links[0]);
+    let most = 20.0 * 1448.0 * 8.0 / 0.02;
+    ensure((0.5 * most..1.6 * most).contains(&flow.goodput_bps), format!("{flow:?}"))?;
+    ensure(link.drops == 0, format!("{link:?}"))
 }
 
 fn both_ways() -> Checked {

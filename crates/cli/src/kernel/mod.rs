@@ -14,6 +14,8 @@ pub(crate) fn run(_command: &Kernel) -> Result<(), Failure> {
 }
 
 #[cfg(feature = "kernel")]
+mod cost;
+#[cfg(feature = "kernel")]
 pub(crate) use with::run;
 
 #[cfg(feature = "kernel")]
@@ -32,6 +34,7 @@ mod with {
             Kernel::List(command) => list(command),
             Kernel::Unload(command) => unload(command),
             Kernel::Check(command) => check(command),
+            Kernel::Cost(command) => super::cost::run(command),
         }
     }
 
