@@ -28,8 +28,8 @@ kernel-tools:
 .PHONY: kernel-runs
 kernel-runs: kernel-tools
 	mkdir -p docs/src/kernel-runs
-	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel-paths.toml --beside docs/src/kernel-runs/paths.md
-	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel-paths-none.toml --beside docs/src/kernel-runs/none.md
+	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel/paths.toml --beside docs/src/kernel-runs/paths.md
+	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel/none.toml --beside docs/src/kernel-runs/none.md
 
 .PHONY: docs
 docs:
