@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn traffic_the_other_way_joins_them() {
         let paths = [path(0, 1, &[0]), path(1, 0, &[1]), path(2, 3, &[1]), path(3, 2, &[0])];
-        assert_eq!(parts(&paths, 2), [vec![1, 2], vec![0, 3]]);
+        assert_eq!(parts(&paths, 2), [vec![0, 3], vec![1, 2]]);
         let paths = [path(0, 1, &[0]), path(1, 0, &[1]), path(0, 2, &[1])];
         assert_eq!(parts(&paths, 2), [vec![0, 1, 2]]);
     }

@@ -371,7 +371,7 @@ impl Sender {
     }
 
     /// The next packet to send, if the window, the data and the receiver allow one. Call until it is `None`.
-    #[inline]
+    #[inline(always)] // the packet stays in registers
     pub fn poll_transmit(&mut self, now: Time) -> Option<Data> {
         if now < self.paced_until && self.is_held_back() {
             return None;

@@ -61,11 +61,13 @@ impl Sender {
     }
 
     /// With pacing: when [`Sender::poll_transmit`] may have something to send without a further acknowledgement.
+    #[inline]
     pub fn poll_pacing(&self, now: Time) -> Option<Time> {
         (self.paced_until > now && self.is_paced() && self.has_something()).then_some(self.paced_until)
     }
 
     /// The controller may have withdrawn its rate since the last segment left.
+    #[inline]
     fn is_paced(&self) -> bool {
         self.window.pacing.is_some() || self.pacer.is_some()
     }
