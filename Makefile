@@ -51,7 +51,7 @@ choosing:
 .PHONY: reproduction
 reproduction:
 	mkdir -p docs/src/reproduction/pictures
-	for work in ctcp ltcp rr dcr ltcp-dcr; do \
+	for work in ctcp ltcp rr dcr ltcp-dcr pert ldp; do \
 		cargo run --release -q -p ackclock -- reproduce $$work --out target/reproduction/$$work && \
 		cp target/reproduction/$$work/reproduction.md docs/src/reproduction/$$work.md && \
 		cp target/reproduction/$$work/pictures/* docs/src/reproduction/pictures/ || exit 1; \

@@ -15,6 +15,8 @@ use std::process::Command;
 use std::thread;
 
 type Outcome = Result<(), Failed>;
+/// A test's name, and the test.
+type Named = (&'static str, fn() -> Outcome);
 
 /// Calls this program as the part of a test that runs in a namespace.
 const INNER: &str = "--inner";
@@ -31,7 +33,7 @@ fn main() {
         .into_iter()
         .filter_map(|it| Some(format!("{}: {}", it.what, it.lack?.lines().next()?)))
         .collect();
-    let tests: &[(&str, fn() -> Outcome)] = &[
+    let tests: &[Named] = &[
         ("layered_carries_a_transfer", || carries("layered", "act_layered", &[])),
         ("compound_carries_a_transfer", || carries("compound", "act_compound", &[])),
         ("none_carries_a_transfer", || carries("none", "act_none", &["127.0.0.0/8"])),
@@ -46,7 +48,7 @@ fn main() {
         ("names_of_the_kernel_are_refused", refused_names),
         ("without_privilege", without_privilege),
     ];
-    let trial = |&(name, test): &(&str, fn() -> Outcome)| match lacks.first() {
+    let trial = |&(name, test): &Named| match lacks.first() {
         None => Trial::test(name, test),
         Some(lack) => Trial::test(format!("{name} (skipped: {lack})"), test).with_ignored_flag(true),
     };
