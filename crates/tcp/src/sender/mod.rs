@@ -446,7 +446,7 @@ impl Sender {
         self.has_new_data().then_some(Pick::New)
     }
 
-    #[inline]
+    #[inline(always)] // the packet stays in registers
     fn send(&mut self, now: Time, pick: Pick) -> Data {
         let mut flags = Flags::of_epoch(self.epoch);
         let seq = match pick {
