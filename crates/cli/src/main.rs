@@ -26,6 +26,7 @@ mod predict;
 mod progress;
 mod reproduce;
 mod run;
+mod seen;
 mod show;
 mod table;
 

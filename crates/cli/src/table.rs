@@ -1,6 +1,7 @@
 //! Results as tables for people.
 
 use crate::figures::{self, Figures};
+use crate::seen::measurements;
 use ackclock_sim::results::PointResult;
 use ackclock_sim::scenario::Sweep;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
@@ -29,6 +30,10 @@ pub(crate) fn print(sweep: &Sweep, results: &[PointResult]) {
     for point in results {
         for expectation in &point.expectations {
             say!("{} {}", if expectation.holds { "holds " } else { "FAILS " }, expectation.that);
+            if !expectation.holds {
+                let why = expectation.reason.clone();
+                say!("       {}", why.unwrap_or_else(|| measurements(&expectation.seen, false)));
+            }
         }
     }
 }

@@ -120,6 +120,16 @@ fn run_gives_the_fields_of_the_contract() {
 }
 
 #[test]
+fn an_expectation_that_fails_shows_its_numbers() {
+    let output = run(&SCENARIO.replace("goodput('first') > 1000000", "goodput('first') > 1e9"), &[]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let expectation = &document(&output)["points"][0]["expectations"][0];
+    assert_eq!(expectation["holds"], false);
+    assert_eq!(expectation["seen"][0]["call"], "goodput('first')");
+    assert!(expectation["seen"][0]["value"].as_f64().is_some_and(|bps| bps > 1e6), "{expectation}");
+}
+
+#[test]
 fn units_are_base_units_and_sums_agree() {
     let document = document(&run(SCENARIO, &[]));
     let point = &document["points"][0];

@@ -265,6 +265,9 @@ fn expectations() {
         that("a number", "goodput('first')"),
         that("a text", "'goodput'"),
         that("no argument", "goodput() > 1"),
+        that("an argument too many", "goodput('first', 'second') > 1"),
+        that("an argument behind what may be left out", "jain('first', 'second') > 0.9"),
+        that("an argument too many for a link", "utilisation('bottleneck', 3) > 0.9"),
         that("an axis that there is not", "goodput('first', rate='1 Gbit/s') > 1"),
         that("probes that are off", "cwnd_max('first') > 1"),
         case(

@@ -1,6 +1,7 @@
 //! Results as they leave the program: the JSON contract, with units in the names and base units everywhere.
 
 use crate::engine::{FlowTally, LinkTally, Measured, Series, StreamTally};
+use crate::expect::Seen;
 use crate::follow::Course;
 use crate::scenario::{Built, GroupInfo, LinkInfo, Value};
 use ackclock_cc::analysis::jain;
@@ -197,6 +198,9 @@ pub struct Expectation {
     pub that: String,
     /// Does it hold?
     pub holds: bool,
+    /// The numbers that it looked at, if it does not hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<Seen>,
     /// Why it has no value, if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -109,8 +109,16 @@ pub fn judge(scenario: &Scenario, result: &PointResult) -> Vec<Expectation> {
     }
     let language = Language::new(&View::new(vec![result.clone()]));
     let verdict = |expect: &Expect| match language.judge(&expect.that, &Names::new()) {
-        Ok((holds, _)) => Expectation { that: expect.that.clone(), holds, reason: None },
-        Err(error) => Expectation { that: expect.that.clone(), holds: false, reason: Some(error.reason) },
+        Ok((true, _)) => {
+            Expectation { that: expect.that.clone(), holds: true, seen: Vec::new(), reason: None }
+        }
+        Ok((false, seen)) => Expectation { that: expect.that.clone(), holds: false, seen, reason: None },
+        Err(error) => Expectation {
+            that: expect.that.clone(),
+            holds: false,
+            seen: Vec::new(),
+            reason: Some(error.reason),
+        },
     };
     scenario.expects.iter().map(verdict).collect()
 }

@@ -4,6 +4,7 @@ use super::shown::{Shown, plain};
 use super::{Gallery, Request};
 use crate::Failure;
 use crate::figures::{self, Figures, short};
+use crate::seen::measurements;
 use ackclock_sim::results::{Expectation, PointResult};
 use ackclock_sim::scenario::Sweep;
 use miette::IntoDiagnostic;
@@ -61,7 +62,7 @@ struct Verdict<'a> {
     held: usize,
     of: usize,
     /// Names of the points at which it fails, and why it has no value there, if it has none.
-    fails_at: Vec<(&'a str, Option<&'a str>)>,
+    fails_at: Vec<(&'a str, String)>,
 }
 
 /// Writes the page.
@@ -106,7 +107,7 @@ pub(super) fn page(
 fn verdicts<'a>(points: &'a [Shown<'_>]) -> Vec<Verdict<'a>> {
     let mut verdicts: Vec<Verdict<'a>> = Vec::new();
     for shown in points {
-        for Expectation { that, holds, reason } in &shown.result.expectations {
+        for Expectation { that, holds, reason, seen } in &shown.result.expectations {
             let place = verdicts.iter().position(|known| known.that == that).unwrap_or_else(|| {
                 verdicts.push(Verdict { that, held: 0, of: 0, fails_at: Vec::new() });
                 verdicts.len() - 1
@@ -115,7 +116,8 @@ fn verdicts<'a>(points: &'a [Shown<'_>]) -> Vec<Verdict<'a>> {
             verdict.of += 1;
             verdict.held += usize::from(*holds);
             if !holds {
-                verdict.fails_at.push((&shown.name, reason.as_deref()));
+                let why = reason.clone().unwrap_or_else(|| measurements(seen, false));
+                verdict.fails_at.push((&shown.name, why));
             }
         }
     }

@@ -39,6 +39,19 @@ impl Arguments {
         number(value).ok_or_else(|| wrong(format!("{what} must be a number, not {value}")))
     }
 
+    /// Refuses arguments that a function, `written` so, would not look at.
+    pub(crate) fn no_more_than(&self, written: &str) -> Result<(), Error> {
+        let (_, inside) = written.trim_end_matches(')').split_once('(').unwrap_or_default();
+        let known = inside.split(", ").filter(|argument| !argument.is_empty()).count();
+        match self.given.get(known) {
+            Some(extra) if !inside.ends_with("...") => {
+                let extra = shown_value(extra);
+                Err(wrong(format!("the argument {extra} is one too many; it is written {written}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Takes a keyword out of the call.
     pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
         let at = self.named.iter().position(|(known, _)| known == name)?;

@@ -11,6 +11,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
     // looks('flow', 'cwnd', from_s, to_s): a list. A flow's own variables have their names: 'layer'.
     let (view, trace) = (w.view.clone(), w.trace.clone());
     add(w.env, "looks", move |arguments| {
+        arguments.no_more_than("looks(label, variable, [from_s, to_s])")?;
         let mut rest = arguments.clone();
         let points = meant(&view, &mut rest, &trace)?;
         let [point] = points[..] else {
@@ -26,7 +27,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
     });
     // time_to_goodput('flow', target_bps, after_s): seconds from after_s to the first look that finds the target
     // reached; infinite if none does.
-    w.add("time_to_goodput", |point, args| {
+    w.add("time_to_goodput(label, bps, after_s)", |point, args| {
         let (target, after) = (args.number(1, "a goodput in bit/s")?, args.number(2, "a time in seconds")?);
         let reached =
             flow_looks(point, args, "goodput")?.into_iter().find(|&(at, bps)| at > after && bps >= target);
@@ -34,7 +35,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
     });
     // time_to_fairness(index, from_s, to_s, 'a', 'b', ...): seconds from from_s until Jain's index of the groups'
     // goodput has reached `index` for the first time, and then for good: until to_s; infinite if it has not.
-    w.add("time_to_fairness", |point, args| {
+    w.add("time_to_fairness(index, from_s, to_s, label, ...)", |point, args| {
         let (jain, from) = jain_by_look(point, args)?;
         let index = args.number(0, "Jain's index")?;
         let fair_since = jain.iter().rposition(|&(_, jain)| jain < index).map_or(0, |last| last + 1);
@@ -42,7 +43,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
     });
     // time_to_shares(after_s, bps, bin_s, 'old', most, 'new', least): seconds from after_s until, for the first time, the
     // first group has at most and the second at least these shares of `bps`, each over the bin_s that end there.
-    w.add("time_to_shares", |point, args| {
+    w.add("time_to_shares(after_s, bps, bin_s, old_label, most, new_label, least)", |point, args| {
         let (after, bps) = (args.number(0, "a time in seconds")?, args.number(1, "a rate in bit/s")?);
         let bin = args.number(2, "a bin in seconds")?;
         let of = |at: usize| {
@@ -56,7 +57,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         Ok(both.map_or(f64::INFINITY, |(old, _)| old.0 - after))
     });
     // fairness_between(from_s, to_s, 'a', 'b', ...): mean of Jain's index of the groups' goodput, look by look.
-    w.add("fairness_between", |point, args| {
+    w.add("fairness_between(from_s, to_s, label, ...)", |point, args| {
         let mut args = args.clone();
         args.given.insert(0, Value::from(0));
         let (jain, _) = jain_by_look(point, &args)?;

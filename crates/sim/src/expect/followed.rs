@@ -12,14 +12,16 @@ use minijinja::Error;
 pub(super) fn add_all(w: &mut Words<'_>) {
     // delivery_mean('flow'), delivery_mean('flow', 'resent'): from a segment's first sending to its first arrival, of
     // segments first sent within the measuring window: all, those sent once, or those sent again.
-    w.add("delivery_mean", |point, args| Ok(Spread::of(&deliveries(point, args, 1)?).mean));
-    w.add("delivery_percentile", |point, args| {
+    w.add("delivery_mean(label, ['once' or 'resent'])", |point, args| {
+        Ok(Spread::of(&deliveries(point, args, 1)?).mean)
+    });
+    w.add("delivery_percentile(label, percentile, ['once' or 'resent'])", |point, args| {
         let mut times = deliveries(point, args, 2)?;
         times.sort_by(f64::total_cmp);
         Ok(percentile(&times, args.number(1, "a percentile")?))
     });
     // estimate_mean('flow', 'srtt'): over all acknowledgements within the measuring window.
-    w.add("estimate_mean", |point, args| {
+    w.add("estimate_mean(label, estimate)", |point, args| {
         let of = estimate(&args.text(1, WHICH_ESTIMATE)?)?;
         let within = |estimate: &&Estimate| is_measured(point, estimate.at_ns);
         let all = courses(point, args)?.into_iter().flat_map(|course| &course.estimates);
@@ -27,7 +29,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         Ok(if values.is_empty() { f64::NAN } else { Spread::of(&values).mean })
     });
     // estimate_at('flow', 'cwnd', 2.88): after the last acknowledgement until then.
-    w.add("estimate_at", |point, args| {
+    w.add("estimate_at(label, estimate, at_s)", |point, args| {
         let of = estimate(&args.text(1, WHICH_ESTIMATE)?)?;
         let time = args.number(2, "a time in seconds")?;
         let estimates = &first(point, args)?.estimates;
@@ -35,20 +37,20 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         Ok(before.map_or(f64::NAN, of))
     });
     // events('flow', 'again', from_s, to_s): how many. event_time('flow', 'again', 1), event_segment(...): of the n-th.
-    w.add("events", |point, args| {
+    w.add("events(label, event, from_s, to_s)", |point, args| {
         let what = what(args)?;
         let span = args.number(2, "a time in seconds")?..args.number(3, "a time in seconds")?;
         let all = courses(point, args)?.into_iter().flat_map(|course| &course.events);
         Ok(all.filter(|event| event.what == what && span.contains(&seconds(event.at_ns))).count() as f64)
     });
-    w.add("event_time", |point, args| {
+    w.add("event_time(label, event, n)", |point, args| {
         Ok(event(point, args)?.map_or(f64::INFINITY, |(at_ns, _)| seconds(at_ns)))
     });
-    w.add("event_segment", |point, args| {
+    w.add("event_segment(label, event, n)", |point, args| {
         Ok(event(point, args)?.map_or(f64::NAN, |(_, segment)| segment as f64))
     });
     // acked_by('flow', 2.87): segments acknowledged cumulatively until then.
-    w.add("acked_by", |point, args| {
+    w.add("acked_by(label, at_s)", |point, args| {
         let time = args.number(1, "a time in seconds")?;
         let acked = |course: &Course| {
             let events = course.events.iter().take_while(|event| seconds(event.at_ns) <= time);
@@ -57,14 +59,14 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         Ok(courses(point, args)?.into_iter().map(acked).sum::<u64>() as f64)
     });
     // episodes('flow'): how many loss episodes. episode_begin('flow', 1), episode_end('flow', 1): of the n-th.
-    w.add("episodes", |point, args| {
+    w.add("episodes(label)", |point, args| {
         Ok(courses(point, args)?.into_iter().map(|course| course.episodes.len()).sum::<usize>() as f64)
     });
-    w.add("episode_begin", |point, args| {
+    w.add("episode_begin(label, n)", |point, args| {
         let episodes = &first(point, args)?.episodes;
         Ok(episodes.get(index(args, 1)?).map_or(f64::INFINITY, |episode| seconds(episode.begins_ns)))
     });
-    w.add("episode_end", |point, args| {
+    w.add("episode_end(label, n)", |point, args| {
         let episodes = &first(point, args)?.episodes;
         Ok(episodes.get(index(args, 1)?).and_then(|episode| episode.ends_ns).map_or(f64::INFINITY, seconds))
     });

@@ -18,6 +18,7 @@ pub(super) fn add_all(env: &mut Environment<'static>, view: &View, trace: &Trace
     let view = view.clone();
     add(env, "axis", move |arguments| {
         let mut arguments = arguments.clone();
+        arguments.no_more_than("axis(name)")?;
         let scenario = arguments.take("in").map(|name| name.to_string());
         axis(view.set(scenario.as_deref())?, &arguments.text(0, "an axis")?)
     });
@@ -31,10 +32,13 @@ pub(super) struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// Adds a function of (point, arguments), taken over the points that the keywords select.
-    pub(super) fn add(&mut self, name: &'static str, f: fn(&PointResult, &Arguments) -> Answer) {
+    /// Adds a function of (point, arguments), taken over the points that the keywords select. `written` is the
+    /// function as it is written: `name(argument, [what may be left out], ...)`.
+    pub(super) fn add(&mut self, written: &'static str, f: fn(&PointResult, &Arguments) -> Answer) {
         let (view, trace) = (self.view.clone(), self.trace.clone());
+        let name = written.split('(').next().unwrap_or(written);
         add(self.env, name, move |arguments| {
+            arguments.no_more_than(written)?;
             let mut rest = arguments.clone();
             let over = rest.take("seeds");
             let points = meant(&view, &mut rest, &trace)?;
@@ -110,7 +114,7 @@ pub(super) fn group_flows<'a>(point: &'a PointResult, label: &str) -> Result<Vec
 fn add_flow_functions(w: &mut Words<'_>) {
     macro_rules! total {
         ($($name:literal => $field:expr),* $(,)?) => {$(
-            w.add($name, |point, args| {
+            w.add(concat!($name, "(label)"), |point, args| {
                 let value: fn(&FlowResult) -> f64 = $field;
                 Ok(group_flows(point, &args.text(0, "a group's label")?)?.into_iter().map(value).sum())
             });
@@ -130,7 +134,7 @@ fn add_flow_functions(w: &mut Words<'_>) {
     }
     macro_rules! mean {
         ($($name:literal => $field:expr),* $(,)?) => {$(
-            w.add($name, |point, args| {
+            w.add(concat!($name, "(label)"), |point, args| {
                 let value: fn(&FlowResult) -> f64 = $field;
                 let flows = group_flows(point, &args.text(0, "a group's label")?)?;
                 Ok(flows.iter().map(|flow| value(flow)).sum::<f64>() / flows.len() as f64)
@@ -144,13 +148,13 @@ fn add_flow_functions(w: &mut Words<'_>) {
         "completion" => |flow| flow.completion_s.unwrap_or(f64::NAN),
     }
     // Of all segments that a group sent, those that began a loss episode.
-    w.add("fast_retransmit_share", |point, args| {
+    w.add("fast_retransmit_share(label)", |point, args| {
         let flows = group_flows(point, &args.text(0, "a group's label")?)?;
         let sum = |value: fn(&FlowResult) -> u64| flows.iter().map(|flow| value(flow)).sum::<u64>() as f64;
         Ok(sum(|flow| flow.fast_retransmits) / sum(|flow| flow.sent).max(1.0))
     });
-    w.add("total_goodput", |point, _| Ok(point.flows.iter().map(|flow| flow.goodput_bps).sum()));
-    w.add("jain", |point, args| {
+    w.add("total_goodput()", |point, _| Ok(point.flows.iter().map(|flow| flow.goodput_bps).sum()));
+    w.add("jain([label])", |point, args| {
         let index = match args.text(0, "a group's label") {
             Ok(label) => {
                 let goodputs: Vec<_> =
@@ -161,20 +165,20 @@ fn add_flow_functions(w: &mut Words<'_>) {
         };
         Ok(index.unwrap_or(f64::NAN))
     });
-    w.add("completion_percentile", |point, args| {
+    w.add("completion_percentile(label, percentile)", |point, args| {
         let flows = group_flows(point, &args.text(0, "a group's label")?)?;
         let mut times: Vec<_> = flows.iter().flat_map(|flow| flow.completions_s.iter().copied()).collect();
         times.sort_by(f64::total_cmp);
         Ok(percentile(&times, args.number(1, "a percentile")?))
     });
-    w.add("completion_std", |point, args| {
+    w.add("completion_std(label)", |point, args| {
         let flows = group_flows(point, &args.text(0, "a group's label")?)?;
         let times: Vec<_> = flows.iter().flat_map(|flow| flow.completions_s.iter().copied()).collect();
         Ok(crate::results::Spread::of(&times).std)
     });
     macro_rules! spread {
         ($($name:literal => $field:ident),* $(,)?) => {$(
-            w.add($name, |point, args| {
+            w.add(concat!($name, "(label)"), |point, args| {
                 let label = args.text(0, "a group's label")?;
                 group_flows(point, &label)?;
                 let group = point.groups.iter().find(|group| group.label == label);
@@ -188,7 +192,7 @@ fn add_flow_functions(w: &mut Words<'_>) {
 fn add_link_functions(w: &mut Words<'_>) {
     macro_rules! links {
         ($($name:literal => $field:expr),* $(,)?) => {$(
-            w.add($name, |point, args| {
+            w.add(concat!($name, "(link)"), |point, args| {
                 let name = args.text(0, "a link's name")?;
                 let value: fn(&crate::results::LinkResult) -> f64 = $field;
                 point.links.iter().find(|link| link.name == name).map(value).ok_or_else(|| {
@@ -213,7 +217,7 @@ fn add_link_functions(w: &mut Words<'_>) {
         "queue_mean" => |link| link.queue_mean,
         "queue_max" => |link| f64::from(link.queue_max),
     }
-    w.add("traffic_throughput", |point, args| {
+    w.add("traffic_throughput(label)", |point, args| {
         let label = args.text(0, "a stream's label")?;
         let stream = point.traffic.iter().find(|stream| stream.label == label);
         stream.map(|stream| stream.throughput_bps).ok_or_else(|| {

@@ -17,23 +17,31 @@ pub(super) const NO_LOOK: &str = "no probe looked";
 pub(super) type Looks = Vec<(f64, f64)>;
 
 pub(super) fn add_all(w: &mut Words<'_>) {
-    w.add("cwnd_max", |point, args| Ok(most(&within(point, flow_looks(point, args, "cwnd")?, args, 1)?)));
-    w.add("cwnd_min", |point, args| Ok(least(&within(point, flow_looks(point, args, "cwnd")?, args, 1)?)));
-    w.add("goodput_between", goodput_between);
-    w.add("time_to_cwnd", |point, args| {
+    w.add("cwnd_max(label, [from_s, to_s])", |point, args| {
+        Ok(most(&within(point, flow_looks(point, args, "cwnd")?, args, 1)?))
+    });
+    w.add("cwnd_min(label, [from_s, to_s])", |point, args| {
+        Ok(least(&within(point, flow_looks(point, args, "cwnd")?, args, 1)?))
+    });
+    w.add("goodput_between(label, from_s, to_s)", goodput_between);
+    w.add("time_to_cwnd(label, segments, [after_s])", |point, args| {
         let target = args.number(1, "a window in segments")?;
         let after = if args.given.len() > 2 { args.number(2, "a time in seconds")? } else { 0.0 };
         let looks = flow_looks(point, args, "cwnd")?;
         let reached = looks.into_iter().find(|&(at, cwnd)| at >= after && cwnd >= target);
         Ok(reached.map_or(f64::INFINITY, |(at, _)| at - after))
     });
-    w.add("probe_mean", |point, args| {
+    w.add("probe_mean(label, variable, [from_s, to_s])", |point, args| {
         let values = within(point, named(point, args)?, args, 2)?;
         Ok(values.iter().sum::<f64>() / values.len() as f64)
     });
-    w.add("probe_min", |point, args| Ok(least(&within(point, named(point, args)?, args, 2)?)));
-    w.add("probe_max", |point, args| Ok(most(&within(point, named(point, args)?, args, 2)?)));
-    w.add("probe_at", |point, args| {
+    w.add("probe_min(label, variable, [from_s, to_s])", |point, args| {
+        Ok(least(&within(point, named(point, args)?, args, 2)?))
+    });
+    w.add("probe_max(label, variable, [from_s, to_s])", |point, args| {
+        Ok(most(&within(point, named(point, args)?, args, 2)?))
+    });
+    w.add("probe_at(label, variable, at_s)", |point, args| {
         let time = args.number(2, "a time in seconds")?;
         if !time.is_finite() {
             return Ok(f64::NAN); // the time of something that never happened
@@ -43,7 +51,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
             .map(|(_, value)| value)
             .ok_or_else(|| wrong(format!("{NO_LOOK} before {time} s; take a later time")))
     });
-    w.add("probe_when", |point, args| {
+    w.add("probe_when(label, variable, 'above' or 'below', bound, after_s)", |point, args| {
         let (word, bound) = (args.text(2, "'above' or 'below'")?, args.number(3, "a bound")?);
         let after = args.number(4, "a time in seconds")?;
         let reached = |value: f64| match word.as_str() {
@@ -58,8 +66,8 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         }
         Ok(f64::INFINITY)
     });
-    w.add("cut_time", cut_time);
-    w.add("queue_between", |point, args| {
+    w.add("cut_time(label, n)", cut_time);
+    w.add("queue_between(link, [from_s, to_s])", |point, args| {
         let name = args.text(0, "a link's name")?;
         let number = point.links.iter().position(|link| link.name == name);
         let number = number.ok_or_else(|| {

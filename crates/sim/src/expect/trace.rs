@@ -3,13 +3,13 @@
 use super::call::{from_json, shown_value};
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object, ObjectRepr};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A number that an expression saw.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Seen {
     /// The call, as it could be written: `goodput('reno', loss=1e-5)`.
     pub call: String,
