@@ -159,6 +159,18 @@ fn counts_and_kinds() {
         replaced("a size with one end", "rtt = \"60 ms\"", "size = { uniform = [10] }"),
         replaced("a size from large to small", "rtt = \"60 ms\"", "size = { uniform = [20, 10] }"),
         replaced("a size of nothing", "rtt = \"60 ms\"", "size = { uniform = [0, 10] }"),
+        replaced("a tail without a mean", "rtt = \"60 ms\"", "size = { lomax = { mean = 12, shape = 1 } }"),
+        replaced(
+            "a page of unlimited objects",
+            "rtt = \"60 ms\"",
+            "page = { objects = 4 }\npause = \"15 s\""
+        ),
+        replaced("pages without a pause", "rtt = \"60 ms\"", "size = \"9 kB\"\npage = { objects = 4 }"),
+        replaced(
+            "a page of nothing",
+            "rtt = \"60 ms\"",
+            "size = \"9 kB\"\npause = \"15 s\"\npage = { objects = 0 }"
+        ),
         replaced("an unknown kind of size", "rtt = \"60 ms\"", "size = { normal = [10, 20] }"),
         replaced("more followed than there are", "count = 2", "count = 2\nfollow = 3"),
         replaced("a start without a unit", "{ uniform = [\"0 s\", \"1 s\"] }", "5"),

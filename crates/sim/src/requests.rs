@@ -3,17 +3,87 @@
 //! same requests come whatever the network and other flows do.
 
 use ackclock_net::{Stream, Variate};
-use ackclock_units::Time;
+use ackclock_units::{Duration, Time};
 
-/// Segments of a transfer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// How much a transfer is.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
     /// There is always more to send.
     Unlimited,
+    /// So many segments.
+    Segments(Count),
+}
+
+/// A whole number from 1 on, always the same or drawn.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Count {
     /// Always the same.
-    Segments(u64),
+    Fixed(u64),
     /// Uniform on the whole numbers between these, both included.
     Uniform(u64, u64),
+    /// Pareto, rounded up: P(X > x) = (scale / x)^shape for x above the scale, which the mean decides.
+    Pareto {
+        /// Mean before rounding.
+        mean: f64,
+        /// Shape, above 1.
+        shape: f64,
+    },
+    /// Lomax or Pareto of the second kind, rounded up: P(X > x) = (1 + x / scale)^-shape; there are small ones, too.
+    Lomax {
+        /// Mean before rounding.
+        mean: f64,
+        /// Shape, above 1.
+        shape: f64,
+    },
+}
+
+/// Heavy tails end here: a draw of a quadrillion would never be sent anyway.
+const MOST: f64 = 1e15;
+
+impl Count {
+    /// One draw.
+    pub fn draw(&self, draws: &mut Stream) -> u64 {
+        let tail = |shape: f64, draws: &mut Stream| libm::pow(1.0 - draws.uniform(), -1.0 / shape);
+        let whole = |x: f64| x.min(MOST).ceil().max(1.0) as u64;
+        match *self {
+            Count::Fixed(count) => count,
+            Count::Uniform(least, most) => {
+                let span = (most - least + 1) as f64;
+                (least + (draws.uniform() * span) as u64).min(most)
+            }
+            Count::Pareto { mean, shape } => whole(mean * (shape - 1.0) / shape * tail(shape, draws)),
+            Count::Lomax { mean, shape } => whole(mean * (shape - 1.0) * (tail(shape, draws) - 1.0)),
+        }
+    }
+}
+
+/// Transfers that belong together, as the objects of a web page do: they come one after the other, and only then does
+/// the gap between requests begin.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Page {
+    /// How many.
+    pub objects: Count,
+    /// From the end of one to the start of the next.
+    pub between: Variate,
+    /// How many are still to come; drawn when the first one is over.
+    left: Option<u64>,
+}
+
+impl Page {
+    /// Pages of so many objects, with so much time between them.
+    pub fn new(objects: Count, between: Variate) -> Page {
+        Page { objects, between, left: None }
+    }
+
+    /// After an object: how long until the next one of the same page, if there is one.
+    fn next(&mut self, draws: &mut Stream) -> Option<Duration> {
+        let left = match self.left {
+            Some(left) => left,
+            None => self.objects.draw(draws) - 1,
+        };
+        self.left = left.checked_sub(1);
+        (left > 0).then(|| self.between.draw(draws))
+    }
 }
 
 /// When the next transfer comes.
@@ -32,8 +102,10 @@ pub struct Requests {
     pub size: Size,
     /// How many there are; [`u64::MAX`] is as many as the run has time for.
     pub repeat: u64,
-    /// When the next one comes.
+    /// When the next one comes, or the next page.
     pub gap: Gap,
+    /// How many belong together, if they come as pages.
+    pub page: Option<Page>,
     /// Random numbers of their own.
     pub draws: Stream,
 }
@@ -43,16 +115,15 @@ impl Requests {
     pub fn next_size(&mut self) -> Option<u64> {
         match self.size {
             Size::Unlimited => None,
-            Size::Segments(segments) => Some(segments),
-            Size::Uniform(least, most) => {
-                let span = (most - least + 1) as f64;
-                Some((least + (self.draws.uniform() * span) as u64).min(most))
-            }
+            Size::Segments(count) => Some(count.draw(&mut self.draws)),
         }
     }
 
     /// When the next transfer comes, after one that began at `began` and is over `now`. To be asked once for each.
     pub fn next_start(&mut self, began: Time, now: Time) -> Time {
+        if let Some(between) = self.page.as_mut().and_then(|page| page.next(&mut self.draws)) {
+            return now + between;
+        }
         match self.gap {
             Gap::AfterEnd(time) => now + time.draw(&mut self.draws),
             Gap::AfterStart(time) => (began + time.draw(&mut self.draws)).max(now),
@@ -63,12 +134,12 @@ impl Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_units::Duration;
 
     fn requests(seed: u64) -> Requests {
         let thinking = Variate::Pareto { mean: Duration::from_secs(15), shape: 1.5 };
         let draws = Stream::new(seed, "requests");
-        Requests { size: Size::Uniform(10, 20), repeat: u64::MAX, gap: Gap::AfterStart(thinking), draws }
+        let size = Size::Segments(Count::Uniform(10, 20));
+        Requests { size, repeat: u64::MAX, gap: Gap::AfterStart(thinking), page: None, draws }
     }
 
     #[test]
@@ -92,5 +163,39 @@ mod tests {
             assert!(due >= at(15)); // the scale of a Pareto variate of mean 15 s and shape 1.5 is 5 s
             assert_eq!(slow.next_start(at(10), at(1_000_000)), at(1_000_000).max(due));
         }
+    }
+
+    #[test]
+    fn tails_have_their_mean_and_their_shape() {
+        let mut draws = Stream::new(9, "tails");
+        let mut of = |count: Count| (0..400_000).map(|_| count.draw(&mut draws)).collect::<Vec<_>>();
+        let beyond = |draws: &[u64], x: u64| draws.iter().filter(|&&it| it > x).count() as f64 / 400_000.0;
+        // Shape 3, so that the mean settles: scales of 8 and of 24, P(X > 16) = (8 / 16)^3 and (1 + 16 / 24)^-3.
+        let pareto = of(Count::Pareto { mean: 12.0, shape: 3.0 });
+        assert!(pareto.iter().all(|&it| it > 8) && (beyond(&pareto, 16) - 0.125).abs() < 0.003);
+        let lomax = of(Count::Lomax { mean: 12.0, shape: 3.0 });
+        assert!(lomax.contains(&1) && (beyond(&lomax, 16) - 0.216).abs() < 0.003);
+        for counts in [pareto, lomax] {
+            let mean = counts.iter().sum::<u64>() as f64 / 400_000.0;
+            assert!((mean - 12.5).abs() < 0.15, "{mean}"); // rounding up adds half a segment
+        }
+    }
+
+    #[test]
+    fn the_objects_of_a_page_come_before_the_pause() {
+        let mut requests = Requests {
+            size: Size::Segments(Count::Fixed(5)),
+            repeat: u64::MAX,
+            gap: Gap::AfterEnd(Variate::Fixed(Duration::from_secs(15))),
+            page: Some(Page::new(Count::Fixed(3), Variate::Fixed(Duration::from_millis(10)))),
+            draws: Stream::new(1, "pages"),
+        };
+        let at = Time::ZERO + Duration::from_secs(1);
+        let waits: Vec<_> = (0..7).map(|_| requests.next_start(Time::ZERO, at).since(at)).collect();
+        let (object, page) = (Duration::from_millis(10), Duration::from_secs(15));
+        assert_eq!(waits, [object, object, page, object, object, page, object]);
+        // Without further objects every request waits for the pause.
+        requests.page = Some(Page::new(Count::Fixed(1), Variate::Fixed(Duration::ZERO)));
+        assert!((0..3).all(|_| requests.next_start(Time::ZERO, at) == at + page));
     }
 }

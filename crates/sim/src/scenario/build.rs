@@ -330,6 +330,7 @@ impl Scenario {
                 size: group.asks.size,
                 repeat: group.asks.repeat,
                 gap: group.asks.gap,
+                page: group.asks.page,
                 draws: Stream::new(self.seed, &format!("requests of {} {member}", group.label)),
             },
         })

@@ -1,9 +1,9 @@
-//! What a flow is asked for: `size`, `repeat`, `pause`, `interval`.
+//! What a flow is asked for: `size`, `repeat`, `pause`, `interval`, and `page` for what comes together.
 
 use super::document::Value;
 use super::reader::{At, Result, Table};
 use super::variate::read_variate;
-use crate::requests::{Gap, Size};
+use crate::requests::{Count, Gap, Page, Size};
 use ackclock_net::Variate;
 use ackclock_units::{Bytes, Duration};
 
@@ -13,12 +13,13 @@ pub(crate) struct Asks {
     pub(crate) size: Size,
     pub(crate) repeat: u64,
     pub(crate) gap: Gap,
+    pub(crate) page: Option<Page>,
 }
 
 /// Most transfers of a flow that are asked for by number.
 const MOST_TRANSFERS: u64 = 1_000_000;
-/// Most segments of a transfer whose size is drawn.
-const MOST_SEGMENTS: u64 = 1 << 40;
+/// Most segments of a transfer, or objects of a page, whose number is drawn.
+const MOST_COUNT: u64 = 1 << 40;
 
 pub(crate) fn read_requests(table: &Table<'_>, payload: u16) -> Result<Asks> {
     let size = table.get("size").map(|at| read_size(&at, payload)).transpose()?.unwrap_or(Size::Unlimited);
@@ -34,7 +35,8 @@ pub(crate) fn read_requests(table: &Table<'_>, payload: u16) -> Result<Asks> {
             .error("the next transfer comes either so long after the end of the last one, or after its start")
             .help("remove pause, or interval"));
     }
-    if let (None, Some(at)) = (repeat, &pause) {
+    let page = table.get("page").map(|at| read_page(&at, size, pause.is_some())).transpose()?;
+    if let (None, None, Some(at)) = (repeat, page, &pause) {
         return Err(at
             .error("there is no next transfer to pause before")
             .help("add repeat = 10, or remove pause"));
@@ -44,40 +46,83 @@ pub(crate) fn read_requests(table: &Table<'_>, payload: u16) -> Result<Asks> {
         (Some(at), None) => Gap::AfterEnd(read_variate(&at, THINKING)?),
         (None, None) => Gap::AfterEnd(Variate::Fixed(Duration::ZERO)),
     };
-    let once = if matches!(gap, Gap::AfterStart(_)) { u64::MAX } else { 1 };
-    Ok(Asks { size, repeat: repeat.unwrap_or(once), gap })
+    let ever = matches!(gap, Gap::AfterStart(_)) || page.is_some();
+    Ok(Asks { size, repeat: repeat.unwrap_or(if ever { u64::MAX } else { 1 }), gap, page })
+}
+
+/// Transfers that come together, with a pause after them.
+fn read_page(at: &At<'_>, size: Size, pause: bool) -> Result<Page> {
+    if size == Size::Unlimited {
+        return Err(at
+            .error("the objects of a page have a size")
+            .help("for example size = { lomax = { mean = 12, shape = 1.2 } }"));
+    }
+    if !pause {
+        return Err(at
+            .error("nothing says when the next page comes")
+            .help("add pause = { exponential = \"15 s\" }"));
+    }
+    let table = at.table_like("{ objects = 4, between = \"10 ms\" }")?;
+    let objects = read_count(&table.need("objects", "4")?, "4 or { pareto = { mean = 4, shape = 1.2 } }")?;
+    let between =
+        table.get("between").map(|at| read_variate(&at, "\"10 ms\" or { exponential = \"10 ms\" }"));
+    table.finish()?;
+    Ok(Page::new(objects, between.transpose()?.unwrap_or(Variate::Fixed(Duration::ZERO))))
 }
 
 const THINKING: &str = "\"15 s\" or { pareto = { mean = \"15 s\", shape = 1.5 } }";
 
 /// An amount of data, or a number of segments that is drawn.
 fn read_size(at: &At<'_>, payload: u16) -> Result<Size> {
-    if !matches!(at.node.value, Value::Table(_)) {
-        let Bytes(bytes) = at.quantity()?;
-        if bytes == 0 {
-            return Err(at
-                .error("a transfer of nothing would never be sent")
-                .help("give it a size such as \"1 MB\", or leave size out for unlimited data"));
-        }
-        return Ok(Size::Segments(bytes.div_ceil(u64::from(payload))));
+    if matches!(at.node.value, Value::Table(_)) {
+        return read_count(at, "\"1 MB\" or { uniform = [10, 20] }").map(Size::Segments);
     }
-    let example = "\"1 MB\" or { uniform = [10, 20] }";
+    let Bytes(bytes) = at.quantity()?;
+    if bytes == 0 {
+        return Err(at
+            .error("a transfer of nothing would never be sent")
+            .help("give it a size such as \"1 MB\", or leave size out for unlimited data"));
+    }
+    Ok(Size::Segments(Count::Fixed(bytes.div_ceil(u64::from(payload)))))
+}
+
+/// A number from 1 on, or a table with the distribution's name in it.
+fn read_count(at: &At<'_>, example: &str) -> Result<Count> {
+    if matches!(at.node.value, Value::Number(_)) {
+        return at.count(1, MOST_COUNT).map(Count::Fixed);
+    }
     match at.choice_like(example)? {
         ("uniform", Some(inner)) => {
             let bounds = inner.list()?;
             let [least, most] = &bounds[..] else {
                 return Err(inner
-                    .error("the least and the most segments are wanted here")
+                    .error("the least and the most are wanted here")
                     .help("for example { uniform = [10, 20] }"));
             };
-            let (least, most) = (least.count(1, MOST_SEGMENTS)?, most.count(1, MOST_SEGMENTS)?);
+            let (least, most) = (least.count(1, MOST_COUNT)?, most.count(1, MOST_COUNT)?);
             if most < least {
                 return Err(inner
                     .error("the upper bound is below the lower one")
                     .help("write the smaller number first"));
             }
-            Ok(Size::Uniform(least, most))
+            Ok(Count::Uniform(least, most))
         }
-        (word, _) => Err(at.unknown("kind of size", word, &["uniform"])),
+        ("pareto", Some(inner)) => read_tail(&inner).map(|(mean, shape)| Count::Pareto { mean, shape }),
+        ("lomax", Some(inner)) => read_tail(&inner).map(|(mean, shape)| Count::Lomax { mean, shape }),
+        (word, _) => Err(at.unknown("distribution of numbers", word, &["uniform", "pareto", "lomax"])),
     }
+}
+
+fn read_tail(at: &At<'_>) -> Result<(f64, f64)> {
+    let table = at.table_like("{ mean = 12, shape = 1.2 }")?;
+    let mean = table.need("mean", "12")?.number(1.0, 1e9)?;
+    let shape_at = table.need("shape", "1.2")?;
+    let shape = shape_at.number(0.0, 1e3)?;
+    if shape <= 1.0 {
+        return Err(shape_at
+            .error(format!("a tail of shape {shape} has no mean"))
+            .help("its shape must be above 1; heavy tails begin below 2"));
+    }
+    table.finish()?;
+    Ok((mean, shape))
 }

@@ -3,7 +3,7 @@
 
 use ackclock_net::{Fate, Limit, Link, Queue};
 use ackclock_sim::engine::{Carrying, Engine, Measured, Nobody, Observer};
-use ackclock_sim::requests::Size;
+use ackclock_sim::requests::{Count, Size};
 use ackclock_sim::results::PointResult;
 use ackclock_sim::run::run_point;
 use ackclock_sim::runner::Runner;
@@ -194,7 +194,10 @@ pub fn audit(built: &Built, measured: &Measured, watch: &Watch) -> Result<(), St
         }
         let least = match plan.requests.size {
             Size::Unlimited => None,
-            Size::Segments(least) | Size::Uniform(least, _) => Some(Duration::from_nanos(least)),
+            Size::Segments(Count::Fixed(least) | Count::Uniform(least, _)) => {
+                Some(Duration::from_nanos(least))
+            }
+            Size::Segments(Count::Pareto { .. } | Count::Lomax { .. }) => Some(Duration::from_nanos(1)),
         };
         if let (Some(least), false) = (least, tally.completions.is_empty())
             && (tally.completions.len() as u64 > plan.requests.repeat
