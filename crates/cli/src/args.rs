@@ -135,9 +135,9 @@ pub(crate) struct Predict {
     /// Round-trip time that is high, for example "65 ms"; 5 ms above the smallest one if not given.
     #[arg(long, value_name = "TIME")]
     pub(crate) threshold: Option<String>,
-    /// Samples of the moving average.
-    #[arg(long, value_name = "N", default_value_t = 750, value_parser = at_least_one)]
-    pub(crate) samples: usize,
+    /// Samples of the moving average; 750 if not given.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) samples: Option<usize>,
     /// A loss lasts until the predictor says low; otherwise for one round trip.
     #[arg(long)]
     pub(crate) until_low: bool,

@@ -25,6 +25,7 @@ pub(crate) fn number(value: &Value) -> String {
             .join(", "),
         Value::Array(items) => items.iter().map(number).collect::<Vec<_>>().join(", "),
         Value::String(text) => text.clone(),
+        Value::Null => "no value".to_owned(),
         other => other.to_string(),
     }
 }

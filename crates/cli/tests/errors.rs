@@ -280,6 +280,7 @@ fn expectations() {
         that("an argument too many", "goodput('first', 'second') > 1"),
         that("an argument behind what may be left out", "jain('first', 'second') > 0.9"),
         that("an argument too many for a link", "utilisation('bottleneck', 3) > 0.9"),
+        that("predictors without a [predict]", "predicted('vegas', 'queue', 'efficiency') > 0.5"),
         that("an axis that there is not", "goodput('first', rate='1 Gbit/s') > 1"),
         that("probes that are off", "cwnd_max('first') > 1"),
         case(
@@ -287,6 +288,20 @@ fn expectations() {
             format!(
                 "probe = \"1 s\"\n{}",
                 with("goodput('first') > 1000000", "cwnd_max('first', 3.2, 3.8) > 1")
+            )
+        ),
+        case(
+            "an unknown predictor",
+            format!(
+                "{}[predict]\n",
+                with("goodput('first') > 1000000", "predicted('vega', 'queue', 'efficiency') > 0.5")
+            )
+        ),
+        case(
+            "a hundredth of the queue",
+            format!(
+                "{}[predict]\n",
+                with("goodput('first') > 1000000", "false_positive_queue('vegas', 'flow', 0, 0.55) > 0.5")
             )
         ),
         replaced("a misspelt that", "that =", "taht ="),

@@ -3,9 +3,11 @@
 
 use crate::engine::{FlowTally, LinkTally, Measured, Sample, Series, StreamTally};
 use crate::follow::{Course, Episode, Estimate, Event, Life, What};
+use crate::predict::{BINS, Counts, Outcome, Predicted, Predictions};
 use crate::results::PointResult;
 use crate::scenario::{Built, Point};
 use ackclock_cc::Settings;
+use ackclock_cc::predictor::predictors;
 use ackclock_net::Stream;
 use ackclock_tcp::Counters;
 use ackclock_units::{Duration, Time};
@@ -65,7 +67,37 @@ pub(crate) fn imagined(point: &Point, built: &Built, variant: u64) -> PointResul
     let mut result = PointResult::new(&point.parameters, built, scenario.seed, span, measured, 1.0);
     let step = scenario.duration.as_nanos() / (COURSE + 1);
     result.courses = built.followed.iter().map(|&flow| course(flow, step, number(10_000) as f64)).collect();
+    result.predictions = built.prediction.map(|_| predictions(&mut number));
     result
+}
+
+/// What predictors foresee.
+fn predictions(number: &mut dyn FnMut(u64) -> u64) -> Predictions {
+    let mut outcome = || Outcome {
+        transitions: Counts {
+            low_to_high: number(1000),
+            high_to_loss: number(1000),
+            loss_to_low: number(1000),
+            low_to_loss: number(1000),
+            high_to_low: number(1000),
+            loss_to_high: number(1000),
+        },
+        efficiency: Some(number(1000) as f64 / 1001.0),
+        false_positives: Some(number(1000) as f64 / 1001.0),
+        false_negatives: Some(number(1000) as f64 / 1001.0),
+        queue_at_false_positives: Some([1.0 / BINS as f64; BINS]),
+    };
+    let predicted = predictors().iter().map(|entry| Predicted {
+        name: entry.name.to_owned(),
+        flow_losses: outcome(),
+        queue_losses: Some(outcome()),
+    });
+    Predictions {
+        predictors: predicted.collect(),
+        samples: number(1_000_000) as usize,
+        flow_losses: number(1000) as usize,
+        queue_losses: Some(number(1000) as usize),
+    }
 }
 
 /// Events of each kind in an imagined course.

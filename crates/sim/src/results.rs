@@ -3,6 +3,7 @@
 use crate::engine::{FlowTally, LinkTally, Measured, Series, StreamTally};
 use crate::expect::Seen;
 use crate::follow::Course;
+use crate::predict::Predictions;
 use crate::scenario::{Built, GroupInfo, LinkInfo, Value};
 use ackclock_cc::analysis::jain;
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,9 @@ pub struct PointResult {
     pub delivered_segments: u64,
     /// Delivered segments per second of wall time.
     pub segments_per_wall_s: f64,
+    /// How well predictors foresaw losses, if the scenario asks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predictions: Option<Predictions>,
     /// What the probes saw.
     #[serde(skip)]
     pub series: Option<Series>,
@@ -312,6 +316,7 @@ impl PointResult {
             segments_per_wall_s: measured.delivered_segments as f64 / wall_s.max(1e-9),
             series: measured.series,
             courses: Vec::new(),
+            predictions: None,
         }
     }
 }

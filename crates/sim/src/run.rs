@@ -5,8 +5,10 @@ use crate::expect::{Language, Names, View};
 use crate::follow::{Estimate, Event, Follower, Life};
 use crate::imagined::imagined;
 use crate::plan::Plan;
+use crate::predict::{Predictions, Recorder};
 use crate::results::{Expectation, PointResult};
 use crate::scenario::{Built, Expect, Point, Scenario, ScenarioError};
+use ackclock_cc::predictor::Reading;
 use ackclock_units::Duration;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,19 +67,23 @@ pub fn run_followed<O: Observer>(
         built.plan.probe = Some(default_interval(point, &built));
     }
     let begun = Instant::now();
-    let (measured, observer, courses) = if built.followed.is_empty() {
+    let follower = (!built.followed.is_empty()).then(|| Follower::new(&built.plan, &built.followed));
+    let recorder = built.prediction.as_ref().map(|prediction| Recorder::new(&built, prediction));
+    let (measured, observer, (follower, recorder)) = if follower.is_none() && recorder.is_none() {
         let (measured, observer) = drive(&built.plan, observer, go_on)?;
-        (measured, observer, Vec::new())
+        (measured, observer, (None, None))
     } else {
-        let follower = Follower::new(&built.plan, &built.followed);
-        let (measured, (observer, follower)) = drive(&built.plan, (observer, follower), go_on)?;
-        (measured, observer, follower.into_courses())
+        let (measured, (observer, watchers)) = drive(&built.plan, (observer, (follower, recorder)), go_on)?;
+        (measured, observer, watchers)
     };
     let wall_s = begun.elapsed().as_secs_f64();
     let seconds = |span: Duration| span.as_nanos() as f64 / 1e9;
     let span = (seconds(scenario.duration), [seconds(scenario.measure.0), seconds(scenario.measure.1)]);
     let mut result = PointResult::new(&point.parameters, &built, scenario.seed, span, measured, wall_s);
-    result.courses = courses;
+    result.courses = follower.map(Follower::into_courses).unwrap_or_default();
+    result.predictions = recorder
+        .zip(built.prediction)
+        .map(|(recorder, asked)| Predictions::of(&recorder.finish(), &asked.options, asked.settle));
     result.expectations = judge(scenario, &result);
     Ok((result, observer))
 }
@@ -164,19 +170,21 @@ fn check_point(point: &Point, probes: bool) -> Result<Need, ScenarioError> {
         (built.plan.streams.len(), size_of::<f32>()),
     ];
     let look: usize = sizes.iter().map(|(count, bytes)| count * bytes).sum();
-    let kept = looks * look as f64 + followed(point, &built);
+    let kept = looks * look as f64 + watched(point, &built);
     Ok(Need { running: built.memory, kept })
 }
 
-/// Bytes that the courses of followed flows take, if each of them fills its narrowest link by itself.
-fn followed(point: &Point, built: &Built) -> f64 {
-    // A segment is sent, arrives and is acknowledged.
-    let bytes = (3 * size_of::<Event>() + size_of::<Life>() + size_of::<Estimate>()) as f64;
-    let flows = built.followed.iter().map(|&flow| &built.plan.flows[flow]);
-    let segments = flows.map(|flow| {
+/// Bytes that followed and recorded flows take, if each of them fills its narrowest link by itself.
+fn watched(point: &Point, built: &Built) -> f64 {
+    let segments = |&flow: &usize| {
+        let flow = &built.plan.flows[flow];
         let rates = flow.forward.iter().map(|&link| built.plan.links[link].rate().bps_f64());
         let rate = rates.fold(f64::INFINITY, f64::min) / 8.0 / f64::from(flow.config.segment_bytes());
         rate * point.scenario.duration.as_secs_f64()
-    });
-    segments.sum::<f64>() * bytes
+    };
+    // A segment is sent, arrives and is acknowledged.
+    let course = 3 * size_of::<Event>() + size_of::<Life>() + size_of::<Estimate>();
+    let reading = size_of::<Reading>() + size_of::<f32>();
+    built.followed.iter().map(segments).sum::<f64>() * course as f64
+        + built.prediction.iter().map(|it| segments(&it.flow)).sum::<f64>() * reading as f64
 }

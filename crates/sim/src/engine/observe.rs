@@ -42,6 +42,21 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
+/// A watcher that is perhaps not there.
+impl<A: Observer> Observer for Option<A> {
+    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        if let Some(watcher) = self {
+            watcher.at_link(link, delay, packet, fate);
+        }
+    }
+
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
+        if let Some(watcher) = self {
+            watcher.at_sender(now, flow, sender);
+        }
+    }
+}
+
 /// Nobody watches.
 pub struct Nobody;
 

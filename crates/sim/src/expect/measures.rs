@@ -15,6 +15,7 @@ pub(super) fn add_all(env: &mut Environment<'static>, view: &View, trace: &Trace
     super::series::add_all(&mut words);
     super::course::add_all(&mut words);
     super::followed::add_all(&mut words);
+    super::predictions::add_all(&mut words);
     let view = view.clone();
     add(env, "axis", move |arguments| {
         let mut arguments = arguments.clone();

@@ -19,6 +19,7 @@ mod calls;
 mod course;
 mod followed;
 mod measures;
+mod predictions;
 mod published;
 mod select;
 mod series;
@@ -184,10 +185,13 @@ impl Language {
         calls::calls(expression).into_iter().try_for_each(|call| self.evaluate(call, names).map(drop))
     }
 
-    /// Whether the expression holds, and what that was made from.
+    /// Whether the expression holds, and what that was made from. Where something in it has no value it does not
+    /// hold: comparisons with what is not a number come out either way.
     pub fn judge(&self, expression: &str, names: &Names) -> Result<(bool, Vec<Seen>), ExpectError> {
         match self.evaluate(expression, names)? {
-            (serde_json::Value::Bool(verdict), seen) => Ok((verdict, seen)),
+            (serde_json::Value::Bool(verdict), seen) => {
+                Ok((verdict && !seen.iter().any(Seen::has_no_value), seen))
+            }
             (other, _) => Err(ExpectError {
                 expression: expression.to_owned(),
                 reason: format!("it gives {}, not true or false", kind(&other)),

@@ -52,6 +52,18 @@ fn analyses_have_names() {
 }
 
 #[test]
+fn what_has_no_value_does_not_hold() {
+    let nothing = Definition { name: "nothing".to_owned(), of: vec![], is: "0 * ratio(1, 0)".to_owned() };
+    let language = Language::new(&View::of_several(Vec::new())).with_definition(&nothing);
+    for claim in ["nothing() > 0.5", "nothing() < 0.5", "not nothing() > 0.5", "nothing() > 1 or 1 > 0"] {
+        let (holds, seen) = language.judge(claim, &Names::new()).expect("a verdict");
+        assert!(!holds, "{claim}: {seen:?}");
+    }
+    let (holds, seen) = language.judge("ratio(1, 0) > 1e9", &Names::new()).expect("a verdict");
+    assert!(holds && seen[0].value == "infinite", "{seen:?}");
+}
+
+#[test]
 fn mistakes_are_told() {
     let language = Language::new(&View::of_several(Vec::new()));
     let reason = |expression: &str| language.judge(expression, &Names::new()).expect_err("wrong").to_string();

@@ -1,6 +1,6 @@
 //! What an expression looked at: every function call with its value, and every published number.
 
-use super::call::{from_json, shown_value};
+use super::call::{from_json, number, shown_value};
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Seen {
     /// The call, as it could be written: `goodput('reno', loss=1e-5)`.
     pub call: String,
-    /// What it gave; null where it is no finite number.
+    /// What it gave; null where there is no value, "infinite" for what never happened.
     pub value: Json,
     /// Standard deviation over seeds, where there is more than one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -22,6 +22,25 @@ pub struct Seen {
     pub depth: usize,
     /// Is it a published number rather than a measured or computed one?
     pub published: bool,
+}
+
+impl Seen {
+    /// Was there nothing to take a value of, as for the mean of no samples?
+    pub fn has_no_value(&self) -> bool {
+        match &self.value {
+            Json::Null => true,
+            Json::Array(items) => items.iter().any(Json::is_null),
+            _ => false,
+        }
+    }
+}
+
+/// What a call gave. JSON has no infinite numbers.
+fn as_json(value: &Value) -> Json {
+    match number(value) {
+        Some(number) if number.is_infinite() => "infinite".into(),
+        _ => serde_json::to_value(value).unwrap_or(Json::Null),
+    }
 }
 
 /// Where calls are noted.
@@ -39,7 +58,7 @@ struct Inner {
 impl Trace {
     /// Notes a call and what it gave.
     pub(crate) fn note(&self, call: String, value: &Value, std: Option<f64>) {
-        self.push(call, serde_json::to_value(value).unwrap_or(Json::Null), std, false);
+        self.push(call, as_json(value), std, false);
     }
 
     fn push(&self, call: String, value: Json, std: Option<f64>, published: bool) {

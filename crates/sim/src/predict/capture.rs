@@ -337,7 +337,7 @@ impl Follower {
 mod tests {
     use super::*;
     use crate::capture::Captures;
-    use crate::predict::record;
+    use crate::predict::record::tests::recorded;
     use crate::runner::Runner;
     use crate::scenario::Sweep;
     use std::sync::atomic::AtomicBool;
@@ -380,8 +380,7 @@ mod tests {
     #[test]
     fn a_capture_of_a_simulated_flow_tells_what_the_flow_knew() {
         let seen = read_capture(&captured(SCENARIO)).expect("it tells something");
-        let sweep = Sweep::read("one flow", SCENARIO, &[]).expect("a scenario");
-        let known = record(&sweep.points[0], None, None, &AtomicBool::new(false)).expect("it is recorded");
+        let known = recorded(&format!("{SCENARIO}\n[predict]\n"));
         assert!(known.flow_losses.len() > 3);
         assert_eq!(seen.flow_losses.len(), known.flow_losses.len());
         let mean = |recording: &Recording| {

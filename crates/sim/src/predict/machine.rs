@@ -3,10 +3,10 @@
 use super::Recording;
 use ackclock_cc::predictor::Predictor;
 use ackclock_units::Time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How often the flow went from one state to another; the numbers are those of Figure 37.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// 1: delay becomes high.
     pub low_to_high: u64,

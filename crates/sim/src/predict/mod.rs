@@ -9,11 +9,13 @@
 
 mod capture;
 mod machine;
+mod outcome;
 mod record;
 
 pub use capture::{CaptureProblem, read_capture};
 pub use machine::{Counts, Settle, Study, study};
-pub use record::{RecordProblem, record};
+pub use outcome::{BINS, Outcome, Predicted, Predictions};
+pub use record::Recorder;
 
 use ackclock_cc::predictor::Reading;
 use ackclock_units::Time;

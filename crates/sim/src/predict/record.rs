@@ -2,93 +2,14 @@
 
 use super::Recording;
 use crate::engine::{Carrying, Observer};
-use crate::run::{RunError, run_observed};
-use crate::scenario::{Built, Point, ScenarioError, suggest};
+use crate::scenario::{Built, Prediction};
 use ackclock_cc::predictor::Reading;
 use ackclock_net::{Cause, Fate, Limit, Queue};
 use ackclock_tcp::Sender;
 use ackclock_units::{Duration, Rate, Time};
-use std::sync::atomic::AtomicBool;
 
-/// Why a flow cannot be recorded.
-#[derive(Debug, thiserror::Error, miette::Diagnostic)]
-pub enum RecordProblem {
-    /// There is no such group of flows.
-    #[error("--flow: there are no flows called \"{name}\"")]
-    NoFlow {
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        #[help]
-        help: String,
-    },
-    /// There is no such link.
-    #[error("--link: there is no link called \"{name}\"")]
-    NoLink {
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        #[help]
-        help: String,
-    },
-    /// The scenario is wrong.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Scenario(#[from] ScenarioError),
-    /// The run was interrupted.
-    #[error("interrupted")]
-    #[diagnostic(help("run the same command again"))]
-    Interrupted,
-}
-
-impl From<RunError> for RecordProblem {
-    fn from(error: RunError) -> RecordProblem {
-        match error {
-            RunError::Scenario(error) => RecordProblem::Scenario(error),
-            RunError::Interrupted => RecordProblem::Interrupted,
-        }
-    }
-}
-
-/// Runs `point` and records the first flow of the group `flow` (the first group if not given), over the measuring window; losses
-/// in the queue are those of `link` (the first of the flow's links that has a limited queue if not given).
-pub fn record(
-    point: &Point,
-    flow: Option<&str>,
-    link: Option<&str>,
-    stop: &AtomicBool,
-) -> Result<Recording, RecordProblem> {
-    let built = point.scenario.build()?;
-    let flow = find_flow(&built, flow)?;
-    let link = find_link(&built, flow, link)?;
-    let recorder = Recorder::new(&built, flow, link);
-    let (_, recorder) = run_observed(point, false, stop, recorder)?;
-    Ok(recorder.finish())
-}
-
-fn find_flow(built: &Built, name: Option<&str>) -> Result<usize, RecordProblem> {
-    let Some(name) = name else { return Ok(0) };
-    let group = built.groups.iter().position(|group| group.label == name).ok_or_else(|| {
-        let known: Vec<_> = built.groups.iter().map(|group| group.label.as_str()).collect();
-        RecordProblem::NoFlow { name: name.to_owned(), help: suggest(name, &known) }
-    })?;
-    Ok(built.groups[..group].iter().map(|group| group.count).sum())
-}
-
-fn find_link(built: &Built, flow: usize, name: Option<&str>) -> Result<usize, RecordProblem> {
-    let Some(name) = name else {
-        let forward = &built.plan.flows[flow].forward;
-        let limited = forward.iter().find(|&&link| !built.plan.links[link].queue().is_unlimited());
-        return Ok(limited.or(forward.first()).copied().unwrap_or(0));
-    };
-    built.links.iter().position(|link| link.name == name).ok_or_else(|| {
-        let known: Vec<_> = built.links.iter().map(|link| link.name.as_str()).collect();
-        RecordProblem::NoLink { name: name.to_owned(), help: suggest(name, &known) }
-    })
-}
-
-/// The watcher.
-struct Recorder {
+/// Records the flow of a [`Prediction`] over the measuring window: an observer of the engine.
+pub struct Recorder {
     flow: usize,
     link: usize,
     from: Time,
@@ -109,7 +30,9 @@ struct Recorder {
 }
 
 impl Recorder {
-    fn new(built: &Built, flow: usize, link: usize) -> Recorder {
+    /// For a run of this plan.
+    pub fn new(built: &Built, prediction: &Prediction) -> Recorder {
+        let &Prediction { flow, link, .. } = prediction;
         let plan = &built.plan;
         let before = |route: &[usize], bytes: u16| {
             let links = route.iter().take_while(|&&number| number != link).map(|&number| &plan.links[number]);
@@ -141,7 +64,8 @@ impl Recorder {
         self.from <= now && now <= self.to
     }
 
-    fn finish(mut self) -> Recording {
+    /// What was recorded.
+    pub fn finish(mut self) -> Recording {
         // Packets that met the link at one event were sent at different times.
         self.drops.sort_unstable();
         self.recording.queue_losses = Some(self.drops);
@@ -211,9 +135,11 @@ impl Observer for Recorder {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::run::run_observed;
     use crate::scenario::Sweep;
+    use std::sync::atomic::AtomicBool;
 
     const SCENARIO: &str = r#"
         duration = "60 s"
@@ -228,16 +154,22 @@ mod tests {
         label = "other"
         control = "reno"
         count = 3
+        [predict]
+        flow = "watched"
     "#;
 
-    fn recorded(flow: Option<&str>, link: Option<&str>) -> Result<Recording, RecordProblem> {
-        let sweep = Sweep::read("four flows", SCENARIO, &[]).expect("a scenario");
-        record(&sweep.points[0], flow, link, &AtomicBool::new(false))
+    /// The recording that a scenario with `[predict]` asks for.
+    pub(in crate::predict) fn recorded(scenario: &str) -> Recording {
+        let sweep = Sweep::read("recorded", scenario, &[]).expect("a scenario");
+        let built = sweep.points[0].scenario.build().expect("it can be built");
+        let recorder = Recorder::new(&built, &built.prediction.expect("it is asked for"));
+        let never = AtomicBool::new(false);
+        run_observed(&sweep.points[0], false, &never, recorder).expect("it runs").1.finish()
     }
 
     #[test]
     fn what_is_recorded_agrees_with_the_run() {
-        let recording = recorded(Some("watched"), None).expect("it is recorded");
+        let recording = recorded(SCENARIO);
         let sweep = Sweep::read("four flows", SCENARIO, &[]).expect("a scenario");
         let result =
             crate::run::run_point(&sweep.points[0], false, &AtomicBool::new(false)).expect("it runs");
@@ -252,15 +184,5 @@ mod tests {
         let least = recording.readings.iter().map(|reading| reading.rtt).min().expect("readings");
         assert!(least >= Duration::from_millis(44), "{least}");
         assert!(recording.readings.windows(2).all(|pair| pair[0].now <= pair[1].now));
-    }
-
-    #[test]
-    fn unknown_names_are_told() {
-        assert!(
-            matches!(recorded(Some("wachted"), None), Err(RecordProblem::NoFlow { help, .. }) if help.contains("watched"))
-        );
-        assert!(
-            matches!(recorded(None, Some("botleneck")), Err(RecordProblem::NoLink { help, .. }) if help.contains("bottleneck"))
-        );
     }
 }

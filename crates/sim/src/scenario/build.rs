@@ -2,13 +2,17 @@
 
 use super::Scenario;
 use super::document::path_parts;
+use super::error::suggest;
 use super::flows::{Ends, FlowGroup, Start, TrafficSpec};
 use super::impairments::Medium;
+use super::predict::PredictSpec;
 use super::queue::Scale;
 use super::reader::{At, Result};
 use super::topology::{Access, LinkSpec, NO_LIMIT, reverse_of};
 use crate::plan::{FlowPlan, Plan, StreamPlan};
+use crate::predict::Settle;
 use crate::requests::Requests;
+use ackclock_cc::predictor::Options;
 use ackclock_net::{Link, Queue, Stream};
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::HashMap;
@@ -25,8 +29,23 @@ pub struct Built {
     pub streams: Vec<String>,
     /// Numbers of the flows that are followed segment by segment.
     pub followed: Vec<usize>,
+    /// What predictors are tried on, if the scenario asks for that.
+    pub prediction: Option<Prediction>,
     /// Most memory that packets in flight can take, as far as queues are bounded, bytes.
     pub memory: f64,
+}
+
+/// A flow on which predictors are tried, and the link whose drops they are to foresee.
+#[derive(Clone, Copy, Debug)]
+pub struct Prediction {
+    /// The flow's number.
+    pub flow: usize,
+    /// The link's number.
+    pub link: usize,
+    /// Threshold and samples.
+    pub options: Options,
+    /// When a loss is over.
+    pub settle: Settle,
 }
 
 /// A reported link.
@@ -136,6 +155,7 @@ impl Scenario {
             flows,
             streams,
         };
+        let prediction = self.predict.as_ref().map(|spec| self.prediction(spec, &plan)).transpose()?;
         let links = self.topology.links.iter().enumerate().map(|(number, link)| LinkInfo {
             name: link.name.clone(),
             rate: link.rate,
@@ -150,7 +170,43 @@ impl Scenario {
             segment: u32::from(group.config.segment_bytes()),
         });
         let streams = self.traffic.iter().map(|spec| spec.label.clone()).collect();
-        Ok(Built { plan, links: links.collect(), groups: groups.collect(), streams, followed, memory })
+        Ok(Built {
+            plan,
+            links: links.collect(),
+            groups: groups.collect(),
+            streams,
+            followed,
+            prediction,
+            memory,
+        })
+    }
+
+    /// Finds the flow and the link of `[predict]`.
+    fn prediction(&self, spec: &PredictSpec, plan: &Plan) -> Result<Prediction> {
+        let group = match &spec.flow {
+            None => 0,
+            Some(name) => self.groups.iter().position(|group| group.label == *name).ok_or_else(|| {
+                let known: Vec<_> = self.groups.iter().map(|group| group.label.as_str()).collect();
+                self.error("predict.flow", format!("there are no flows called \"{name}\""))
+                    .help(suggest(name, &known))
+            })?,
+        };
+        let flow: usize = self.groups[..group].iter().map(|group| group.count).sum();
+        let link = match &spec.link {
+            None => {
+                let forward = &plan.flows[flow].forward;
+                let limited = forward.iter().find(|&&link| !plan.links[link].queue().is_unlimited());
+                limited.or(forward.first()).copied().unwrap_or(0)
+            }
+            Some(name) => {
+                self.topology.links.iter().position(|link| link.name == *name).ok_or_else(|| {
+                    let known: Vec<_> = self.topology.links.iter().map(|link| link.name.as_str()).collect();
+                    self.error("predict.link", format!("there is no link called \"{name}\""))
+                        .help(suggest(name, &known))
+                })?
+            }
+        };
+        Ok(Prediction { flow, link, options: spec.options, settle: spec.settle })
     }
 
     /// An error at the entry of this dotted path.

@@ -7,6 +7,7 @@ pub(crate) mod error;
 mod excerpt;
 mod flows;
 mod impairments;
+mod predict;
 mod queue;
 pub(crate) mod reader;
 mod requests;
@@ -15,7 +16,7 @@ mod tcp;
 mod topology;
 mod variate;
 
-pub use build::{Built, GroupInfo, LinkInfo};
+pub use build::{Built, GroupInfo, LinkInfo, Prediction};
 pub use document::{Document, Node, Value};
 pub(crate) use error::suggest;
 pub use error::{ScenarioError, Source};
@@ -26,6 +27,7 @@ use ackclock_cc::Settings;
 use ackclock_tcp::Config;
 use ackclock_units::{Bytes, Duration};
 use flows::{FlowGroup, TrafficSpec};
+use predict::PredictSpec;
 use reader::{At, Result};
 use std::sync::Arc;
 use topology::Topology;
@@ -62,6 +64,7 @@ pub struct Scenario {
     pub(crate) topology: Topology,
     pub(crate) groups: Vec<FlowGroup>,
     pub(crate) traffic: Vec<TrafficSpec>,
+    pub(crate) predict: Option<PredictSpec>,
     pub(crate) document: Document,
 }
 
@@ -113,6 +116,7 @@ impl Scenario {
         }
         let traffic =
             table.get("traffic").map(|at| flows::read_traffic(&at)).transpose()?.unwrap_or_default();
+        let predict = table.get("predict").map(|at| predict::read_predict(&at)).transpose()?;
         let expects = match table.get("expect") {
             Some(at) => at.list()?.iter().map(read_expect).collect::<Result<_>>()?,
             None => Vec::new(),
@@ -138,6 +142,7 @@ impl Scenario {
             topology,
             groups,
             traffic,
+            predict,
             document,
         })
     }
