@@ -1,6 +1,7 @@
 //! What the kernel must have, and whether it has it.
 
 use super::{LoadError, Request, attach, pins};
+use crate::Parameters;
 use ackclock_cc::{Settings, scheme};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Struct;
@@ -17,7 +18,7 @@ const NEEDED: &[(u32, &str)] =
 #[derive(Clone, Debug)]
 pub struct Requirement {
     /// What.
-    pub what: &'static str,
+    pub what: String,
     /// Why it is not met, and what helps; `None` if it is.
     pub lack: Option<String>,
 }
@@ -25,7 +26,10 @@ pub struct Requirement {
 /// Everything that loading needs of this kernel and this user. The programs are put through the verifier too;
 /// nothing is registered and nothing stays.
 pub fn check() -> Vec<Requirement> {
-    let met = |what, fine: bool, lack: &str| Requirement { what, lack: (!fine).then(|| lack.to_owned()) };
+    let met = |what: &str, fine: bool, lack: &str| Requirement {
+        what: what.to_owned(),
+        lack: (!fine).then(|| lack.to_owned()),
+    };
     let mut all = vec![
         met(
             "the kernel describes its types (BTF)",
@@ -54,7 +58,7 @@ pub fn check() -> Vec<Requirement> {
             "use a kernel built with CONFIG_BPF_SYSCALL=y",
         ),
         Requirement {
-            what: "this user may load eBPF programs",
+            what: "this user may load eBPF programs".to_owned(),
             lack: privilege().err().map(|error| format!("{error}: run it as root")),
         },
     ];
@@ -65,17 +69,15 @@ pub fn check() -> Vec<Requirement> {
 }
 
 /// Puts a scheme with its defaults through the verifier.
-fn trial(name: &'static str) -> Requirement {
-    let what = match name {
-        "layered" => "the verifier takes layered",
-        "compound" => "the verifier takes compound",
-        _ => "the verifier takes none",
-    };
+fn trial(name: &str) -> Requirement {
     let settings = Settings::defaults(scheme(name).expect("schemes() names the engine's"));
     let request = Request { name: None, settings, allow: Vec::new(), initial_window: None, everyone: false };
     let program = attach::program(name).expect("schemes() names those with a program");
-    let lack = attach::verify(program, &request, "ac_trial").err().map(|error| error.to_string());
-    Requirement { what, lack }
+    let verified = Parameters::new(&request.settings)
+        .map_err(LoadError::from)
+        .and_then(|parameters| attach::verify(program, &parameters, &request, "ac_trial"));
+    let lack = verified.err().map(|error| error.to_string());
+    Requirement { what: format!("the verifier takes {name}"), lack }
 }
 
 fn has_type(name: &str) -> bool {
