@@ -20,6 +20,8 @@ type Named = (&'static str, fn() -> Outcome);
 
 /// Calls this program as the part of a test that runs in a namespace.
 const INNER: &str = "--inner";
+/// As one that somebody without rights runs: may it choose a scheme?
+const CHOOSE: &str = "--choose";
 
 fn main() {
     let words: Vec<String> = std::env::args().collect();
@@ -27,6 +29,12 @@ fn main() {
         && flag == INNER
     {
         inner(name).unwrap_or_else(|failed| panic!("{failed:?}"));
+        return;
+    }
+    if let [_, flag, name] = &words[..]
+        && flag == CHOOSE
+    {
+        println!("{:?}", connection(name).map(drop));
         return;
     }
     let lacks: Vec<String> = load::check()
@@ -41,6 +49,7 @@ fn main() {
         ("parameterisations_live_side_by_side", side_by_side),
         ("none_is_reno_where_it_is_not_allowed", none_elsewhere),
         ("the_longest_allowed_prefix_is_found_in_both_families", both_families),
+        ("others_may_choose_it_only_if_the_operator_says_so", everyone),
         ("the_first_window_is_as_asked", first_window),
         ("none_gives_a_live_connection_its_window", live_window),
         ("losses_are_counted_as_cuts", losses),
@@ -202,6 +211,24 @@ fn seen(sender: &TcpStream) -> Result<String, Failed> {
     let port = sender.local_addr()?.port();
     let output = Command::new("ss").args(["-tinH", "sport", "=", &format!(":{port}")]).output()?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn everyone() -> Outcome {
+    for everyone in [false, true] {
+        let mut request = request("layered", "act_others", &[]);
+        request.everyone = everyone;
+        let _it = loaded(&request)?;
+        let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control")?;
+        ensure(allowed.split_whitespace().any(|it| it == "act_others") == everyone, &allowed)?;
+        let output = Command::new("setpriv")
+            .args(["--bounding-set=-all", "--inh-caps=-all"])
+            .arg(std::env::current_exe()?)
+            .args([CHOOSE, "act_others"])
+            .output()?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        ensure(said.contains(if everyone { "Ok(())" } else { "not permitted" }), &said)?;
+    }
+    Ok(())
 }
 
 fn first_window() -> Outcome {

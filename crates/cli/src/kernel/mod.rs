@@ -23,8 +23,9 @@ mod with {
     use super::{Failure, Kernel};
     use crate::args::{KernelCheck, KernelList, KernelLoad, KernelUnload};
     use crate::table::plain_table;
-    use ackclock_cc::{Given, Settings, scheme};
+    use ackclock_cc::{Given, Settings, SettingsError, scheme};
     use ackclock_kernel::load::{self, Entry, Request};
+    use ackclock_sim::scenario::suggest;
     use miette::{Report, miette};
     use serde_json::{Value, json};
 
@@ -39,11 +40,9 @@ mod with {
     }
 
     fn load_one(command: &KernelLoad) -> Result<(), Failure> {
-        let schemes = ackclock_kernel::schemes().join(", ");
-        let known = scheme(&command.scheme).filter(|it| ackclock_kernel::schemes().contains(&it.name));
-        let Some(known) = known else {
-            let what = format!("{} has no eBPF program", command.scheme);
-            return Err(miette!(help = format!("there are programs for {schemes}"), "{what}").into());
+        let Some(known) = scheme(&command.scheme) else {
+            let help = suggest(&command.scheme, ackclock_kernel::schemes());
+            return Err(miette!(help = help, "there is no eBPF program called \"{}\"", command.scheme).into());
         };
         let mut settings = Settings::defaults(known);
         for setting in &command.settings {
@@ -95,8 +94,14 @@ mod with {
             _ => (&mut *settings, key),
         };
         let scheme = of.scheme().name;
-        of.set(key, given).map_err(|error| {
-            miette!(help = format!("ackclock show {scheme} explains the parameters"), "--set {text}: {error}")
+        of.set(key, given).map_err(|error| match error {
+            SettingsError::Unknown { known } => {
+                miette!(help = suggest(key, &known), "--set {text}: {scheme} has no parameter \"{key}\"")
+            }
+            SettingsError::Outside { domain } => miette!(
+                help = format!("ackclock show {scheme} explains the parameters"),
+                "--set {text}: {key} must be {domain}"
+            ),
         })?;
         if let (Some(under), Some((over, _))) = (under, underneath) {
             settings.set(over, Given::Control(&under)).expect("it was there");

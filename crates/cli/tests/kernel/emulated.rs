@@ -69,19 +69,20 @@ fn marks() -> Checked {
         let counted = &emulated["programs"][0];
         if program {
             ensure(number(&counted["marks"])? > 0.0, &*said)?;
-            ensure(number(&counted["cuts"])? == number(&counted["marks"])?, &*said)?;
+            // Before the measuring window slow start may have overshot, and lost.
+            ensure(number(&counted["cuts"])? >= number(&counted["marks"])?, &*said)?;
         }
     }
     Ok(())
 }
 
-/// One segment in five is lost: timeouts come, and the window stays what it was set to.
+/// Three segments in flight of which one in three is lost: timeouts come, and the window stays what it was set to.
 fn none() -> Checked {
-    let text = scenario("{ droptail = \"2 bdp\" }", ", loss = 0.2", "", "{ none = { cap = 20 } }");
+    let text = scenario("{ droptail = \"2 bdp\" }", ", loss = 0.3", "", "{ none = { cap = 3 } }");
     let emulated = point("emulate", &text)?;
     let (flow, program) = (&emulated["flows"][0], &emulated["programs"][0]);
     let said = format!("{flow} {program}");
     ensure(number(&program["timeouts"])? > 0.0 && number(&program["cuts"])? == 0.0, &*said)?;
-    ensure(number(&flow["retransmits"])? > 100.0, &*said)?;
-    ensure((number(&flow["cwnd_mean"])? - 20.0).abs() < 0.01, &*said)
+    ensure(number(&flow["timeouts"])? > 0.0 && number(&flow["retransmits"])? > 20.0, &*said)?;
+    ensure((number(&flow["cwnd_mean"])? - 3.0).abs() < 0.01, &*said)
 }

@@ -1,7 +1,7 @@
 //! Loading, listing, unloading.
 
 use crate::common::{stderr, stdout};
-use crate::{Checked, Named, ensure, kernel};
+use crate::{Checked, Named, ensure, kernel, through};
 use libtest_mimic::Failed;
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 use serde_json::Value;
@@ -17,6 +17,7 @@ pub(crate) const PRIVILEGED: &[Named] = &[
     ("unloading_under_a_connection", under_a_connection),
     ("none_and_its_prefixes", prefixes),
     ("what_a_killed_loader_leaves", leftover),
+    ("everything_at_once_in_a_file_system_of_its_own", all_at_once),
     ("cost", cost),
 ];
 
@@ -171,6 +172,24 @@ fn leftover() -> Checked {
     ensure(said.contains("ackclock kernel unload acc_left"), &*said)?;
     same(&unload("acc_left")?, "what was left of acc_left is removed\n")?;
     same(&unload("acc_left2")?, "what was left of acc_left2 is removed\n")
+}
+
+/// What a user has loaded must not be unloaded here: in a mount namespace there is nothing. The first load mounts the eBPF
+/// file system, because there is none.
+fn all_at_once() -> Checked {
+    let script = "mount -t tmpfs none /sys/fs/bpf && k=\"$0 $1\" && $k list && $k load layered --as acc_all1 && \
+                  $k load none --as acc_all2 && mkdir /sys/fs/bpf/ackclock/acc_all3 && $k unload --all && $k list";
+    let output = through(&["unshare", "--mount", "sh", "-c", script], &[])?;
+    let said = format!("{}{}", stdout(&output), stderr(&output));
+    ensure(output.status.code() == Some(0), &*said)?;
+    let last: Vec<&str> = said.lines().rev().take(4).collect();
+    let expected = [
+        "nothing is loaded",
+        "what was left of acc_all3 is removed",
+        "acc_all2 is unloaded",
+        "acc_all1 is unloaded",
+    ];
+    ensure(said.starts_with("nothing is loaded") && last == expected, &*said)
 }
 
 /// Short, so that the ratios mean nothing; but they are there, and nothing stays loaded.

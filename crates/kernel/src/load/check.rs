@@ -30,20 +30,25 @@ pub fn check() -> Vec<Requirement> {
         what: what.to_owned(),
         lack: (!fine).then(|| lack.to_owned()),
     };
+    let types = Btf::from_path(BTF).ok();
+    let has_type = |what: &str, name: &str, lack: &str| match &types {
+        Some(types) => met(what, types.type_by_name::<Struct<'_>>(name).is_some(), lack),
+        None => met(what, false, "only the description of its types could tell"),
+    };
     let mut all = vec![
         met(
             "the kernel describes its types (BTF)",
-            btf().is_ok(),
-            "/sys/kernel/btf/vmlinux is not there: use a kernel built with CONFIG_DEBUG_INFO_BTF=y",
+            types.is_some(),
+            "/sys/kernel/btf/vmlinux cannot be read: use a kernel built with CONFIG_DEBUG_INFO_BTF=y",
         ),
-        met(
+        has_type(
             "TCP controllers may be eBPF programs, since Linux 5.6",
-            has_type("bpf_struct_ops_tcp_congestion_ops"),
+            "bpf_struct_ops_tcp_congestion_ops",
             "use a kernel built with CONFIG_BPF_JIT=y and CONFIG_BPF_SYSCALL=y",
         ),
-        met(
+        has_type(
             "their registration can be pinned, since Linux 6.4",
-            has_type("bpf_struct_ops_link"),
+            "bpf_struct_ops_link",
             "use Linux 6.4 or later: a scheme has to outlive the program that loads it",
         ),
         met(
@@ -78,10 +83,6 @@ fn trial(name: &str) -> Requirement {
         .and_then(|parameters| attach::verify(program, &parameters, &request, "ac_trial"));
     let lack = verified.err().map(|error| error.to_string());
     Requirement { what: format!("the verifier takes {name}"), lack }
-}
-
-fn has_type(name: &str) -> bool {
-    Btf::from_path(BTF).is_ok_and(|btf| btf.type_by_name::<Struct<'_>>(name).is_some())
 }
 
 pub(super) fn btf() -> Result<(), LoadError> {
