@@ -2,7 +2,7 @@
 
 use super::{LoadError, Request, attach, pins};
 use crate::Parameters;
-use ackclock_cc::{Settings, scheme};
+use ackclock_cc::{Given, Settings, scheme};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Struct;
 use std::fs;
@@ -68,21 +68,24 @@ pub fn check() -> Vec<Requirement> {
         },
     ];
     if all.iter().all(|it| it.lack.is_none()) {
-        all.extend(crate::schemes().iter().map(|name| trial(name)));
+        let defaults = |name: &&str| Settings::defaults(scheme(name).expect("schemes() names the engine's"));
+        let mut over_layered = defaults(&"pert");
+        over_layered.set("over", Given::Word("layered")).expect("pert may be over layered");
+        all.extend(crate::schemes().iter().map(|name| trial(name, defaults(name))));
+        all.push(trial("pert over layered", over_layered));
     }
     all
 }
 
-/// Puts a scheme with its defaults through the verifier.
-fn trial(name: &str) -> Requirement {
-    let settings = Settings::defaults(scheme(name).expect("schemes() names the engine's"));
+/// Puts a scheme through the verifier, which looks at no more than what these settings make of its program.
+fn trial(what: &str, settings: Settings) -> Requirement {
+    let program = attach::program(settings.scheme().name).expect("schemes() names those with a program");
     let request = Request { name: None, settings, allow: Vec::new(), initial_window: None, everyone: false };
-    let program = attach::program(name).expect("schemes() names those with a program");
     let verified = Parameters::new(&request.settings)
         .map_err(LoadError::from)
         .and_then(|parameters| attach::verify(program, &parameters, &request, "ac_trial"));
     let lack = verified.err().map(|error| error.to_string());
-    Requirement { what: format!("the verifier takes {name}"), lack }
+    Requirement { what: format!("the verifier takes {what}"), lack }
 }
 
 pub(super) fn btf() -> Result<(), LoadError> {
