@@ -24,12 +24,13 @@ kernel-tools:
 		apt-get install -y $(KERNEL_PACKAGES) || { apt-get update && apt-get install -y $(KERNEL_PACKAGES); } || \
 		echo "the tools for eBPF controllers cannot be installed" >&2
 
-# Nine paths and five controllers in the simulator and in the running kernel; root, about 20 minutes.
+# Nine paths and seven controllers in the simulator and in the running kernel; root, about half an hour.
 .PHONY: kernel-runs
 kernel-runs: kernel-tools
 	mkdir -p docs/src/kernel-runs
 	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel/paths.toml --beside docs/src/kernel-runs/paths.md
 	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel/none.toml --beside docs/src/kernel-runs/none.md
+	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel/pert.toml --beside docs/src/kernel-runs/pert.md
 
 .PHONY: docs
 docs:

@@ -226,7 +226,7 @@ pub(crate) enum Kernel {
 #[derive(Args)]
 #[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
 pub(crate) struct KernelLoad {
-    /// The scheme: layered, compound or none.
+    /// The scheme: layered, compound, pert or none.
     pub(crate) scheme: String,
     /// Its name in the kernel, for setsockopt(TCP_CONGESTION); ac_ and the scheme's name if not given.
     #[arg(long = "as", value_name = "NAME")]

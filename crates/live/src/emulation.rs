@@ -122,8 +122,9 @@ impl Emulation {
 mod tests {
     use super::*;
 
-    /// The doubts about a path of 20 ms and a queue of 4 ms if one delivery in a hundred is so late.
-    fn doubts(late: Duration, lost: u64) -> Vec<String> {
+    /// The doubts about a path of 20 ms and a queue of 4 ms if one delivery in a hundred is so late, a thread is this busy,
+    /// and so many packets are lost on entry and at their hosts.
+    fn doubts(late: Duration, busy: f64, (lost, refused): (u64, u64)) -> Vec<String> {
         let mut lateness = Lateness::new();
         (0..990).for_each(|_| lateness.note(Duration::from_micros(20)));
         (0..10).for_each(|_| lateness.note(late));
@@ -131,9 +132,9 @@ mod tests {
             links: Vec::new(),
             streams: Vec::new(),
             lateness,
-            busy: 0.5,
+            busy,
             astray: 0,
-            refused: 0,
+            refused,
             real_time: true,
         };
         let path =
@@ -145,12 +146,17 @@ mod tests {
 
     #[test]
     fn only_errors_that_matter_are_doubts() {
-        assert_eq!(doubts(Duration::from_micros(500), 0), Vec::<String>::new());
-        let stalls = doubts(Duration::from_millis(3), 0);
+        assert_eq!(doubts(Duration::from_micros(500), 0.5, (0, 0)), Vec::<String>::new());
+        let stalls = doubts(Duration::from_millis(3), 0.5, (0, 0));
         assert!(stalls.len() == 1 && stalls[0].contains("queue of bottleneck"), "{stalls:?}");
-        let worse = doubts(Duration::from_millis(30), 0);
+        let worse = doubts(Duration::from_millis(30), 0.5, (0, 0));
         assert!(worse.len() == 2 && worse[0].contains("on the average"), "{worse:?}");
-        let lost = doubts(Duration::from_micros(100), 3);
+        let lost = doubts(Duration::from_micros(100), 0.5, (3, 0));
         assert!(lost.len() == 1 && lost[0].starts_with("3 packets were lost before"), "{lost:?}");
+    }
+
+    #[test]
+    fn every_doubt_in_its_words() {
+        insta::assert_snapshot!(doubts(Duration::from_millis(300), 0.97, (3, 2)).join("\n"), @"");
     }
 }

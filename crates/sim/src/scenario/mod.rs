@@ -18,8 +18,7 @@ mod variate;
 
 pub use build::{Built, GroupInfo, LinkInfo, Prediction};
 pub use document::{Document, Node, Value};
-pub(crate) use error::suggest;
-pub use error::{ScenarioError, Source};
+pub use error::{ScenarioError, Source, suggest};
 pub use sweep::{Point, Sweep};
 pub use tcp::RECOVERIES;
 
