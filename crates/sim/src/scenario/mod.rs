@@ -14,6 +14,7 @@ mod sweep;
 mod tcp;
 mod topology;
 mod variate;
+mod writing;
 
 pub use build::{Built, GroupInfo, LinkInfo};
 pub use document::{Document, Node, Value};
