@@ -111,6 +111,9 @@ pub(crate) struct Reproduce {
     /// Keep finished points here and do not run them again; a directory of this build's own if not given.
     #[arg(long, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
+    /// Emulate every point, too, with the running kernel's TCP, and judge the same claims by that.
+    #[arg(long)]
+    pub(crate) emulate: bool,
     /// Exit with status 1 if a claim does not hold.
     #[arg(long)]
     pub(crate) strict: bool,

@@ -3,7 +3,7 @@
 use crate::lateness::{Distribution, Lateness};
 use crate::part::PartReport;
 use ackclock_units::Duration;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Deliveries may be late by this share of the shortest round-trip time on the average, either way: windows grow and
 /// losses are repaired once per round trip, so rates that follow from it are wrong by as much.
@@ -26,7 +26,7 @@ pub(crate) struct Sensitivity {
 }
 
 /// A run's own errors.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Emulation {
     /// May the emulator's error have changed the result? Then `doubts` says why.
     pub trusted: bool,

@@ -114,9 +114,17 @@ fn flows() -> impl Strategy<Value = String> {
     let recovery = prop::sample::select(
         &["tahoe", "reno", "newreno", "sack", "robust", "hoe", "right-edge", "lin-kung"][..],
     );
+    let task = prop::sample::select(&[
+        "",
+        "",
+        "size = \"50 kB\"\nrepeat = 5\npause = \"50 ms\"",
+        "size = \"50 kB\"\nrepeat = 5\npause = \"50 ms\"\nsend_buffer = \"20 kB\"",
+        "send_buffer = \"9500 B\"",
+        "bursts = { size = \"20 kB\", every = \"30 ms\", for = \"900 ms\" }\nsend_buffer = \"15 kB\"",
+        "bursts = { size = \"1234 B\", every = \"1 ms\", for = \"2 s\", queued = true }",
+    ]);
     let more = prop::sample::subsequence(
         vec![
-            "size = \"50 kB\"\nrepeat = 5\npause = \"50 ms\"",
             "start = { uniform = [\"0 s\", \"500 ms\"] }",
             "stop = \"1.5 s\"",
             "reverse = true",
@@ -125,8 +133,8 @@ fn flows() -> impl Strategy<Value = String> {
         ],
         0..=4,
     );
-    (control, recovery, more).prop_map(|(control, recovery, more)| {
-        format!("control = \"{control}\"\nrecovery = \"{recovery}\"\n{}\n", more.join("\n"))
+    (control, recovery, task, more).prop_map(|(control, recovery, task, more)| {
+        format!("control = \"{control}\"\nrecovery = \"{recovery}\"\n{task}\n{}\n", more.join("\n"))
     })
 }
 

@@ -3,6 +3,8 @@
 mod beside;
 mod controllers;
 
+pub(crate) use controllers::Controllers;
+
 use crate::output::{self, OutputDirectory, Request as Asked};
 use crate::progress::Progress;
 use crate::{Failure, args, input, interrupt, table};
@@ -106,7 +108,7 @@ fn all(
     directory: Option<&OutputDirectory>,
     stop: &AtomicBool,
 ) -> Result<Vec<Emulated>, Failure> {
-    let controllers = controllers::Controllers::load(&sweep.points, load)?;
+    let controllers = Controllers::load(&sweep.points, load)?;
     let progress = Progress::new(&sweep.points)?;
     let folders = folders(sweep);
     let mut emulated = Vec::new();

@@ -17,6 +17,7 @@ use std::process::{Command, Output};
 
 type Checked = Result<(), Failed>;
 /// A test's name, and the test.
+#[cfg(feature = "kernel")]
 type Named = (&'static str, fn() -> Checked);
 
 fn main() {

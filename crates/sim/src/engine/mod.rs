@@ -17,6 +17,7 @@ mod tally;
 mod timers;
 mod traffic;
 mod tree;
+mod writer;
 
 pub use observe::{Carrying, Nobody, Observer};
 pub use route::{Access, Detour, Stage, accesses, stages};
@@ -32,6 +33,7 @@ use ackclock_units::{Duration, Time};
 use tally::Tally;
 use timers::{Timer, Timers};
 use traffic::{Entrance, Exit, Traffic};
+use writer::Writer;
 
 #[derive(Clone, Copy, Default)]
 struct Segment(Data);
@@ -77,6 +79,8 @@ struct Flow {
     /// Segments of the transfer; `None` is unlimited.
     size: Option<u64>,
     started_at: Time,
+    /// The application, if its writing takes time.
+    writer: Option<Box<Writer>>,
     /// Segments on their way that will not arrive within the run: they are counted, and need no room.
     beyond_the_end: u64,
 }
@@ -142,7 +146,7 @@ impl<O: Observer> Engine<O> {
             .zip(data_entrances.by_ref().take(plan.flows.len()).zip(ack_entrances))
             .map(|((number, flow), (out, back))| {
                 let mut plan = flow.clone();
-                let size = plan.requests.next_size();
+                let size = plan.next_size();
                 timers.add(flow.start, Timer::Start(number as u32));
                 if let Some(stop) = flow.stop {
                     timers.add(stop, Timer::Stop(number as u32));
@@ -152,9 +156,10 @@ impl<O: Observer> Engine<O> {
                         flow.config.clone(),
                         flow.control.build(),
                         0,
-                        size.unwrap_or(u64::MAX),
+                        plan.segments_at_once(size),
                         flow.start,
                     ),
+                    writer: plan.writer(size, flow.start),
                     receiver: Receiver::new(&flow.config, 0),
                     draws: flow.draws.clone(),
                     out,
@@ -338,7 +343,11 @@ impl<O: Observer> Engine<O> {
         }
         if owner < self.flows.len() {
             let flow = &mut self.flows[owner];
-            if let Some(ack) = flow.receiver.on_data(at, &packet.0) {
+            let ack = flow.receiver.on_data(at, &packet.0);
+            if let Some(writer) = &mut flow.writer {
+                writer.arrived(at, flow.receiver.delivered());
+            }
+            if let Some(ack) = ack {
                 self.acknowledge(owner, at, ack);
             } else if let Some(deadline) = flow.receiver.poll_timeout()
                 && deadline < flow.delayed_ack_entry
@@ -369,8 +378,7 @@ impl<O: Observer> Engine<O> {
         let draws = &mut flow.draws;
         flow.sender.on_ack(self.now, &packet.0, || draws.uniform());
         self.acks.pop();
-        let flow = &mut self.flows[owner];
-        if flow.sender.is_done() {
+        if self.write(owner) {
             self.on_transfer_done(owner);
         }
         self.transmit(owner);
@@ -413,6 +421,23 @@ impl<O: Observer> Engine<O> {
         if due < self.looks.over {
             self.acks.push(exit, due, packet);
         }
+    }
+
+    /// Lets a flow's application write what its socket has room for. Is everything written and acknowledged?
+    #[inline]
+    fn write(&mut self, owner: usize) -> bool {
+        let flow = &self.flows[owner];
+        if flow.writer.is_none() { flow.sender.is_done() } else { self.write_some(owner) }
+    }
+
+    #[cold]
+    fn write_some(&mut self, owner: usize) -> bool {
+        let Flow { writer: Some(writer), sender, .. } = &mut self.flows[owner] else { return false };
+        if let Some(due) = writer.write(self.now, sender.una()) {
+            self.timers.add(due, Timer::Write(owner as u32));
+        }
+        sender.supply(self.now, writer.segments());
+        writer.is_over() && sender.is_done()
     }
 
     /// Sends what a flow's sender has to send, and sees to its timers.
@@ -475,6 +500,7 @@ impl<O: Observer> Engine<O> {
                 let flow = &mut self.flows[number as usize];
                 flow.transfers_left = 0;
                 flow.sender.stop();
+                flow.writer.iter_mut().for_each(|writer| writer.stop());
                 if flow.sender.is_done() {
                     self.tally.before_window_changes(number as usize, self.now, &flow.sender);
                     self.on_transfer_done(number as usize);
@@ -483,6 +509,7 @@ impl<O: Observer> Engine<O> {
             Timer::Retransmission(flow) => self.on_retransmission_timer(flow as usize),
             Timer::Pacing(flow) => self.on_pacing_timer(flow as usize),
             Timer::DelayedAck(flow) => self.on_delayed_ack_timer(flow as usize),
+            Timer::Write(flow) => self.on_write_timer(flow as usize),
             Timer::Datagram(source) => self.on_datagram_timer(source as usize),
             Timer::Probe => {
                 let interval = self.probe.unwrap_or(Duration::MAX);
@@ -524,6 +551,15 @@ impl<O: Observer> Engine<O> {
         flow.active = true;
         flow.started_at = self.now;
         self.tally.runs_from(number, self.now);
+        self.on_write_timer(number);
+    }
+
+    /// A burst is due, or the application begins.
+    fn on_write_timer(&mut self, number: usize) {
+        if let Some(writer) = &mut self.flows[number].writer {
+            writer.begin(self.now);
+            self.write_some(number);
+        }
         self.transmit(number);
     }
 
@@ -545,12 +581,13 @@ impl<O: Observer> Engine<O> {
         self.tally.connection_over(number, &flow.sender, &flow.receiver);
         flow.epoch = flow.epoch.wrapping_add(1);
         let start = flow.plan.requests.next_start(flow.started_at, self.now);
-        flow.size = flow.plan.requests.next_size();
-        let limit = flow.size.unwrap_or(u64::MAX);
+        flow.size = flow.plan.next_size();
+        let limit = flow.plan.segments_at_once(flow.size);
         let (config, control) = (flow.plan.config.clone(), flow.plan.control.build());
         // The new connection must not send before its time: it has nothing to send until it is started.
         flow.sender = Sender::new(config, control, flow.epoch, limit, start);
         flow.receiver = Receiver::new(&flow.plan.config, flow.epoch);
+        flow.writer = flow.plan.writer(flow.size, start);
         self.timers.add(start, Timer::Start(number as u32));
     }
 
@@ -621,7 +658,30 @@ impl<O: Observer> Engine<O> {
             }
         });
         let delivered = self.tally.delivered_segments(self.flows.iter().map(seen));
-        (self.tally.into_measured(delivered, in_flight, self.flows.iter().map(seen)), self.observer)
+        let mut measured = self.tally.into_measured(delivered, in_flight, self.flows.iter().map(seen));
+        for (tally, flow) in measured.flows.iter_mut().zip(&self.flows) {
+            tally.bursts = flow.writer.as_ref().and_then(|writer| writer.tally(self.now));
+        }
+        (measured, self.observer)
+    }
+}
+
+impl FlowPlan {
+    /// Segments of the next transfer; `None` is unlimited. To be asked once for each.
+    fn next_size(&mut self) -> Option<u64> {
+        let payload = u64::from(self.config.payload);
+        let bursts = self.writing.and_then(|writing| writing.bursts);
+        bursts.map(|bursts| bursts.bytes().div_ceil(payload)).or_else(|| self.requests.next_size())
+    }
+
+    /// Segments that the application has written when it begins with a transfer.
+    fn segments_at_once(&self, size: Option<u64>) -> u64 {
+        if self.writing.is_some() { 0 } else { size.unwrap_or(u64::MAX) }
+    }
+
+    /// Who writes them, if that takes time.
+    fn writer(&self, size: Option<u64>, start: Time) -> Option<Box<Writer>> {
+        self.writing.map(|writing| Box::new(Writer::new(writing, self.config.payload, size, start)))
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) enum Timer {
     Retransmission(u32),
     Pacing(u32),
     DelayedAck(u32),
+    Write(u32),
     Datagram(u32),
 }
 

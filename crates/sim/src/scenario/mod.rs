@@ -15,6 +15,7 @@ mod sweep;
 mod tcp;
 mod topology;
 mod variate;
+mod writing;
 
 pub use build::{Built, GroupInfo, LinkInfo, Prediction};
 pub use document::{Document, Node, Value};

@@ -228,6 +228,14 @@ impl Sender {
         self.una >= self.limit
     }
 
+    /// The application has written more: there are `limit` segments in all, if that is more than before.
+    pub fn supply(&mut self, now: Time, limit: u64) {
+        self.limit = self.limit.max(limit);
+        if self.nxt == self.una {
+            self.all_acknowledged(now); // a closed window is now to be probed
+        }
+    }
+
     /// No more new segments after what was sent: the application stops.
     pub fn stop(&mut self) {
         self.limit = self.limit.min(self.nxt + u64::from(self.probing.sent));
