@@ -122,9 +122,13 @@ impl Emulation {
 mod tests {
     use super::*;
 
-    /// The doubts about a path of 20 ms and a queue of 4 ms if one delivery in a hundred is so late, a thread is this busy,
-    /// and so many packets are lost on entry and at their hosts.
-    fn doubts(late: Duration, busy: f64, (lost, refused): (u64, u64)) -> Vec<String> {
+    /// A path of 20 ms and a queue of 4 ms.
+    fn path() -> Sensitivity {
+        Sensitivity { rtt: Duration::from_millis(20), queues: vec![("bottleneck".to_owned(), 4e-3)] }
+    }
+
+    /// What is said of it if one delivery in a hundred is so late.
+    fn emulation(late: Duration, lost: u64) -> Emulation {
         let mut lateness = Lateness::new();
         (0..990).for_each(|_| lateness.note(Duration::from_micros(20)));
         (0..10).for_each(|_| lateness.note(late));
@@ -132,31 +136,43 @@ mod tests {
             links: Vec::new(),
             streams: Vec::new(),
             lateness,
-            busy,
+            busy: 0.5,
             astray: 0,
-            refused,
+            refused: 0,
             real_time: true,
         };
-        let path =
-            Sensitivity { rtt: Duration::from_millis(20), queues: vec![("bottleneck".to_owned(), 4e-3)] };
-        let emulation = Emulation::new(&[part], lost, &path, &[]);
+        let emulation = Emulation::new(&[part], lost, &path(), &[]);
         assert_eq!(emulation.trusted, emulation.doubts.is_empty());
-        emulation.doubts
+        emulation
     }
 
     #[test]
     fn only_errors_that_matter_are_doubts() {
-        assert_eq!(doubts(Duration::from_micros(500), 0.5, (0, 0)), Vec::<String>::new());
-        let stalls = doubts(Duration::from_millis(3), 0.5, (0, 0));
+        let doubts = |late, lost| emulation(late, lost).doubts;
+        assert_eq!(doubts(Duration::from_micros(500), 0), Vec::<String>::new());
+        let stalls = doubts(Duration::from_millis(3), 0);
         assert!(stalls.len() == 1 && stalls[0].contains("queue of bottleneck"), "{stalls:?}");
-        let worse = doubts(Duration::from_millis(30), 0.5, (0, 0));
+        let worse = doubts(Duration::from_millis(30), 0);
         assert!(worse.len() == 2 && worse[0].contains("on the average"), "{worse:?}");
-        let lost = doubts(Duration::from_micros(100), 0.5, (3, 0));
+        let lost = doubts(Duration::from_micros(100), 3);
         assert!(lost.len() == 1 && lost[0].starts_with("3 packets were lost before"), "{lost:?}");
     }
 
     #[test]
     fn every_doubt_in_its_words() {
-        insta::assert_snapshot!(doubts(Duration::from_millis(300), 0.97, (3, 2)).join("\n"), @"");
+        let mut worst = emulation(Duration::from_micros(100), 3);
+        worst.lateness.mean_s = 0.15e-3;
+        worst.lateness.p99_s = 2.5e-3;
+        worst.lateness.p999_s = 3e-3;
+        worst.busy = vec![0.5, 0.97];
+        worst.refused = 2;
+        insta::assert_snapshot!(worst.doubted(&path()).join("\n"), @r"
+        deliveries are 0.150 ms late on the average, each way: more than 1 % of the shortest round-trip time, 20.000 ms
+        one delivery in a hundred is later than 2.500 ms: more than 10 % of the shortest round-trip time, 20.000 ms
+        one delivery in a thousand is later than 3.000 ms, which is enough to fill 75 % of the queue of bottleneck: bursts that the path does not have may have overflown it
+        a thread that carries packets took 97 % of a processor
+        3 packets were lost before the path because the emulator did not take them in time
+        2 packets were lost behind the path because their host did not take them
+        ");
     }
 }

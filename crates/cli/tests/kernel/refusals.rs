@@ -19,11 +19,8 @@ pub(crate) const PRIVILEGED: &[Named] = &[
 /// What was said, under the command that it was said to.
 fn told(arguments: &[&str], output: &Output) -> String {
     let (out, err) = (stdout(output), stderr(output));
-    format!(
-        "## ackclock kernel {}\nexit status {:?}\n{out}{err}\n",
-        arguments.join(" "),
-        output.status.code()
-    )
+    let status = output.status.code().unwrap_or(-1);
+    format!("## ackclock kernel {}\nexit status {status}\n{out}{err}\n", arguments.join(" "))
 }
 
 fn wrong_use() -> Checked {
