@@ -24,6 +24,8 @@ fn main() {
         ("what_cannot_be_emulated", what_cannot_be),
         ("doubts_are_loud", doubts),
         ("the_document_is_the_simulators", document),
+        ("an_experiment_is_judged_twice", reproduced),
+        ("an_experiment_without_privilege", reproduced_without_privilege),
         ("a_command_has_the_last_word", exit_status),
         ("sigterm_ends_it_in_order", || ended_by("TERM", Some(130))),
         ("sigkill_leaves_nothing", || ended_by("KILL", None)),
@@ -187,6 +189,69 @@ fn document() -> Checked {
         ensure(directory.path().join("out").join(file).is_file(), format!("there is no {file}"))?;
     }
     Ok(())
+}
+
+/// An experiment whose claim holds wherever it is run, and one that fails.
+const EXPERIMENT: &str = "id = \"fig-4.5\"\nwork = \"tiny1999\"\ntitle = \"Bursts\"\nsection = \"I\"\nkind = \"testbed\"\nsummary = \"S\"\n\
+    pictures = [\"in_flight\"]\n[scenario]\nduration = \"2 s\"\nprobe = \"20 ms\"\n[scenario.topology.dumbbell]\n\
+    bottleneck = { rate = \"10 Mbit/s\", delay = \"5 ms\", queue = { droptail = \"2 bdp\" } }\n[[scenario.flows]]\nlabel = \"flow\"\n\
+    control = \"reno\"\nbursts = { size = \"5 kB\", every = \"10 ms\", for = \"1 s\" }\n\
+    [[claim]]\ntext = \"All of it arrives.\"\nthat = \"received_bytes('flow') == 101 * 5000\"\n\
+    [[claim]]\ntext = \"None of it does.\"\nthat = \"received_bytes('flow') == 0\"\ntried = \"nothing\"\n";
+
+fn experiment() -> Result<tempfile::TempDir, Failed> {
+    let directory = tempfile::tempdir()?;
+    fs::create_dir_all(directory.path().join("experiments/tiny1999"))?;
+    fs::write(directory.path().join("experiments/tiny1999/fig-4.5.toml"), EXPERIMENT)?;
+    Ok(directory)
+}
+
+const REPRODUCE: [&str; 7] =
+    ["reproduce", "all", "--experiments", "experiments", "--emulate", "--store", "store"];
+
+fn reproduced() -> Checked {
+    let directory = experiment()?;
+    let output = ackclock(directory.path(), &[&REPRODUCE[..], &["--json", "--out", "out"]].concat());
+    ensure(output.status.code() == Some(0), stderr(&output))?;
+    let document: serde_json::Value = serde_json::from_str(&stdout(&output))?;
+    let expected = serde_json::json!({"holds": 1, "fails": 1, "untestable": 0});
+    ensure(
+        document["counts"] == expected && document["emulated"]["counts"] == expected,
+        document.to_string(),
+    )?;
+    let own = &document["emulated"]["experiments"][0]["emulation"][0];
+    ensure(own["emulation"]["lateness"]["count"].as_u64() > Some(300), own.to_string())?;
+    let page = fs::read_to_string(directory.path().join("out/reproduction.md"))?;
+    for part in [
+        "](#fig-45)",
+        "| simulator | measured | Linux ",
+        "tried: nothing",
+        "pictures/fig-4.5-in_flight-emulated.svg",
+    ] {
+        ensure(page.contains(part), format!("no {part} in {page}"))?;
+    }
+    // Kept points are not emulated again, and are not taken for simulated ones.
+    let emulated = fs::read_dir(directory.path().join("store"))?
+        .filter_map(Result::ok)
+        .find(|entry| entry.file_name().to_string_lossy().starts_with("emulated-"));
+    let emulated = emulated.ok_or("nothing was kept")?.path();
+    ensure(fs::read_dir(&emulated)?.count() == 2, "a result and what the emulator says of it")?;
+    let again = ackclock(directory.path(), &[&REPRODUCE[..], &["--json", "--strict"]].concat());
+    ensure(again.status.code() == Some(1) && stdout(&again) == stdout(&output), stderr(&again))?;
+    let table = ackclock(directory.path(), &REPRODUCE);
+    ensure(stdout(&table).contains("1 hold, 1 fail, 0 untestable\nLinux "), stdout(&table))
+}
+
+fn reproduced_without_privilege() -> Checked {
+    let directory = experiment()?;
+    let output = Command::new("setpriv")
+        .args(["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_ackclock")])
+        .args(REPRODUCE)
+        .current_dir(directory.path())
+        .output()?;
+    let said = stderr(&output);
+    ensure(output.status.code() == Some(2) && said.contains("run it as root"), &*said)?;
+    ensure(!directory.path().join("store").exists(), "something was run before")
 }
 
 fn exit_status() -> Checked {

@@ -142,6 +142,30 @@ fn values() {
     ]));
 }
 
+/// Applications that write bursts.
+#[test]
+fn bursts() {
+    let bursts = |heading, keys: &str| replaced(heading, "rtt = \"60 ms\"", &format!("bursts = {keys}"));
+    shown!(messages(vec![
+        bursts("bursts that are no table", "\"128 kB\""),
+        bursts("bursts without a size", "{ every = \"10 ms\", for = \"2 s\" }"),
+        bursts("bursts without a period", "{ size = \"128 kB\", for = \"2 s\" }"),
+        bursts("bursts without end", "{ size = \"128 kB\", every = \"10 ms\" }"),
+        bursts("bursts at one instant", "{ size = \"128 kB\", every = \"0 ms\", for = \"2 s\" }"),
+        bursts("a burst below a segment", "{ size = \"100 B\", every = \"10 ms\", for = \"2 s\" }"),
+        bursts("very many bursts", "{ size = \"1 kB\", every = \"1 ns\", for = \"2 s\" }"),
+        bursts("a misspelt key", "{ size = \"1 kB\", every = \"1 ms\", for = \"2 s\", queue = true }"),
+        bursts(
+            "bursts of a size of their own",
+            "{ size = \"1 kB\", every = \"1 ms\", for = \"2 s\" }\nsize = \"3 kB\""
+        ),
+        replaced("a buffer without a unit", "rtt = \"60 ms\"", "send_buffer = 1000000"),
+        replaced("a buffer below a segment", "rtt = \"60 ms\"", "send_buffer = \"999 B\""),
+        replaced("a buffer beyond all windows", "rtt = \"60 ms\"", "send_buffer = \"2 GB\""),
+        replaced("asked for bursts that nobody writes", "goodput('first')", "transmitted('first')"),
+    ]));
+}
+
 #[test]
 fn counts_and_kinds() {
     shown!(messages(vec![

@@ -118,6 +118,23 @@ impl Emulated {
         format!("Linux {}", self.release)
     }
 
+    /// How well it went, in a sentence.
+    pub(super) fn quality(&self) -> String {
+        let own = || self.own.iter().flatten();
+        let ms = |pick: fn(&Emulation) -> f64| own().map(move |own| pick(&own.emulation) * 1e3);
+        let most = |all: &mut dyn Iterator<Item = f64>| all.fold(0.0, f64::max);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        format!(
+            "Of a run's deliveries at most {:.3} ms late on the average, and 99 of 100 at most {:.3} ms; {} of {} runs were \
+             repeated because of that, {} are still in doubt (a machine of {processors} processors).",
+            most(&mut ms(|it| it.lateness.mean_s)),
+            most(&mut ms(|it| it.lateness.p99_s)),
+            own().filter(|own| own.attempts > 1).count(),
+            own().count(),
+            own().filter(|own| !own.emulation.trusted).count(),
+        )
+    }
+
     /// How far the results of an experiment, by its number, can be trusted.
     pub(super) fn trust(&self, experiment: usize) -> Trust {
         let own = &self.own[experiment];

@@ -37,8 +37,9 @@ pub(super) fn page(
             page,
             "Every point was also emulated: the same flows as connections of {}'s TCP, over the same links in real time. \
              Judged by that {holds} claims hold and {fails} fail. A verdict is *in doubt* where the emulator says of \
-             itself that it was too late in at least one run of the experiment; the reasons stand below the table.\n\n",
-            emulated.place()
+             itself that it was too late in at least one run of the experiment; the reasons stand below the table. {}\n\n",
+            emulated.place(),
+            emulated.quality()
         );
     }
     let and_emulated = |text: &'static str| if emulated.is_some() { text } else { "" };

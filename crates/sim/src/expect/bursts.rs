@@ -8,7 +8,7 @@ use minijinja::Error;
 pub(super) fn add_all(w: &mut Words<'_>) {
     macro_rules! total {
         ($($name:literal => $field:expr),* $(,)?) => {$(
-            w.add($name, |point, args| {
+            w.add(concat!($name, "(label)"), |point, args| {
                 let value: fn(&BurstResult) -> f64 = $field;
                 Ok(written(point, args)?.into_iter().map(value).sum())
             });
@@ -23,10 +23,10 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         "transmitted" => |bursts| bursts.transmitted_bps.unwrap_or(f64::NAN),
         "received" => |bursts| bursts.received_bps.unwrap_or(f64::NAN),
     }
-    w.add("writing_time", |point, args| {
+    w.add("writing_time(label)", |point, args| {
         Ok(written(point, args)?.iter().map(|bursts| bursts.writing_s).fold(0.0, f64::max))
     });
-    w.add("transmitted_between", transmitted_between);
+    w.add("transmitted_between(label, from_s, to_s)", transmitted_between);
 }
 
 /// What became of the bursts of the group that the first argument names.
