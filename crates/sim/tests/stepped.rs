@@ -51,6 +51,17 @@ fn dualpi2_keeps_classic_flows_near_its_target() {
     }
 }
 
+/// Flows whose segments say ECT(1) wait in the L queue, whose own threshold is 0.8 to 1.2 ms: they answer its marks as they
+/// would those of any other queue here, which is more than they need to.
+#[test]
+fn dualpi2_keeps_flows_that_say_ect1_in_its_shallow_queue() {
+    let result = bulk("\"dualpi2\"", "reno", "ecn = \"l4s\"");
+    let (delay, link) = (delay_ms(&result), &result.links[0]);
+    assert!(delay < 2.0, "{delay} ms");
+    assert!(link.utilisation > 0.8, "{}", link.utilisation);
+    assert!(link.marks > 100 && link.drops < link.marks / 20, "{} and {}", link.marks, link.drops);
+}
+
 /// A hundred packets per second beside flows that would take all: what they wait for and what they lose.
 #[test]
 fn fq_codel_isolates_a_sparse_flow() {

@@ -52,6 +52,7 @@ impl Carried for Segment {
         match (flags.has(Flags::ECT), flags.has(Flags::CE)) {
             (false, _) => Ecn::NotEct,
             (true, true) => Ecn::Ce,
+            (true, false) if flags.has(Flags::ECT1) => Ecn::Ect1,
             (true, false) => Ecn::Ect0,
         }
     }
