@@ -213,6 +213,8 @@ pub struct Config {
     pub delayed_ack: Option<Duration>,
     /// Negotiate ECN (RFC 3168).
     pub ecn: bool,
+    /// With it, say ECT(1) instead of ECT(0): the segments are an L4S sender's (RFC 9331).
+    pub l4s: bool,
     /// Space segments by the window over the round-trip time; without it only a controller's own rate spaces them.
     pub pacing: Option<Pacing>,
 }
@@ -237,6 +239,7 @@ impl Default for Config {
             timestamps: true,
             delayed_ack: None,
             ecn: false,
+            l4s: false,
             pacing: None,
         }
     }

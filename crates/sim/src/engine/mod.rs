@@ -13,9 +13,11 @@ mod lanes;
 mod observe;
 mod route;
 mod series;
+mod step;
 mod tally;
 mod timers;
 mod traffic;
+mod transmitters;
 mod tree;
 mod writer;
 
@@ -27,12 +29,13 @@ pub use tally::{FlowTally, LinkTally, Measured, StreamTally};
 pub use tree::{Head, WinnerTree};
 
 use crate::plan::{FlowPlan, Plan, StreamPlan};
-use ackclock_net::{Carried, Fate, Link, Stream as Draws};
+use ackclock_net::{Carried, Ecn, Fate, Link, Stream as Draws};
 use ackclock_tcp::{Ack, Data, Flags, Receiver, Sender};
 use ackclock_units::{Duration, Time};
 use tally::Tally;
 use timers::{Timer, Timers};
 use traffic::{Entrance, Exit, Traffic};
+use transmitters::{Packet, Transmitters};
 use writer::Writer;
 
 #[derive(Clone, Copy, Default)]
@@ -44,8 +47,14 @@ impl Carried for Segment {
         u32::from(self.0.bytes)
     }
     #[inline]
-    fn markable(&self) -> bool {
-        self.0.flags.has(Flags::ECT)
+    fn ecn(&self) -> Ecn {
+        let flags = self.0.flags;
+        match (flags.has(Flags::ECT), flags.has(Flags::CE)) {
+            (false, _) => Ecn::NotEct,
+            (true, true) => Ecn::Ce,
+            (true, false) if flags.has(Flags::ECT1) => Ecn::Ect1,
+            (true, false) => Ecn::Ect0,
+        }
     }
     fn mark(&mut self) {
         self.0.flags = self.0.flags.with(Flags::CE);
@@ -104,6 +113,7 @@ pub struct Engine<O: Observer = Nobody> {
     data: Traffic<Segment>,
     acks: Traffic<Acknowledgement>,
     timers: Timers,
+    transmitters: Transmitters,
     looks: Looks,
     tally: Tally,
     observer: O,
@@ -205,6 +215,7 @@ impl<O: Observer> Engine<O> {
             duration: plan.duration,
             probe: plan.probe,
             tally: Tally::new(flows.len(), sources.len(), plan.links.len(), plan.probe.is_some()),
+            transmitters: Transmitters::new(&plan.links),
             links: plan.links,
             flows,
             sources,
@@ -281,7 +292,7 @@ impl<O: Observer> Engine<O> {
         });
         match passed {
             Ok(due) => self.forward_segment(exit + 1, due, packet),
-            Err(detour) => self.data.divert(exit + 1, detour, packet),
+            Err(detour) => self.divert_segment(exit + 1, detour, packet),
         }
     }
 
@@ -336,7 +347,7 @@ impl<O: Observer> Engine<O> {
             return match passed {
                 Ok(due) => Some(due),
                 Err(detour) => {
-                    self.data.divert(exit + 1, detour, *packet);
+                    self.divert_segment(exit + 1, detour, *packet);
                     None
                 }
             };
@@ -404,7 +415,7 @@ impl<O: Observer> Engine<O> {
         };
         match passed {
             Ok(due) => self.forward_ack(exit + 1, due, packet),
-            Err(detour) => self.acks.divert(exit + 1, detour, packet),
+            Err(detour) => self.divert_ack(exit + 1, detour, packet),
         }
     }
 
@@ -415,7 +426,7 @@ impl<O: Observer> Engine<O> {
             let Exit { owner, stage: Some(stage), .. } = self.acks.exit(exit) else { break };
             match pass_ack(*owner, stage, &mut self.links, &mut self.observer, due, &mut packet) {
                 Ok(later) => (exit, due) = (exit + 1, later),
-                Err(detour) => return self.acks.divert(exit + 1, detour, packet),
+                Err(detour) => return self.divert_ack(exit + 1, detour, packet),
             }
         }
         if due < self.looks.over {
@@ -495,6 +506,7 @@ impl<O: Observer> Engine<O> {
     fn on_timer(&mut self) {
         let timer = self.timers.pop();
         match timer {
+            Timer::Transmitter(number) => self.on_transmitter_timer(number as usize),
             Timer::Start(flow) => self.on_start(flow as usize),
             Timer::Stop(number) => {
                 let flow = &mut self.flows[number as usize];
@@ -657,6 +669,13 @@ impl<O: Observer> Engine<O> {
                 *count += 1;
             }
         });
+        for held in self.transmitters.held() {
+            if let Packet::Segment(_) = held.packet
+                && let Some(count) = in_flight.get_mut(self.data.exit(held.exit).owner as usize)
+            {
+                *count += 1;
+            }
+        }
         let delivered = self.tally.delivered_segments(self.flows.iter().map(seen));
         let mut measured = self.tally.into_measured(delivered, in_flight, self.flows.iter().map(seen));
         for (tally, flow) in measured.flows.iter_mut().zip(&self.flows) {
@@ -702,7 +721,7 @@ fn carrying(number: usize, is_flow: bool, packet: &Segment) -> Carrying<'_> {
 fn on_the_way(link: &Link, fate: Fate) -> Duration {
     match fate {
         Fate::Arrives(at) | Fate::ArrivesTwice(at) => at.since(link.departure()),
-        Fate::Returns(_) | Fate::Dropped(_) => link.delay(),
+        Fate::Returns(_) | Fate::Waits | Fate::Dropped(_) => link.delay(),
     }
 }
 

@@ -11,6 +11,7 @@ mod predict;
 mod queue;
 pub(crate) mod reader;
 mod requests;
+mod stepped;
 mod sweep;
 mod tcp;
 mod topology;

@@ -471,7 +471,8 @@ impl Sender {
             }
             Pick::New => {
                 if self.config.ecn {
-                    flags = flags.with(Flags::ECT); // RFC 3168 section 6.1.5: not on retransmissions
+                    let ect = if self.config.l4s { Flags::ECT1 } else { Flags::ECT };
+                    flags = flags.with(ect); // RFC 3168 section 6.1.5: not on retransmissions
                     if std::mem::take(&mut self.announce_cut) {
                         flags = flags.with(Flags::CWR);
                     }
