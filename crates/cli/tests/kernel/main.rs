@@ -70,6 +70,7 @@ fn without() -> Checked {
 }
 
 /// A command line that somebody else's program runs, such as one in another namespace.
+#[cfg(feature = "kernel")]
 fn through(words: &[&str], arguments: &[&str]) -> std::io::Result<Output> {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).arg(env!("CARGO_BIN_EXE_ackclock")).arg("kernel").args(arguments);
