@@ -4,7 +4,8 @@ use super::route::Detour;
 use super::timers::Timer;
 use super::traffic::Exit;
 use super::transmitters::{Held, Packet};
-use super::{Acknowledgement, Carrying, Engine, Observer, Segment, carrying, on_the_way};
+use super::travel::{carrying, on_the_way};
+use super::{Acknowledgement, Carrying, Engine, Observer, Segment};
 use ackclock_net::{Fate, Settled};
 use ackclock_units::Duration;
 
