@@ -48,12 +48,15 @@ peers:
 choosing:
 	cargo run --release -q -p ackclock-recovery
 
-# Every published experiment, and the pages of the book that show what holds. Finished points are kept.
+# Every published experiment, and the pages of the book that show what holds. Finished points are kept. As root, and with the
+# tools for eBPF, the transfers without congestion control are emulated, too, which takes a quarter of an hour.
 .PHONY: reproduction
 reproduction:
 	mkdir -p docs/src/reproduction/pictures
-	for work in ctcp ltcp rr dcr ltcp-dcr pert ldp; do \
-		cargo run --release -q -p ackclock -- reproduce $$work --out target/reproduction/$$work && \
+	for work in ctcp ltcp rr dcr ltcp-dcr pert ldp nocc; do \
+		how=; feature=; \
+		if [ $$work = nocc ] && [ "$$(id -u)" = 0 ] && { $(KERNEL_TOOLS); }; then how=--emulate; feature="--features kernel"; fi; \
+		cargo run --release -q -p ackclock $$feature -- reproduce $$work $$how --out target/reproduction/$$work && \
 		cp target/reproduction/$$work/reproduction.md docs/src/reproduction/$$work.md && \
 		cp target/reproduction/$$work/pictures/* docs/src/reproduction/pictures/ || exit 1; \
 	done
