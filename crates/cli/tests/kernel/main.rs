@@ -13,7 +13,7 @@ mod loading;
 mod refusals;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use std::process::{Command, Output};
+use std::process::Output;
 
 type Checked = Result<(), Failed>;
 /// A test's name, and the test.
@@ -69,10 +69,10 @@ fn without() -> Checked {
     Ok(())
 }
 
-/// A command line that somebody else's program runs, such as one in another namespace.
+/// The same by way of another program, such as one that enters a namespace.
 #[cfg(feature = "kernel")]
 fn through(words: &[&str], arguments: &[&str]) -> std::io::Result<Output> {
-    let mut command = Command::new(words[0]);
+    let mut command = std::process::Command::new(words[0]);
     command.args(&words[1..]).arg(env!("CARGO_BIN_EXE_ackclock")).arg("kernel").args(arguments);
     command.env("NO_COLOR", "1").env("LC_ALL", "C").env("TERM", "dumb").env("COLUMNS", "100");
     command.output()
