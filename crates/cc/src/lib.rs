@@ -278,9 +278,9 @@ pub trait Controller: Send {
 
     /// Does the controller set the window by itself in every state? (Linux calls that `cong_control`.)
     ///
-    /// Then the host calls `on_sample` last, when losses are counted and episodes begun or ended, and never `grow`. Its
-    /// recovery chooses what to send, but neither holds nor restores the window, and idleness does not reduce it. `cut` is
-    /// asked as ever, and after [`Signal::Timeout`] the window is one segment, unless the answer is `None`.
+    /// Then the host calls `on_sample` last, when losses are counted and episodes begun or ended, so that `grow` has nothing
+    /// to do. Its recovery chooses what to send, but neither holds nor restores the window, and idleness does not reduce it.
+    /// `cut` is asked as ever, and after [`Signal::Timeout`] the window is one segment, unless the answer is `None`.
     fn governs(&self) -> bool {
         false
     }

@@ -40,7 +40,7 @@ impl Sender {
         }
         if self.waiting.is_some() {
             self.grow_over_holes(path, sample, heard, duplicate);
-        } else if heard.acked > 0 && self.cwnd_limited && !self.governs {
+        } else if heard.acked > 0 && self.cwnd_limited {
             self.controller.grow(path, sample, &mut self.window);
         }
     }
@@ -141,7 +141,7 @@ impl Sender {
             return;
         }
         self.restart_timer(now);
-        if self.cwnd_limited && !self.governs {
+        if self.cwnd_limited {
             self.controller.grow(path, sample, &mut self.window);
         }
         if self.una >= self.recover {

@@ -70,6 +70,8 @@ pub struct Sender {
     controller: Box<dyn Controller>,
     wants_draw: bool,
     governs: bool,
+    /// Does something want to know of every departure and arrival (`rack`, `rate`)?
+    observed: bool,
     recovery: Box<dyn Recovery>,
     sack: bool,
     state: State,
@@ -146,6 +148,7 @@ impl Sender {
             epoch,
             wants_draw: controller.wants_draw(),
             governs: controller.governs(),
+            observed: config.detection.rack().is_some() || controller.wants_rate(),
             rate: controller.wants_rate().then(Box::default),
             recovery: config.recovery.build(controller.governs()),
             controller,
@@ -291,11 +294,8 @@ impl Sender {
         }
         let peer_window = std::mem::replace(&mut self.peer_window, u64::from(ack.window));
         let acked = ack.ack - self.una;
-        if self.rack.is_some() {
-            self.tell_rack(now, ack);
-        }
-        if self.rate.is_some() {
-            self.tell_rate(ack);
+        if self.observed {
+            self.tell_of_arrivals(now, ack);
         }
         let was_sacked = self.board.advance(ack.ack);
         self.una = ack.ack;
@@ -353,6 +353,28 @@ impl Sender {
         }
         if self.rack.is_some() {
             self.follow_probe(now, ack, acked);
+        }
+    }
+
+    /// Before the scoreboard hears of an acknowledgement.
+    #[cold]
+    fn tell_of_arrivals(&mut self, now: Time, ack: &Ack) {
+        if self.rack.is_some() {
+            self.tell_rack(now, ack);
+        }
+        if self.rate.is_some() {
+            self.tell_rate(ack);
+        }
+    }
+
+    /// `seq` leaves, and counts as in flight already.
+    #[cold]
+    fn tell_of_departure(&mut self, now: Time, seq: u64) {
+        if self.rack.is_some() {
+            self.tell_rack_of(now, seq);
+        }
+        if self.rate.is_some() {
+            self.tell_rate_of(now, seq);
         }
     }
 
@@ -532,11 +554,8 @@ impl Sender {
                 self.nxt - 1
             }
         };
-        if self.rack.is_some() {
-            self.tell_rack_of(now, seq);
-        }
-        if self.rate.is_some() {
-            self.tell_rate_of(now, seq);
+        if self.observed {
+            self.tell_of_departure(now, seq);
         }
         self.counters.sent += 1;
         self.last_sent = now;

@@ -150,7 +150,7 @@ impl Sender {
             let earlier = std::mem::take(&mut waiting.grown);
             self.config.counting.counted(heard.acked.saturating_sub(earlier)) as f64
         };
-        if fresh > 0.0 && self.cwnd_limited && !self.governs {
+        if fresh > 0.0 && self.cwnd_limited {
             self.controller.grow(path, &cc::Ack { acked: fresh, ..*sample }, &mut self.window);
         }
     }
