@@ -70,6 +70,8 @@ pub struct Sender {
     controller: Box<dyn Controller>,
     wants_draw: bool,
     governs: bool,
+    /// Does it neither govern its window nor want the rate?
+    plain: bool,
     /// Does something want to know of every departure and arrival (`rack`, `rate`)?
     observed: bool,
     recovery: Box<dyn Recovery>,
@@ -148,6 +150,7 @@ impl Sender {
             epoch,
             wants_draw: controller.wants_draw(),
             governs: controller.governs(),
+            plain: !controller.governs() && !controller.wants_rate(),
             observed: config.detection.rack().is_some() || controller.wants_rate(),
             rate: controller.wants_rate().then(Box::default),
             recovery: config.recovery.build(controller.governs()),
@@ -323,11 +326,13 @@ impl Sender {
             marked: if ack.flags.has(Flags::ECE) { self.marks(acked) } else { 0 },
             rtt,
             draw: if self.wants_draw { draw() } else { 0.0 },
-            rate: if self.rate.is_some() { self.measure(now, delivered) } else { None },
+            rate: None,
         };
         let path = self.path(now);
-        if !self.governs {
+        if self.plain {
             self.controller.on_sample(&path, &sample, &mut self.window);
+        } else if !self.governs {
+            self.let_measure(now, &sample, delivered);
         }
 
         // RFC 6675 section 2: with SACK a duplicate is one that tells something new; RFC 5681 section 2 (e): without,
@@ -345,7 +350,7 @@ impl Sender {
             self.consider_undoing(now, ack, acked);
         }
         if self.governs {
-            self.let_govern(now, &sample);
+            self.let_measure(now, &sample, delivered);
         }
         self.tame();
         if self.nxt == self.una {
@@ -388,18 +393,13 @@ impl Sender {
         }
     }
 
-    /// For a controller that wants the rate: the sample, after it has heard of the losses.
+    /// `on_sample` of a controller that wants the rate, or governs: it has heard of the losses, and everything is as it is now.
     #[cold]
-    fn measure(&mut self, now: Time, delivered: u64) -> Option<cc::RateSample> {
+    fn let_measure(&mut self, now: Time, sample: &cc::Ack, delivered: u64) {
         self.tell_of_losses(now);
-        self.rate_sample(now, delivered)
-    }
-
-    /// An acknowledgement has been dealt with; only the window is still to be set.
-    #[cold]
-    fn let_govern(&mut self, now: Time, sample: &cc::Ack) {
+        let rate = self.rate_sample(now, delivered);
+        let sample = cc::Ack { lost: self.newly_lost().unwrap_or(sample.lost), rate, ..*sample };
         let path = self.path(now);
-        let sample = cc::Ack { lost: self.newly_lost().unwrap_or(sample.lost), ..*sample };
         self.controller.on_sample(&path, &sample, &mut self.window);
     }
 
