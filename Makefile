@@ -24,12 +24,13 @@ kernel-tools:
 		apt-get install -y $(KERNEL_PACKAGES) || { apt-get update && apt-get install -y $(KERNEL_PACKAGES); } || \
 		echo "the tools for eBPF controllers cannot be installed" >&2
 
-# Nine paths and five controllers in the simulator and in the running kernel; root, about 20 minutes.
+# Nine paths and seven controllers in the simulator and in the running kernel; root, about half an hour.
 .PHONY: kernel-runs
 kernel-runs: kernel-tools
 	mkdir -p docs/src/kernel-runs
 	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel/paths.toml --beside docs/src/kernel-runs/paths.md
 	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel/none.toml --beside docs/src/kernel-runs/none.md
+	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel/pert.toml --beside docs/src/kernel-runs/pert.md
 
 .PHONY: docs
 docs:
@@ -47,12 +48,15 @@ peers:
 choosing:
 	cargo run --release -q -p ackclock-recovery
 
-# Every published experiment, and the pages of the book that show what holds. Finished points are kept.
+# Every published experiment, and the pages of the book that show what holds. Finished points are kept. As root, and with the
+# tools for eBPF, the transfers without congestion control are emulated, too, which takes a quarter of an hour.
 .PHONY: reproduction
 reproduction:
 	mkdir -p docs/src/reproduction/pictures
-	for work in ctcp ltcp rr dcr ltcp-dcr pert ldp; do \
-		cargo run --release -q -p ackclock -- reproduce $$work --out target/reproduction/$$work && \
+	for work in ctcp ltcp rr dcr ltcp-dcr pert ldp nocc; do \
+		how=; feature=; \
+		if [ $$work = nocc ] && [ "$$(id -u)" = 0 ] && { $(KERNEL_TOOLS); }; then how=--emulate; feature="--features kernel"; fi; \
+		cargo run --release -q -p ackclock $$feature -- reproduce $$work $$how --out target/reproduction/$$work && \
 		cp target/reproduction/$$work/reproduction.md docs/src/reproduction/$$work.md && \
 		cp target/reproduction/$$work/pictures/* docs/src/reproduction/pictures/ || exit 1; \
 	done

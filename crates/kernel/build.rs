@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The schemes that have an eBPF program, one `src/bpf/NAME.bpf.c` each.
-const SCHEMES: &[&str] = &["layered", "compound", "none"];
+const SCHEMES: &[&str] = &["layered", "compound", "pert", "none"];
+
+/// One for a test, which every kernel's verifier refuses.
+const REFUSED: &str = "tests/refused.bpf.c";
 
 fn main() {
     println!("cargo:rerun-if-changed=src/bpf");
@@ -23,15 +26,17 @@ fn main() {
 
 fn programs() {
     println!("cargo:rerun-if-env-changed=ACKCLOCK_BTF");
+    println!("cargo:rerun-if-changed={REFUSED}");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let libbpf = env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys exports its headers");
     vmlinux(&out.join("vmlinux.h"));
-    for scheme in SCHEMES {
-        let object = out.join(format!("{scheme}.bpf.o"));
+    let schemes = SCHEMES.iter().map(|scheme| format!("src/bpf/{scheme}.bpf.c"));
+    for source in schemes.chain([REFUSED.to_owned()]) {
+        let object = out.join(Path::new(&source).with_extension("o").file_name().expect("a file's name"));
         let mut clang = Command::new("clang");
         clang.args(["-target", "bpf", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"]);
         clang.arg(format!("-D__TARGET_ARCH_{}", arch())).arg("-I").arg(&out).arg("-I").arg(&libbpf);
-        clang.args(["-c", &format!("src/bpf/{scheme}.bpf.c"), "-o"]).arg(&object);
+        clang.args(["-I", "src/bpf", "-c", &source, "-o"]).arg(&object);
         run(clang, "clang");
         // BTF stays; DWARF is ten times as large and nobody reads it.
         let mut strip = Command::new("llvm-strip");

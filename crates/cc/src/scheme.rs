@@ -176,6 +176,13 @@ pub struct Settings {
     under: Option<Box<Settings>>,
 }
 
+impl PartialEq for Settings {
+    /// The same scheme with the same values, and so with what is underneath.
+    fn eq(&self, other: &Settings) -> bool {
+        self.scheme.name == other.scheme.name && self.values == other.values && self.under == other.under
+    }
+}
+
 impl Settings {
     /// The scheme's defaults.
     pub fn defaults(scheme: &'static Scheme) -> Settings {
@@ -368,6 +375,12 @@ mod tests {
         settings.set("over", Given::Control(&under)).expect("a controller");
         assert_eq!(settings.controller().choice("decrease"), "variable");
         assert_eq!(settings.choice("over"), "layered");
+        assert_ne!(settings, Settings::defaults(pert));
+        let variable = settings.clone();
+        settings.set("over", Given::Word("layered")).expect("a controller");
+        assert_ne!(settings, variable);
+        settings.set("over", Given::Control(&under)).expect("a controller");
+        assert_eq!(settings, variable);
         settings.set("over", Given::Word("cubic")).expect("a controller");
         assert_eq!(settings.controller().scheme().name, "cubic");
         for wrong in [Given::Word("pert"), Given::Word("cubics"), Given::Number(1.0)] {

@@ -111,6 +111,9 @@ pub(crate) struct Reproduce {
     /// Keep finished points here and do not run them again; a directory of this build's own if not given.
     #[arg(long, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
+    /// Emulate every point, too, with the running kernel's TCP, and judge the same claims by that.
+    #[arg(long)]
+    pub(crate) emulate: bool,
     /// Exit with status 1 if a claim does not hold.
     #[arg(long)]
     pub(crate) strict: bool,
@@ -226,7 +229,7 @@ pub(crate) enum Kernel {
 #[derive(Args)]
 #[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
 pub(crate) struct KernelLoad {
-    /// The scheme: layered, compound or none.
+    /// The scheme: layered, compound, pert or none.
     pub(crate) scheme: String,
     /// Its name in the kernel, for setsockopt(TCP_CONGESTION); ac_ and the scheme's name if not given.
     #[arg(long = "as", value_name = "NAME")]

@@ -31,6 +31,21 @@ pub(crate) const QUEUES: &[(&str, &str, &str)] = &[
         "Hollot, Misra, Towsley and Gong 2001",
     ),
     ("pie", "the same for the delay, with room for bursts; drops or marks", "RFC 8033"),
+    (
+        "codel",
+        "drops or marks while the time that packets wait stays above a target; decides when the transmitter is free",
+        "RFC 8289",
+    ),
+    (
+        "fq_codel",
+        "a queue for each flow in fair turns, new ones first, and CoDel in each; marks or drops",
+        "RFC 8290",
+    ),
+    (
+        "dualpi2",
+        "a shallow queue for scalable (L4S) flows beside a classic one, and a controller that couples both",
+        "RFC 9332",
+    ),
     ("unlimited", "room for everything", ""),
 ];
 

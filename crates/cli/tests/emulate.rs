@@ -1,9 +1,11 @@
-//! `ackclock emulate`: what it says about wrong use, and that nothing stays whatever ends it.
+//! `ackclock emulate`: what it says about wrong use and about its own error, every message readable in `snapshots/`, and that
+//! nothing stays whatever ends it.
 
 mod common;
 
 use common::{SCENARIO, ackclock, stderr, stdout};
 use libtest_mimic::{Arguments, Failed, Trial};
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -19,7 +21,11 @@ fn main() {
     let always: &[Named] = &[("wrong_use", wrong_use)];
     let privileged: &[Named] = &[
         ("without_privilege", without_privilege),
+        ("what_cannot_be_emulated", what_cannot_be),
+        ("doubts_are_loud", doubts),
         ("the_document_is_the_simulators", document),
+        ("an_experiment_is_judged_twice", reproduced),
+        ("an_experiment_without_privilege", reproduced_without_privilege),
         ("a_command_has_the_last_word", exit_status),
         ("sigterm_ends_it_in_order", || ended_by("TERM", Some(130))),
         ("sigkill_leaves_nothing", || ended_by("KILL", None)),
@@ -44,31 +50,103 @@ fn directory(text: &str) -> Result<tempfile::TempDir, Failed> {
     Ok(directory)
 }
 
+/// A wrong scenario or line, under the heading that says what is wrong.
+type Case = (&'static str, String, &'static [&'static str]);
+
+/// What is said about each case, which must be refused without a trace.
+fn messages(cases: Vec<Case>) -> Result<String, Failed> {
+    let mut all = String::new();
+    for (heading, text, arguments) in cases {
+        let directory = directory(&text)?;
+        let output = ackclock(directory.path(), &[&["emulate", "case.toml"], arguments].concat());
+        let said = stderr(&output);
+        let refused = output.status.code() == Some(2) && stdout(&output).is_empty();
+        ensure(refused, format!("{heading}: {said}"))?;
+        ensure(!directory.path().join("out").exists(), format!("{heading}: files were written"))?;
+        writeln!(all, "## {heading}\nackclock emulate case.toml {}\n{said}", arguments.join(" "))?;
+    }
+    Ok(all)
+}
+
+macro_rules! shown {
+    ($name:literal, $text:expr) => {
+        insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!($name, $text) })
+    };
+}
+
 /// Everything is refused before anything is made, so no privilege is needed.
 fn wrong_use() -> Checked {
+    let example = || SCENARIO.to_owned();
     let swept = format!("{SCENARIO}[sweep]\nseed = [1, 2]\n");
-    let cases: &[(&str, &[&str], &[&str])] = &[
-        ("duration = 1\n", &[], &["duration", "help:"]),
-        (&swept, &["--", "true"], &["2 points", "--set every swept key"]),
-        (SCENARIO, &["--serve", "\"", "--", "true"], &["--serve \": this is no command", "iperf3"]),
-        (SCENARIO, &["--out", "out", "--capture", "bottelneck"], &["bottelneck", "bottleneck"]),
-        (SCENARIO, &["--set", "flows.0.control=renno"], &["renno", "reno"]),
-        (SCENARIO, &["--simulate", "--", "true"], &["--simulate", "cannot be used with"]),
-        (SCENARIO, &["--shell", "sender", "--", "true"], &["--shell", "cannot be used with"]),
-    ];
-    for (text, arguments, expected) in cases {
-        let directory = directory(text)?;
-        let output = ackclock(directory.path(), &[&["emulate", "case.toml"], *arguments].concat());
+    let said = messages(vec![
+        ("a wrong scenario", "duration = 1\n".to_owned(), &[]),
+        ("a program for a sweep", swept.clone(), &["--", "true"]),
+        ("a shell for a sweep", swept, &["--shell", "sender"]),
+        ("no command to serve", example(), &["--serve", "\"", "--", "true"]),
+        ("a misspelt link to capture", example(), &["--out", "out", "--capture", "bottelneck"]),
+        ("nowhere to write what is captured", example(), &["--capture", "bottleneck"]),
+        ("a simulation of a program", example(), &["--simulate", "--", "true"]),
+        ("a shell and a program", example(), &["--shell", "sender", "--", "true"]),
+        ("something to serve without a program", example(), &["--serve", "true"]),
+    ])?;
+    shown!("wrong_use", said);
+    // As `run` says them; all of these messages are in the snapshots of errors.rs.
+    let directory = directory(SCENARIO)?;
+    for (line, expected) in [
+        (&["case.toml", "--set", "flows.0.control=renno"][..], "did you mean \"reno\"?"),
+        (&["case.toml", "--set", "flows.0.controll=reno"], "did you mean \"control\"?"),
+        (&["cases.toml"], "cases.toml: there is no such file"),
+    ] {
+        let output = ackclock(directory.path(), &[&["emulate"], line].concat());
         let said = stderr(&output);
-        ensure(
-            output.status.code() == Some(2) && stdout(&output).is_empty(),
-            format!("{arguments:?}: {said}"),
-        )?;
-        let missing: Vec<_> = expected.iter().filter(|word| !said.contains(**word)).collect();
-        ensure(missing.is_empty(), format!("{arguments:?} does not say {missing:?}:\n{said}"))?;
-        ensure(!directory.path().join("out").exists(), format!("{arguments:?}: files were written"))?;
+        ensure(output.status.code() == Some(2) && said.contains(expected), format!("{line:?}: {said}"))?;
     }
     Ok(())
+}
+
+/// What only the run itself finds out. Nothing is left of it either.
+fn what_cannot_be() -> Checked {
+    let short = || SHORT.to_owned();
+    let said = messages(vec![
+        (
+            "packets that no header fits",
+            format!("segment = {{ payload = \"1 B\", header = \"1 B\" }}\n{SHORT}"),
+            &[],
+        ),
+        ("too many flows", SHORT.replace("control", "count = 300\ncontrol"), &[]),
+        ("no such host", short(), &["--shell", "left"]),
+        ("no such program", short(), &["--", "no-such-program-here"]),
+        ("no such program to serve", short(), &["--serve", "no-such-server-here", "--", "sleep", "9"]),
+        (
+            "parameters of the kernel's own",
+            short(),
+            &["--set", "flows.0.control={ reno = { decrease = 0.3 } }"],
+        ),
+    ])?;
+    shown!("what_cannot_be", said);
+    let directory = directory(SHORT)?;
+    let output = ackclock(directory.path(), &["emulate", "case.toml", "--set", "flows.0.control=fast"]);
+    let said = stderr(&output);
+    ensure(output.status.code() == Some(2), &*said)?;
+    ensure(said.contains("this kernel has no controller fast") && said.contains("modprobe"), said)
+}
+
+/// A round-trip time of 0.2 ms is out of any emulator's reach. The numbers are this run's own.
+fn doubts() -> Checked {
+    let directory = directory(&SHORT.replace("5 ms", "0.1 ms"))?;
+    let output = ackclock(directory.path(), &["emulate", "case.toml"]);
+    ensure(output.status.code() == Some(0), stderr(&output))?;
+    let said = stderr(&output);
+    let doubt = said.lines().find(|line| line.contains("on the average"));
+    let doubt = doubt.ok_or_else(|| Failed::from(format!("no doubt: {said}\n{}", stdout(&output))))?;
+    let words = doubt.split(' ').map(|word| if word.parse::<f64>().is_ok() { "N" } else { word });
+    shown!("doubt", words.collect::<Vec<_>>().join(" "));
+    let output = ackclock(directory.path(), &["emulate", "case.toml", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&stdout(&output))?;
+    let emulation = &document["points"][0]["emulation"];
+    let first = emulation["doubts"][0].as_str().unwrap_or_default();
+    ensure(emulation["trusted"] == false && !first.is_empty(), emulation.to_string())?;
+    ensure(stderr(&output).contains(&format!("DO NOT TRUST THIS RESULT: {first}")), stderr(&output))
 }
 
 fn without_privilege() -> Checked {
@@ -82,10 +160,11 @@ fn without_privilege() -> Checked {
             "case.toml",
         ])
         .current_dir(directory.path())
+        .envs([("NO_COLOR", "1"), ("LC_ALL", "C"), ("TERM", "dumb"), ("COLUMNS", "100")])
         .output()?;
-    let said = stderr(&output);
-    ensure(output.status.code() == Some(2), &*said)?;
-    ensure(said.contains("CAP_NET_ADMIN") && said.contains("run it as root"), &*said)
+    ensure(output.status.code() == Some(2), stderr(&output))?;
+    shown!("without_privilege", stderr(&output));
+    Ok(())
 }
 
 /// A short scenario with the kernel's own controller.
@@ -110,6 +189,69 @@ fn document() -> Checked {
         ensure(directory.path().join("out").join(file).is_file(), format!("there is no {file}"))?;
     }
     Ok(())
+}
+
+/// An experiment whose claim holds wherever it is run, and one that fails.
+const EXPERIMENT: &str = "id = \"fig-4.5\"\nwork = \"tiny1999\"\ntitle = \"Bursts\"\nsection = \"I\"\nkind = \"testbed\"\nsummary = \"S\"\n\
+    pictures = [\"in_flight\"]\n[scenario]\nduration = \"2 s\"\nprobe = \"20 ms\"\n[scenario.topology.dumbbell]\n\
+    bottleneck = { rate = \"10 Mbit/s\", delay = \"5 ms\", queue = { droptail = \"2 bdp\" } }\n[[scenario.flows]]\nlabel = \"flow\"\n\
+    control = \"reno\"\nbursts = { size = \"5 kB\", every = \"10 ms\", for = \"1 s\" }\n\
+    [[claim]]\ntext = \"All of it arrives.\"\nthat = \"received_bytes('flow') == 101 * 5000\"\n\
+    [[claim]]\ntext = \"None of it does.\"\nthat = \"received_bytes('flow') == 0\"\ntried = \"nothing\"\n";
+
+fn experiment() -> Result<tempfile::TempDir, Failed> {
+    let directory = tempfile::tempdir()?;
+    fs::create_dir_all(directory.path().join("experiments/tiny1999"))?;
+    fs::write(directory.path().join("experiments/tiny1999/fig-4.5.toml"), EXPERIMENT)?;
+    Ok(directory)
+}
+
+const REPRODUCE: [&str; 7] =
+    ["reproduce", "all", "--experiments", "experiments", "--emulate", "--store", "store"];
+
+fn reproduced() -> Checked {
+    let directory = experiment()?;
+    let output = ackclock(directory.path(), &[&REPRODUCE[..], &["--json", "--out", "out"]].concat());
+    ensure(output.status.code() == Some(0), stderr(&output))?;
+    let document: serde_json::Value = serde_json::from_str(&stdout(&output))?;
+    let expected = serde_json::json!({"holds": 1, "fails": 1, "untestable": 0});
+    ensure(
+        document["counts"] == expected && document["emulated"]["counts"] == expected,
+        document.to_string(),
+    )?;
+    let own = &document["emulated"]["experiments"][0]["emulation"][0];
+    ensure(own["emulation"]["lateness"]["count"].as_u64() > Some(300), own.to_string())?;
+    let page = fs::read_to_string(directory.path().join("out/reproduction.md"))?;
+    for part in [
+        "](#fig-45)",
+        "| simulator | measured | Linux ",
+        "tried: nothing",
+        "pictures/fig-4.5-in_flight-emulated.svg",
+    ] {
+        ensure(page.contains(part), format!("no {part} in {page}"))?;
+    }
+    // Kept points are not emulated again, and are not taken for simulated ones.
+    let emulated = fs::read_dir(directory.path().join("store"))?
+        .filter_map(Result::ok)
+        .find(|entry| entry.file_name().to_string_lossy().starts_with("emulated-"));
+    let emulated = emulated.ok_or("nothing was kept")?.path();
+    ensure(fs::read_dir(&emulated)?.count() == 2, "a result and what the emulator says of it")?;
+    let again = ackclock(directory.path(), &[&REPRODUCE[..], &["--json", "--strict"]].concat());
+    ensure(again.status.code() == Some(1) && stdout(&again) == stdout(&output), stderr(&again))?;
+    let table = ackclock(directory.path(), &REPRODUCE);
+    ensure(stdout(&table).contains("1 hold, 1 fail, 0 untestable\nLinux "), stdout(&table))
+}
+
+fn reproduced_without_privilege() -> Checked {
+    let directory = experiment()?;
+    let output = Command::new("setpriv")
+        .args(["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_ackclock")])
+        .args(REPRODUCE)
+        .current_dir(directory.path())
+        .output()?;
+    let said = stderr(&output);
+    ensure(output.status.code() == Some(2) && said.contains("run it as root"), &*said)?;
+    ensure(!directory.path().join("store").exists(), "something was run before")
 }
 
 fn exit_status() -> Checked {

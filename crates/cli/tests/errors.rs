@@ -142,6 +142,30 @@ fn values() {
     ]));
 }
 
+/// Applications that write bursts.
+#[test]
+fn bursts() {
+    let bursts = |heading, keys: &str| replaced(heading, "rtt = \"60 ms\"", &format!("bursts = {keys}"));
+    shown!(messages(vec![
+        bursts("bursts that are no table", "\"128 kB\""),
+        bursts("bursts without a size", "{ every = \"10 ms\", for = \"2 s\" }"),
+        bursts("bursts without a period", "{ size = \"128 kB\", for = \"2 s\" }"),
+        bursts("bursts without end", "{ size = \"128 kB\", every = \"10 ms\" }"),
+        bursts("bursts at one instant", "{ size = \"128 kB\", every = \"0 ms\", for = \"2 s\" }"),
+        bursts("a burst below a segment", "{ size = \"100 B\", every = \"10 ms\", for = \"2 s\" }"),
+        bursts("very many bursts", "{ size = \"1 kB\", every = \"1 ns\", for = \"2 s\" }"),
+        bursts("a misspelt key", "{ size = \"1 kB\", every = \"1 ms\", for = \"2 s\", queue = true }"),
+        bursts(
+            "bursts of a size of their own",
+            "{ size = \"1 kB\", every = \"1 ms\", for = \"2 s\" }\nsize = \"3 kB\""
+        ),
+        replaced("a buffer without a unit", "rtt = \"60 ms\"", "send_buffer = 1000000"),
+        replaced("a buffer below a segment", "rtt = \"60 ms\"", "send_buffer = \"999 B\""),
+        replaced("a buffer beyond all windows", "rtt = \"60 ms\"", "send_buffer = \"2 GB\""),
+        replaced("asked for bursts that nobody writes", "goodput('first')", "transmitted('first')"),
+    ]));
+}
+
 #[test]
 fn counts_and_kinds() {
     shown!(messages(vec![
@@ -181,6 +205,7 @@ fn counts_and_kinds() {
         replaced("a window of nothing", "rto_min = \"200 ms\"", "receive_window = \"1 B\""),
         replaced("a pace by an unknown time", "rto_min = \"200 ms\"", "pacing = { rtt = \"mean\" }"),
         replaced("a pace of nothing", "rto_min = \"200 ms\"", "pacing = { gain = 0 }"),
+        replaced("an unknown kind of ECN", "rto_min = \"200 ms\"", "ecn = \"l5s\""),
         replaced("a pace by word", "rto_min = \"200 ms\"", "pacing = \"smoothed\""),
         replaced("a word where times or flags stand", "rto_min = \"200 ms\"", "delayed_ack = \"yes\""),
     ]));
@@ -213,6 +238,15 @@ fn contradictions() {
         replaced("a misspelt key of a discipline", "{ droptail = \"1 bdp\" }", "{ pi = { limit = \"1 bdp\", targt = \"5 packets\" } }"),
         replaced("a target in the wrong unit", "{ droptail = \"1 bdp\" }", "{ pie = { limit = \"1 bdp\", target = \"5 packets\" } }"),
         replaced("a clock that stands still", "{ droptail = \"1 bdp\" }", "{ rem = { limit = \"1 bdp\", period = \"0 s\" } }"),
+        replaced("CoDel without its limit", "{ droptail = \"1 bdp\" }", "\"codel\""),
+        replaced("CoDel with other settings", "{ droptail = \"1 bdp\" }", "{ codel = { target = \"5 ms\" } }"),
+        replaced("a misspelt key of FQ-CoDel", "{ droptail = \"1 bdp\" }", "{ fq_codel = { quantums = \"300 B\" } }"),
+        replaced("no queue for any flow", "{ droptail = \"1 bdp\" }", "{ fq_codel = { queues = 0 } }"),
+        replaced("turns of nothing", "{ droptail = \"1 bdp\" }", "{ fq_codel = { quantum = \"0 B\" } }"),
+        replaced("a delay that is none", "{ droptail = \"1 bdp\" }", "{ dualpi2 = { target = \"0 s\" } }"),
+        replaced("a share of the whole", "{ droptail = \"1 bdp\" }", "{ dualpi2 = { share = 1.0 } }"),
+        replaced("marking switched off where it cannot be", "{ droptail = \"1 bdp\" }", "{ dualpi2 = { mark = false } }"),
+        replaced("a link that retransmits and decides late", "{ droptail = \"1 bdp\" }", "\"fq_codel\", loss = 0.01, retransmission = true"),
         replaced("RED with its thresholds swapped", "{ droptail = \"1 bdp\" }", "{ red = { limit = \"1 bdp\", min = \"9 packets\", max = \"8 kB\" } }"),
         replaced("too many looks", "seed = 7", "probe = \"1 ns\""),
         case("a run that could not advance", "duration = \"1 s\"\nsegment = { payload = \"1 B\", header = \"1 B\" }\n[topology.dumbbell]\nbottleneck = { rate = \"100 Gbit/s\", delay = \"0 s\" }\n[[flows]]\ncontrol = \"reno\"\n".to_owned()),

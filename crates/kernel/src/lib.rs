@@ -10,4 +10,4 @@ pub mod load;
 pub mod parameters;
 pub mod twin;
 
-pub use parameters::{Parameters, schemes};
+pub use parameters::{NoTwin, Parameters, schemes};

@@ -2,10 +2,37 @@
 
 use ackclock_cc::Settings;
 use bytemuck::{Pod, Zeroable};
+use miette::Diagnostic;
+use thiserror::Error;
 
 /// The schemes that have a twin in C, by the engine's names.
 pub fn schemes() -> &'static [&'static str] {
-    &["layered", "compound", "none"]
+    &["layered", "compound", "pert", "none"]
+}
+
+/// Settings that have no twin in C, and so no eBPF program.
+#[derive(Clone, PartialEq, Eq, Debug, Error, Diagnostic)]
+pub enum NoTwin {
+    /// Nothing of this scheme has one.
+    #[error("there is no eBPF program for {scheme}")]
+    #[diagnostic(help("there are programs for {}", schemes().join(", ")))]
+    Scheme {
+        /// The scheme.
+        scheme: &'static str,
+    },
+    /// The scheme has one, but not with this value.
+    #[error("there is no eBPF program for {scheme} with {key} = \"{value}\"")]
+    #[diagnostic(help("in the kernel {key} must be {known}; the simulator has all of them"))]
+    Value {
+        /// The scheme.
+        scheme: &'static str,
+        /// Its parameter.
+        key: &'static str,
+        /// What was asked for.
+        value: &'static str,
+        /// What there is.
+        known: &'static str,
+    },
 }
 
 /// A scheme's load-time data.
@@ -15,6 +42,8 @@ pub enum Parameters {
     Layered(Layered),
     /// `struct ac_compound_parameters`.
     Compound(Compound),
+    /// `struct ac_pert_parameters`.
+    Pert(Pert),
     /// `struct ac_none_parameters`.
     None(Uncontrolled),
 }
@@ -52,6 +81,38 @@ pub struct Compound {
     reserved: u32,
 }
 
+/// `struct ac_reno_parameters`.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Debug, Pod, Zeroable)]
+pub struct Reno {
+    increase_q20: u32,
+    decrease_q32: u32,
+    halve_flight: u32,
+    reserved: u32,
+}
+
+/// `struct ac_pert_parameters`.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Debug, Pod, Zeroable)]
+pub struct Pert {
+    layered: Layered,
+    reno: Reno,
+    gain_q64: u64,
+    max_probability_q32: u64,
+    min_delay_us: u32,
+    max_delay_us: u32,
+    decrease_q32: u32,
+    least_window: u32,
+    samples: u32,
+    over: u32,
+    clock: u32,
+    by_share: u32,
+    below: u32,
+    from_zero: u32,
+    not_in_slow_start: u32,
+    literal: u32,
+}
+
 /// `struct ac_none_parameters`.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Debug, Pod, Zeroable)]
@@ -65,43 +126,129 @@ fn fixed(value: f64, places: u32) -> u64 {
     (value * (1u64 << places) as f64).round() as u64
 }
 
-impl Parameters {
-    /// From checked settings; `None` if the scheme has no twin in C.
-    pub fn new(settings: &Settings) -> Option<Parameters> {
+/// A share with 32 binary places; all of it is all but the last one.
+fn share_q32(value: f64) -> u32 {
+    fixed(value, 32) as u32 // saturates
+}
+
+/// 1 if the choice `name` is `word`.
+fn is(settings: &Settings, name: &str, word: &str) -> u32 {
+    u32::from(settings.choice(name) == word)
+}
+
+impl Layered {
+    fn new(settings: &Settings) -> Layered {
         let number = |name| settings.number(name);
-        let is = |name, word| u32::from(settings.choice(name) == word);
+        Layered {
+            w_t_q20: fixed(number("w_t"), 20),
+            rtt_reference_ns: fixed(number("rtt_reference") * 1e9, 0),
+            rtt_exponent_q20: fixed(number("rtt_exponent"), 20) as u32,
+            beta_q32: share_q32(number("beta")),
+            decrease: match (settings.choice("decrease"), settings.choice("interpolation")) {
+                ("variable", "linear") => 1,
+                ("variable", _) => 2,
+                _ => 0,
+            },
+            whole_layers: is(settings, "layers", "integer"),
+            smoothed_rtt: is(settings, "min_rtt", "smoothed"),
+            tcp_below: is(settings, "below_threshold", "tcp"),
+        }
+    }
+}
+
+impl Compound {
+    fn new(settings: &Settings) -> Compound {
+        let number = |name| settings.number(name);
+        Compound {
+            log2_alpha_q24: (libm::log2(number("alpha")) * f64::from(1 << 24)).round() as i64,
+            gamma_q20: fixed(number("gamma"), 20),
+            lowwnd_q20: fixed(number("lowwnd"), 20),
+            k_q20: fixed(number("k"), 20) as u32,
+            beta_q32: share_q32(number("beta")),
+            zeta_q20: fixed(number("zeta"), 20) as u32,
+            samples: number("samples") as u32,
+            delta_us: fixed(number("delta") * 1e6, 0) as u32,
+            smoothed_rtt: is(settings, "mean", "smoothed"),
+            gate_loss_window: is(settings, "gate", "loss_window"),
+            clear_below: is(settings, "below_lowwnd", "clear"),
+            no_window_reduction: u32::from(!settings.flag("window_reduction")),
+            reserved: 0,
+        }
+    }
+}
+
+impl Reno {
+    fn new(settings: &Settings) -> Reno {
+        Reno {
+            increase_q20: fixed(settings.number("increase"), 20) as u32,
+            decrease_q32: share_q32(settings.number("decrease")),
+            halve_flight: is(settings, "halve", "flight"),
+            reserved: 0,
+        }
+    }
+}
+
+impl Pert {
+    fn new(settings: &Settings) -> Result<Pert, NoTwin> {
+        let number = |name| settings.number(name);
+        let without =
+            |key, value, known| Err(NoTwin::Value { scheme: settings.scheme().name, key, value, known });
+        let mut reno = Reno::zeroed();
+        let mut layered = Layered::zeroed();
+        let under = settings.controller();
+        let over = match under.scheme().name {
+            "reno" => {
+                reno = Reno::new(under);
+                0
+            }
+            "layered" => {
+                layered = Layered::new(under);
+                1
+            }
+            other => return without("over", other, "\"reno\" or \"layered\""),
+        };
+        if settings.choice("curve") != "red" {
+            return without("curve", settings.choice("curve"), "\"red\"");
+        }
+        Ok(Pert {
+            layered,
+            reno,
+            gain_q64: ((1.0 - number("weight")) * (u64::MAX as f64)) as u64, // saturates
+            max_probability_q32: fixed(number("max_probability"), 32),
+            min_delay_us: fixed(number("min_delay") * 1e6, 0) as u32,
+            max_delay_us: fixed(number("max_delay") * 1e6, 0) as u32,
+            decrease_q32: share_q32(number("decrease")),
+            least_window: number("least_window").round() as u32,
+            samples: number("samples").ceil() as u32,
+            over,
+            clock: match settings.choice("clock") {
+                "average" => 1,
+                "base" => 2,
+                "window" => 3,
+                _ => 0,
+            },
+            by_share: match settings.choice("cut") {
+                "share" => 1,
+                "inner" => 0,
+                _ => u32::from(over == 0),
+            },
+            below: is(settings, "follow", "below"),
+            from_zero: is(settings, "initial", "zero"),
+            not_in_slow_start: is(settings, "slow_start", "ignore"),
+            literal: is(settings, "ramp", "literal"),
+        })
+    }
+}
+
+impl Parameters {
+    /// From checked settings, if they have a twin in C.
+    pub fn new(settings: &Settings) -> Result<Parameters, NoTwin> {
         match settings.scheme().name {
-            "layered" => Some(Parameters::Layered(Layered {
-                w_t_q20: fixed(number("w_t"), 20),
-                rtt_reference_ns: fixed(number("rtt_reference") * 1e9, 0),
-                rtt_exponent_q20: fixed(number("rtt_exponent"), 20) as u32,
-                beta_q32: fixed(number("beta"), 32) as u32,
-                decrease: match (settings.choice("decrease"), settings.choice("interpolation")) {
-                    ("variable", "linear") => 1,
-                    ("variable", _) => 2,
-                    _ => 0,
-                },
-                whole_layers: is("layers", "integer"),
-                smoothed_rtt: is("min_rtt", "smoothed"),
-                tcp_below: is("below_threshold", "tcp"),
-            })),
-            "compound" => Some(Parameters::Compound(Compound {
-                log2_alpha_q24: (libm::log2(number("alpha")) * f64::from(1 << 24)).round() as i64,
-                gamma_q20: fixed(number("gamma"), 20),
-                lowwnd_q20: fixed(number("lowwnd"), 20),
-                k_q20: fixed(number("k"), 20) as u32,
-                beta_q32: fixed(number("beta"), 32) as u32,
-                zeta_q20: fixed(number("zeta"), 20) as u32,
-                samples: number("samples") as u32,
-                delta_us: fixed(number("delta") * 1e6, 0) as u32,
-                smoothed_rtt: is("mean", "smoothed"),
-                gate_loss_window: is("gate", "loss_window"),
-                clear_below: is("below_lowwnd", "clear"),
-                no_window_reduction: u32::from(!settings.flag("window_reduction")),
-                reserved: 0,
-            })),
-            "none" => Some(Parameters::None(Uncontrolled { cap: number("cap") as u32, reserved: 0 })),
-            _ => None,
+            "layered" => Ok(Parameters::Layered(Layered::new(settings))),
+            "compound" => Ok(Parameters::Compound(Compound::new(settings))),
+            "pert" => Pert::new(settings).map(Parameters::Pert),
+            "none" => Ok(Parameters::None(Uncontrolled { cap: settings.number("cap") as u32, reserved: 0 })),
+            scheme => Err(NoTwin::Scheme { scheme }),
         }
     }
 
@@ -110,6 +257,7 @@ impl Parameters {
         match self {
             Parameters::Layered(it) => bytemuck::bytes_of(it),
             Parameters::Compound(it) => bytemuck::bytes_of(it),
+            Parameters::Pert(it) => bytemuck::bytes_of(it),
             Parameters::None(it) => bytemuck::bytes_of(it),
         }
     }

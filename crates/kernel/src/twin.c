@@ -11,6 +11,7 @@ typedef int64_t s64;
 #include "bpf/compound.h"
 #include "bpf/layered.h"
 #include "bpf/none.h"
+#include "bpf/pert.h"
 
 /* Sizes, for the other side of the interface to compare with its own. */
 u32 ac_twin_size_layered_parameters(void)
@@ -21,6 +22,16 @@ u32 ac_twin_size_layered_parameters(void)
 u32 ac_twin_size_compound_parameters(void)
 {
 	return sizeof(struct ac_compound_parameters);
+}
+
+u32 ac_twin_size_pert_parameters(void)
+{
+	return sizeof(struct ac_pert_parameters);
+}
+
+u32 ac_twin_size_pert_path(void)
+{
+	return sizeof(struct ac_pert_path);
 }
 
 u32 ac_twin_size_none_parameters(void)
@@ -122,6 +133,42 @@ void ac_twin_compound_spurious(void *s, const struct ac_window *w)
 void ac_twin_compound_idle(void *s, struct ac_window *w)
 {
 	ac_compound_idle(s, w);
+}
+
+u32 ac_twin_pert_part_q20(const struct ac_pert_parameters *p, const struct ac_pert *s)
+{
+	return p->over == AC_PERT_OVER_LAYERED ? s->layered.part_q20 : s->reno.part_q20;
+}
+
+u64 ac_twin_pert_probability_q32(const struct ac_pert_parameters *p, const struct ac_pert *s)
+{
+	return ac_pert_probability_q32(p, s);
+}
+
+void ac_twin_pert_start(const struct ac_pert_parameters *p, void *s)
+{
+	ac_pert_start(p, s);
+}
+
+u32 ac_twin_pert_sample(const struct ac_pert_parameters *p, void *s, struct ac_window *w,
+			const struct ac_pert_path *path, u32 rtt_us)
+{
+	return ac_pert_sample(p, s, w, path, rtt_us);
+}
+
+void ac_twin_pert_grow(const struct ac_pert_parameters *p, void *s, struct ac_window *w, u32 acked)
+{
+	ac_pert_grow(p, s, w, acked);
+}
+
+u32 ac_twin_pert_cut(const struct ac_pert_parameters *p, void *s, const struct ac_window *w, u32 in_flight)
+{
+	return ac_pert_cut(p, s, w, in_flight);
+}
+
+void ac_twin_pert_spurious(const struct ac_pert_parameters *p, void *s)
+{
+	ac_pert_spurious(p, s);
 }
 
 void ac_twin_none_open(const struct ac_none_parameters *p, struct ac_window *w, u32 peer_window)

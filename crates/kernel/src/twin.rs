@@ -3,7 +3,7 @@
 //! What differs from the kernel: nothing in the steps; the host is the engine's. A window reaches the steps in
 //! whole segments, as tcp_sock has it, and they keep the part of a segment beside it in their own state.
 
-use crate::parameters::{self, Parameters};
+use crate::parameters::{self, NoTwin, Parameters};
 use ackclock_cc::{Ack, Controller, Event, Path, Settings, Signal};
 use ackclock_units::Duration;
 
@@ -34,6 +34,18 @@ struct CompoundPath {
     recovering: u32,
 }
 
+/// `struct ac_pert_path`.
+#[repr(C)]
+struct PertPath {
+    now_us: u64,
+    una: u32,
+    nxt: u32,
+    srtt_us: u32,
+    in_flight: u32,
+    recovering: u32,
+    draw_q32: u32,
+}
+
 // Invariant: each declaration has the types of its definition in src/twin.c; the sizes of the structs are compared
 // by a test. The functions keep no pointer and touch nothing but what they are given, so that references of
 // the stated types make every call sound. C cannot be reached otherwise.
@@ -60,6 +72,19 @@ unsafe extern "C" {
     safe fn ac_twin_compound_recovered(s: &mut Private, w: &Window);
     safe fn ac_twin_compound_spurious(s: &mut Private, w: &Window);
     safe fn ac_twin_compound_idle(s: &mut Private, w: &mut Window);
+    safe fn ac_twin_pert_start(p: &parameters::Pert, s: &mut Private);
+    safe fn ac_twin_pert_sample(
+        p: &parameters::Pert,
+        s: &mut Private,
+        w: &mut Window,
+        path: &PertPath,
+        rtt_us: u32,
+    ) -> u32;
+    safe fn ac_twin_pert_grow(p: &parameters::Pert, s: &mut Private, w: &mut Window, acked: u32);
+    safe fn ac_twin_pert_cut(p: &parameters::Pert, s: &mut Private, w: &Window, in_flight: u32) -> u32;
+    safe fn ac_twin_pert_spurious(p: &parameters::Pert, s: &mut Private);
+    safe fn ac_twin_pert_part_q20(p: &parameters::Pert, s: &Private) -> u32;
+    safe fn ac_twin_pert_probability_q32(p: &parameters::Pert, s: &Private) -> u64;
     safe fn ac_twin_none_open(p: &parameters::Uncontrolled, w: &mut Window, peer: u32);
 }
 
@@ -67,28 +92,32 @@ unsafe extern "C" {
 pub struct Twin {
     parameters: Parameters,
     state: Private,
+    /// Of a scheme that has them.
+    early_responses: u64,
 }
 
 impl Twin {
     /// The twin of the scheme that the checked `settings` are for, if it has one.
-    pub fn new(settings: &Settings) -> Option<Twin> {
+    pub fn new(settings: &Settings) -> Result<Twin, NoTwin> {
         let parameters = Parameters::new(settings)?;
         let mut state = Private::default();
-        match parameters {
+        match &parameters {
             Parameters::Layered(_) => ac_twin_layered_start(&mut state),
             Parameters::Compound(_) => {
                 ac_twin_compound_start(&mut state, &Window { cwnd: 1, ssthresh: SSTHRESH_INFINITE });
             }
+            Parameters::Pert(p) => ac_twin_pert_start(p, &mut state),
             Parameters::None(_) => {}
         }
-        Some(Twin { parameters, state })
+        Ok(Twin { parameters, state, early_responses: 0 })
     }
 
     /// The part of a segment that the steps keep beside the host's window.
     pub fn part(&self) -> f64 {
-        let part_q20 = match self.parameters {
+        let part_q20 = match &self.parameters {
             Parameters::Layered(_) => ac_twin_layered_part_q20(&self.state),
             Parameters::Compound(_) => ac_twin_compound_part_q20(&self.state),
+            Parameters::Pert(p) => ac_twin_pert_part_q20(p, &self.state),
             Parameters::None(_) => 0,
         };
         f64::from(part_q20) / f64::from(1 << 20)
@@ -142,6 +171,20 @@ impl Controller for Twin {
                 };
                 through(w, |w| ac_twin_compound_sample(p, &mut self.state, w, &known, rtt_us));
             }
+            Parameters::Pert(p) => {
+                let known = PertPath {
+                    now_us: path.now.as_nanos() / 1000,
+                    una: path.una as u32,
+                    nxt: path.nxt as u32,
+                    srtt_us,
+                    in_flight: segments(path.in_flight),
+                    recovering: path.recovering.into(),
+                    draw_q32: (ack.draw * (1u64 << 32) as f64) as u32,
+                };
+                let mut early = 0;
+                through(w, |w| early = ac_twin_pert_sample(p, &mut self.state, w, &known, rtt_us));
+                self.early_responses += u64::from(early);
+            }
             Parameters::None(p) => through(w, |w| ac_twin_none_open(p, w, segments(path.peer_window))),
         }
     }
@@ -151,6 +194,7 @@ impl Controller for Twin {
         match &self.parameters {
             Parameters::Layered(p) => through(w, |w| ac_twin_layered_grow(p, state, w, acked)),
             Parameters::Compound(_) => through(w, |w| ac_twin_compound_grow(state, w, acked)),
+            Parameters::Pert(p) => through(w, |w| ac_twin_pert_grow(p, state, w, acked)),
             Parameters::None(p) => through(w, |w| ac_twin_none_open(p, w, segments(path.peer_window))),
         }
     }
@@ -166,6 +210,7 @@ impl Controller for Twin {
                 }
                 cut
             }
+            Parameters::Pert(p) => ac_twin_pert_cut(p, &mut self.state, &w, segments(path.in_flight)),
             Parameters::None(_) => return None,
         };
         Some(f64::from(ssthresh))
@@ -180,12 +225,23 @@ impl Controller for Twin {
             (Parameters::Compound(_), Event::Recovered) => ac_twin_compound_recovered(state, &whole(w)),
             (Parameters::Compound(_), Event::Spurious) => ac_twin_compound_spurious(state, &whole(w)),
             (Parameters::Compound(_), Event::Idle) => through(w, |w| ac_twin_compound_idle(state, w)),
+            (Parameters::Pert(p), Event::Spurious) => ac_twin_pert_spurious(p, state),
+            (Parameters::Pert(_), _) => {}
             (Parameters::None(p), _) => through(w, |w| ac_twin_none_open(p, w, segments(path.peer_window))),
         }
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("part", self.part());
+        if let Parameters::Pert(p) = &self.parameters {
+            let probability_q32 = ac_twin_pert_probability_q32(p, &self.state);
+            see("probability", probability_q32 as f64 / (1u64 << 32) as f64);
+            see("early_responses", self.early_responses as f64);
+        }
+    }
+
+    fn wants_draw(&self) -> bool {
+        matches!(self.parameters, Parameters::Pert(_))
     }
 }
 
@@ -198,6 +254,8 @@ mod tests {
     unsafe extern "C" {
         safe fn ac_twin_size_layered_parameters() -> u32;
         safe fn ac_twin_size_compound_parameters() -> u32;
+        safe fn ac_twin_size_pert_parameters() -> u32;
+        safe fn ac_twin_size_pert_path() -> u32;
         safe fn ac_twin_size_none_parameters() -> u32;
         safe fn ac_twin_size_compound_path() -> u32;
         safe fn ac_twin_cube_root(x: u64) -> u32;
@@ -210,6 +268,8 @@ mod tests {
         let size = |of: usize| u32::try_from(of).expect("small");
         assert_eq!(ac_twin_size_layered_parameters(), size(size_of::<parameters::Layered>()));
         assert_eq!(ac_twin_size_compound_parameters(), size(size_of::<parameters::Compound>()));
+        assert_eq!(ac_twin_size_pert_parameters(), size(size_of::<parameters::Pert>()));
+        assert_eq!(ac_twin_size_pert_path(), size(size_of::<PertPath>()));
         assert_eq!(ac_twin_size_none_parameters(), size(size_of::<parameters::Uncontrolled>()));
         assert_eq!(ac_twin_size_compound_path(), size(size_of::<CompoundPath>()));
     }

@@ -20,6 +20,8 @@ type Named = (&'static str, fn() -> Outcome);
 
 /// Calls this program as the part of a test that runs in a namespace.
 const INNER: &str = "--inner";
+/// As one that somebody without rights runs: may it choose a scheme?
+const CHOOSE: &str = "--choose";
 
 fn main() {
     let words: Vec<String> = std::env::args().collect();
@@ -29,6 +31,12 @@ fn main() {
         inner(name).unwrap_or_else(|failed| panic!("{failed:?}"));
         return;
     }
+    if let [_, flag, name] = &words[..]
+        && flag == CHOOSE
+    {
+        println!("{:?}", connection(name).map(drop));
+        return;
+    }
     let lacks: Vec<String> = load::check()
         .into_iter()
         .filter_map(|it| Some(format!("{}: {}", it.what, it.lack?.lines().next()?)))
@@ -36,16 +44,21 @@ fn main() {
     let tests: &[Named] = &[
         ("layered_carries_a_transfer", || carries("layered", "act_layered", &[])),
         ("compound_carries_a_transfer", || carries("compound", "act_compound", &[])),
+        ("pert_carries_a_transfer", || carries("pert", "act_pert", &[])),
         ("none_carries_a_transfer", || carries("none", "act_none", &["127.0.0.0/8"])),
         ("parameterisations_live_side_by_side", side_by_side),
         ("none_is_reno_where_it_is_not_allowed", none_elsewhere),
+        ("the_longest_allowed_prefix_is_found_in_both_families", both_families),
+        ("others_may_choose_it_only_if_the_operator_says_so", everyone),
         ("the_first_window_is_as_asked", first_window),
         ("none_gives_a_live_connection_its_window", live_window),
         ("losses_are_counted_as_cuts", losses),
+        ("early_responses_are_counted", early_responses),
         ("loading_twice", twice),
         ("unloading_under_a_connection", unloading_in_use),
         ("a_leftover_is_listed_and_removed", leftover),
         ("names_of_the_kernel_are_refused", refused_names),
+        ("a_program_that_the_verifier_refuses_leaves_nothing", refused_program),
         ("without_privilege", without_privilege),
     ];
     let trial = |&(name, test): &Named| match lacks.first() {
@@ -100,7 +113,11 @@ fn ensure(holds: bool, otherwise: &str) -> Outcome {
 
 /// A connection over loopback whose sender uses `name`, and its receiving end, which counts what it reads.
 fn connection(name: &str) -> Result<(TcpStream, thread::JoinHandle<u64>), Failed> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
+    connection_to("127.0.0.1", name)
+}
+
+fn connection_to(address: &str, name: &str) -> Result<(TcpStream, thread::JoinHandle<u64>), Failed> {
+    let listener = TcpListener::bind((address, 0))?;
     let sender = TcpStream::connect(listener.local_addr()?)?;
     set_tcp_congestion(&sender, name)?;
     let (mut receiver, _) = listener.accept()?;
@@ -165,11 +182,53 @@ fn none_elsewhere() -> Outcome {
     ensure(statistics.refused == 1 && statistics.sockets() == 0, &format!("{statistics:?}"))
 }
 
+/// Of two networks in one another both are allowed, of the other family one address.
+fn both_families() -> Outcome {
+    let cases: &[(&str, &[&str], &str)] = &[
+        ("127.0.0.1", &["127.0.0.0/8", "127.0.0.0/30", "192.0.2.0/24"], "act_both"),
+        ("127.0.0.1", &["127.0.0.2", "126.0.0.0/8", "::/0"], "reno"),
+        ("::ffff:127.0.0.1", &["127.0.0.0/8"], "act_both"),
+        ("::ffff:127.0.0.1", &["::/0"], "reno"),
+        ("::1", &["::1/128"], "act_both"),
+        ("::1", &["127.0.0.0/8", "::2/127"], "reno"),
+        ("127.0.0.1", &["0.0.0.0/0"], "act_both"),
+        ("::1", &["0.0.0.0/0"], "reno"),
+    ];
+    for (address, allow, expected) in cases {
+        let _it = loaded(&request("none", "act_both", allow))?;
+        let (sender, reading) = connection_to(address, "act_both")?;
+        let chosen = tcp_congestion(&sender)?;
+        drop(sender);
+        reading.join().map_err(|_| "the receiver panicked")?;
+        let chosen = chosen.trim_end_matches('\0');
+        ensure(chosen == *expected, &format!("{address} with {allow:?}: {chosen}"))?;
+    }
+    Ok(())
+}
+
 /// What `ss` says of the connection from the sender's port.
 fn seen(sender: &TcpStream) -> Result<String, Failed> {
     let port = sender.local_addr()?.port();
     let output = Command::new("ss").args(["-tinH", "sport", "=", &format!(":{port}")]).output()?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn everyone() -> Outcome {
+    for everyone in [false, true] {
+        let mut request = request("layered", "act_others", &[]);
+        request.everyone = everyone;
+        let _it = loaded(&request)?;
+        let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control")?;
+        ensure(allowed.split_whitespace().any(|it| it == "act_others") == everyone, &allowed)?;
+        let output = Command::new("setpriv")
+            .args(["--bounding-set=-all", "--inh-caps=-all"])
+            .arg(std::env::current_exe()?)
+            .args([CHOOSE, "act_others"])
+            .output()?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        ensure(said.contains(if everyone { "Ok(())" } else { "not permitted" }), &said)?;
+    }
+    Ok(())
 }
 
 fn first_window() -> Outcome {
@@ -216,29 +275,59 @@ impl Drop for Namespace {
     }
 }
 
-/// In a namespace of our own whose loopback passes 100 Mbit/s and has room for 50 packets, every scheme overflows the
-/// queue.
-fn losses() -> Outcome {
+/// A namespace of our own whose loopback passes 100 Mbit/s and has room for 50 packets: 6 ms.
+fn narrow() -> Result<Namespace, Failed> {
     let _ = ip("ip netns del ackclock-test"); // of a run that was killed
     ip("ip netns add ackclock-test")?;
-    let _namespace = Namespace;
+    let namespace = Namespace;
     ip("ip -n ackclock-test link set lo mtu 1500 up")?;
     ip("tc -n ackclock-test qdisc add dev lo root tbf rate 100mbit burst 16kb limit 75000")?;
+    Ok(namespace)
+}
+
+/// What `ss` says after a transfer there, and what the scheme has counted.
+fn counted_there(name: &str) -> Result<(String, load::Statistics), Failed> {
+    let output = Command::new("ip")
+        .args(["netns", "exec", "ackclock-test"])
+        .arg(std::env::current_exe()?)
+        .args([INNER, name])
+        .output()?;
+    let seen = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure(output.status.success(), &format!("{seen}{}", String::from_utf8_lossy(&output.stderr)))?;
+    Ok((seen, entry(name)?.statistics.ok_or("no statistics")?))
+}
+
+/// Every scheme that waits for losses overflows the queue.
+fn losses() -> Outcome {
+    let _namespace = narrow()?;
     for (scheme_name, name) in
         [("layered", "act_layered"), ("compound", "act_compound"), ("none", "act_none")]
     {
         let _it = loaded(&request(scheme_name, name, &["127.0.0.0/8"]))?;
-        let output = Command::new("ip")
-            .args(["netns", "exec", "ackclock-test"])
-            .arg(std::env::current_exe()?)
-            .args([INNER, name])
-            .output()?;
-        let seen = String::from_utf8_lossy(&output.stdout).into_owned();
-        ensure(output.status.success(), &format!("{seen}{}", String::from_utf8_lossy(&output.stderr)))?;
-        let statistics = entry(name)?.statistics.ok_or("no statistics")?;
+        let (seen, statistics) = counted_there(name)?;
         ensure(seen.contains("retrans:"), &format!("nothing was lost: {seen}"))?;
         // `none` answers no loss; the others do.
         ensure((statistics.cuts > 0) == (scheme_name != "none"), &format!("{statistics:?}\n{seen}"))?;
+        ensure(statistics.early == 0, &format!("{statistics:?}"))?;
+    }
+    Ok(())
+}
+
+/// PERT answers the delay, whatever is underneath.
+fn early_responses() -> Outcome {
+    let _namespace = narrow()?;
+    for over in ["reno", "layered"] {
+        let mut request = request("pert", "act_pert", &[]);
+        for (key, value) in [
+            ("over", Given::Word(over)),
+            ("min_delay", Given::Number(0.001)),
+            ("max_delay", Given::Number(0.002)),
+        ] {
+            request.settings.set(key, value)?;
+        }
+        let _it = loaded(&request)?;
+        let (seen, statistics) = counted_there("act_pert")?;
+        ensure(statistics.early > 0, &format!("over {over}: {statistics:?}\n{seen}"))?;
     }
     Ok(())
 }
@@ -303,6 +392,25 @@ fn refused_names() -> Outcome {
     }
     let unknown = load::unload("act_nowhere");
     ensure(matches!(unknown, Err(LoadError::Unknown { .. })), "it unloaded what is not there")
+}
+
+/// It writes what no controller may: the message has the verifier's own words, and the name is as free as before.
+fn refused_program() -> Outcome {
+    static REFUSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/refused.bpf.o"));
+    let refused = load::load_object(&request("layered", "act_refused", &[]), REFUSED);
+    let Err(error @ LoadError::Refused { .. }) = refused else {
+        return Err(format!("it was not refused: {refused:?}").into());
+    };
+    let said = error.to_string();
+    for expected in ["refused the program of layered", "Permission denied", "tcp_sock"] {
+        ensure(said.contains(expected), &format!("it does not say {expected:?}: {said}"))?;
+    }
+    ensure(said.lines().count() < 20, &format!("too much of it: {said}"))?;
+    gone("act_refused")?;
+    let it = loaded(&request("layered", "act_refused", &[]))?;
+    transfer("act_refused", 1 << 20)?;
+    drop(it);
+    gone("act_refused")
 }
 
 /// This very test program, as somebody without capabilities: everything is reported as skipped, nothing as passed.

@@ -3,7 +3,7 @@
 use crate::lateness::{Distribution, Lateness};
 use crate::part::PartReport;
 use ackclock_units::Duration;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Deliveries may be late by this share of the shortest round-trip time on the average, either way: windows grow and
 /// losses are repaired once per round trip, so rates that follow from it are wrong by as much.
@@ -26,7 +26,7 @@ pub(crate) struct Sensitivity {
 }
 
 /// A run's own errors.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Emulation {
     /// May the emulator's error have changed the result? Then `doubts` says why.
     pub trusted: bool,
@@ -122,8 +122,13 @@ impl Emulation {
 mod tests {
     use super::*;
 
-    /// The doubts about a path of 20 ms and a queue of 4 ms if one delivery in a hundred is so late.
-    fn doubts(late: Duration, lost: u64) -> Vec<String> {
+    /// A path of 20 ms and a queue of 4 ms.
+    fn path() -> Sensitivity {
+        Sensitivity { rtt: Duration::from_millis(20), queues: vec![("bottleneck".to_owned(), 4e-3)] }
+    }
+
+    /// What is said of it if one delivery in a hundred is so late.
+    fn emulation(late: Duration, lost: u64) -> Emulation {
         let mut lateness = Lateness::new();
         (0..990).for_each(|_| lateness.note(Duration::from_micros(20)));
         (0..10).for_each(|_| lateness.note(late));
@@ -136,15 +141,14 @@ mod tests {
             refused: 0,
             real_time: true,
         };
-        let path =
-            Sensitivity { rtt: Duration::from_millis(20), queues: vec![("bottleneck".to_owned(), 4e-3)] };
-        let emulation = Emulation::new(&[part], lost, &path, &[]);
+        let emulation = Emulation::new(&[part], lost, &path(), &[]);
         assert_eq!(emulation.trusted, emulation.doubts.is_empty());
-        emulation.doubts
+        emulation
     }
 
     #[test]
     fn only_errors_that_matter_are_doubts() {
+        let doubts = |late, lost| emulation(late, lost).doubts;
         assert_eq!(doubts(Duration::from_micros(500), 0), Vec::<String>::new());
         let stalls = doubts(Duration::from_millis(3), 0);
         assert!(stalls.len() == 1 && stalls[0].contains("queue of bottleneck"), "{stalls:?}");
@@ -152,5 +156,23 @@ mod tests {
         assert!(worse.len() == 2 && worse[0].contains("on the average"), "{worse:?}");
         let lost = doubts(Duration::from_micros(100), 3);
         assert!(lost.len() == 1 && lost[0].starts_with("3 packets were lost before"), "{lost:?}");
+    }
+
+    #[test]
+    fn every_doubt_in_its_words() {
+        let mut worst = emulation(Duration::from_micros(100), 3);
+        worst.lateness.mean_s = 0.15e-3;
+        worst.lateness.p99_s = 2.5e-3;
+        worst.lateness.p999_s = 3e-3;
+        worst.busy = vec![0.5, 0.97];
+        worst.refused = 2;
+        insta::assert_snapshot!(worst.doubted(&path()).join("\n"), @r"
+        deliveries are 0.150 ms late on the average, each way: more than 1 % of the shortest round-trip time, 20.000 ms
+        one delivery in a hundred is later than 2.500 ms: more than 10 % of the shortest round-trip time, 20.000 ms
+        one delivery in a thousand is later than 3.000 ms, which is enough to fill 75 % of the queue of bottleneck: bursts that the path does not have may have overflown it
+        a thread that carries packets took 97 % of a processor
+        3 packets were lost before the path because the emulator did not take them in time
+        2 packets were lost behind the path because their host did not take them
+        ");
     }
 }

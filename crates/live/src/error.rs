@@ -52,6 +52,10 @@ pub enum LiveError {
         /// Least possible.
         least: u32,
     },
+    /// A codepoint that the kernel's connections do not send.
+    #[error("tcp.ecn = \"l4s\": the kernel's connections say ECT(0)")]
+    #[diagnostic(help("say ecn = true, or simulate the scenario with ackclock run"))]
+    Codepoint,
     /// Too many hosts.
     #[error("the scenario has {flows} flows, each between two hosts of its own")]
     #[diagnostic(help("at most {most} can be emulated at once"))]

@@ -5,10 +5,13 @@ use crate::error::LiveError;
 use crate::host::Host;
 use crate::schedule;
 use crate::tcp_info::{HostCounters, TcpInfo};
+use crate::writer::Bursting;
 use ackclock_sim::plan::FlowPlan;
+use ackclock_sim::writing::BurstTally;
 use ackclock_units::{Duration, Time};
 use rustix::net::sockopt::{
-    Timeout, set_socket_linger, set_socket_recv_buffer_size_force, set_socket_timeout, set_tcp_congestion,
+    Timeout, set_socket_linger, set_socket_recv_buffer_size_force, set_socket_send_buffer_size_force,
+    set_socket_timeout, set_tcp_congestion,
 };
 use rustix::net::{AddressFamily, SocketType, connect, ipproto, socket};
 use std::io::{self, ErrorKind, Read, Write};
@@ -20,7 +23,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const PORT: u16 = 5001;
 /// Bytes of one write or read.
-const CHUNK: usize = 256 << 10;
+pub(crate) const CHUNK: usize = 256 << 10;
 /// Bytes that wait in the socket beside those in flight.
 const UNSENT: i32 = 2 << 20;
 /// How soon a blocked thread notices the end of the run.
@@ -42,7 +45,7 @@ pub(crate) struct Flow<'a> {
 
 /// What is known of the flow's connections.
 #[derive(Default)]
-struct Tracked {
+pub(crate) struct Tracked {
     sending: Option<TcpStream>,
     receiving: Option<TcpStream>,
     counters: Option<HostCounters>,
@@ -52,6 +55,7 @@ struct Tracked {
     arrived: u64,
     rtt_min_us: Option<u32>,
     completions: Vec<Duration>,
+    pub(crate) bursting: Bursting,
 }
 
 impl Tracked {
@@ -94,12 +98,17 @@ impl<'a> Flow<'a> {
         Flow { plan, sender, receiver, control, payload, clock, stop, tracked: Mutex::default() }
     }
 
-    fn tracked(&self) -> MutexGuard<'_, Tracked> {
+    pub(crate) fn tracked(&self) -> MutexGuard<'_, Tracked> {
         self.tracked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Does the application still want to send?
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.over() && self.plan.stop.is_none_or(|stop| self.clock.now() < stop)
     }
 
     /// The receiving program: to be run in a thread of its own. Says when it listens, and when each transfer is complete.
@@ -141,19 +150,28 @@ impl<'a> Flow<'a> {
 
     /// Reads one connection to its end.
     fn drain(&self, mut stream: TcpStream, buffer: &mut [u8], complete: &Sender<Time>) {
-        loop {
+        let (mut received, mut reads) = (0, None::<(Time, Time)>);
+        let ended = loop {
             match stream.read(buffer) {
-                Ok(0) => break,
-                Ok(_) => {}
+                Ok(0) => break true,
+                Ok(bytes) => {
+                    let now = self.clock.now();
+                    received += bytes as u64;
+                    reads = Some((reads.map_or(now, |(first, _)| first), now));
+                }
                 Err(error) if is_timeout(&error) && !self.over() => {}
-                Err(_) => return,
+                Err(_) => break false,
             }
             if self.over() {
-                return;
+                break false;
             }
-        }
+        };
         let now = self.clock.now();
         let mut tracked = self.tracked();
+        tracked.bursting.arrived(received, reads);
+        if !ended {
+            return;
+        }
         let info = TcpInfo::of(stream.as_fd());
         tracked.received += info.bytes_received;
         tracked.arrived += u64::from(info.data_segs_in);
@@ -174,7 +192,7 @@ impl<'a> Flow<'a> {
         self.sleep_until(self.plan.start);
         let mut requests = self.plan.requests.clone();
         for _ in 0..requests.repeat {
-            if self.over() || self.plan.stop.is_some_and(|stop| self.clock.now() >= stop) {
+            if !self.goes_on() {
                 break;
             }
             let begun = self.clock.now();
@@ -187,7 +205,8 @@ impl<'a> Flow<'a> {
                     Err(_) => {}
                 }
             };
-            if segments.is_some() {
+            let is_finite = segments.is_some() || self.plan.writing.is_some_and(|it| it.bursts.is_some());
+            if is_finite {
                 self.tracked().completions.push(done.since(begun));
             }
             self.sleep_until(requests.next_start(begun, self.clock.now()));
@@ -203,20 +222,20 @@ impl<'a> Flow<'a> {
         set_tcp_congestion(&socket, self.control)
             .map_err(|error| LiveError::Control { name: self.control.to_owned(), reason: error.into() })?;
         set_option(socket.as_fd(), libc::TCP_NOTSENT_LOWAT, UNSENT).map_err(failed())?;
+        if let Some(buffer) = self.plan.writing.and_then(|writing| writing.buffer) {
+            // The kernel doubles what is asked for, and counts little besides the data itself.
+            set_socket_send_buffer_size_force(&socket, (buffer / 2) as usize)
+                .map_err(|error| failed()(error.into()))?;
+        }
         connect(&socket, &SocketAddrV4::new(self.receiver.address, PORT))
             .map_err(|error| failed()(error.into()))?;
         let mut stream = TcpStream::from(socket);
         stream.set_write_timeout(Some(PATIENCE)).map_err(failed())?;
         forget_when_over(&stream).map_err(failed())?;
         self.tracked().follow(stream.try_clone().ok());
-        let chunk = vec![0; CHUNK];
-        let mut left = segments.unwrap_or(u64::MAX).saturating_mul(u64::from(self.plan.config.payload));
-        while left > 0 && !self.over() && self.plan.stop.is_none_or(|stop| self.clock.now() < stop) {
-            match stream.write(&chunk[..(CHUNK as u64).min(left) as usize]) {
-                Ok(bytes) => left -= bytes as u64,
-                Err(error) if is_timeout(&error) => {}
-                Err(error) => return Err(failed()(error)),
-            }
+        match self.plan.writing.and_then(|writing| writing.bursts) {
+            Some(bursts) => self.write_bursts(&mut stream, bursts).map_err(failed())?,
+            None => self.write_all(&mut stream, segments).map_err(failed())?,
         }
         if !self.over() {
             stream.shutdown(Shutdown::Write).map_err(failed())?;
@@ -224,7 +243,21 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    fn sleep_until(&self, at: Time) {
+    /// Writes a transfer of so many segments, or for as long as there is time.
+    fn write_all(&self, stream: &mut TcpStream, segments: Option<u64>) -> io::Result<()> {
+        let chunk = vec![0; CHUNK];
+        let mut left = segments.unwrap_or(u64::MAX).saturating_mul(u64::from(self.plan.config.payload));
+        while left > 0 && self.goes_on() {
+            match stream.write(&chunk[..(CHUNK as u64).min(left) as usize]) {
+                Ok(bytes) => left -= bytes as u64,
+                Err(error) if is_timeout(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn sleep_until(&self, at: Time) {
         while !self.over() {
             let left = at.since(self.clock.now());
             if left.is_zero() {
@@ -258,6 +291,11 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// What became of its bursts, if it writes any.
+    pub(crate) fn bursts(&self) -> Option<BurstTally> {
+        self.tracked().bursting.tally()
+    }
+
     /// How long each finished transfer took.
     pub(crate) fn completions(&self) -> Vec<Duration> {
         self.tracked().completions.clone()
@@ -270,7 +308,7 @@ fn forget_when_over(stream: &TcpStream) -> io::Result<()> {
     Ok(set_socket_linger(stream, Some(std::time::Duration::ZERO))?)
 }
 
-fn is_timeout(error: &io::Error) -> bool {
+pub(crate) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 

@@ -1,5 +1,6 @@
 //! Packets that wait for an instant: one lane per place on a way, and the search for the earliest over all lanes.
 
+use ackclock_net::Ecn;
 use ackclock_units::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,7 +12,7 @@ pub(crate) struct Parcel {
     pub(crate) train: u32,
     /// Which segment of the train.
     pub(crate) segment: u16,
-    pub(crate) markable: bool,
+    pub(crate) ecn: Ecn,
     pub(crate) marked: bool,
     /// Bytes on the wire.
     pub(crate) bytes: u32,
@@ -24,8 +25,8 @@ impl ackclock_net::Carried for Parcel {
     fn bytes(&self) -> u32 {
         self.bytes
     }
-    fn markable(&self) -> bool {
-        self.markable
+    fn ecn(&self) -> Ecn {
+        if self.marked { Ecn::Ce } else { self.ecn }
     }
     fn mark(&mut self) {
         self.marked = true;
@@ -144,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn parcel(segment: u16) -> Parcel {
-        Parcel { train: NO_TRAIN, segment, markable: false, marked: false, bytes: 1500 }
+        Parcel { train: NO_TRAIN, segment, ecn: Ecn::NotEct, marked: false, bytes: 1500 }
     }
 
     proptest! {

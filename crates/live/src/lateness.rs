@@ -2,7 +2,7 @@
 
 use ackclock_units::Duration;
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Later than this is counted as this.
 const MOST: u64 = 100_000_000_000;
@@ -14,7 +14,7 @@ pub(crate) struct Lateness {
 }
 
 /// Its figures, s.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Distribution {
     /// Of how many values.
     pub count: u64,

@@ -97,6 +97,9 @@ fn settings(config: &Config, plan: &Plan, route: &[usize]) -> Result<Settings, L
     if mtu < headers + LEAST_PAYLOAD {
         return Err(LiveError::Segment { key: "segment", bytes: mtu, least: headers + LEAST_PAYLOAD });
     }
+    if config.l4s {
+        return Err(LiveError::Codepoint);
+    }
     let delay = route.iter().fold(Duration::ZERO, |sum, &link| sum + plan.links[link].delay());
     let slowest = route.iter().map(|&link| plan.links[link].rate()).min();
     let product = slowest.map_or(0.0, |rate| rate.bytes_in(delay.saturating_mul(2)));
@@ -122,7 +125,7 @@ pub(crate) fn room(link: &Link, mtu: u32, product: f64) -> f64 {
             Limit::Packets(packets) => f64::from(packets) * f64::from(mtu),
             Limit::Bytes(bytes) => bytes as f64,
         },
-        Queue::Red(_) | Queue::Rem(_) | Queue::Pi(_) | Queue::Pie(_) => product,
+        Queue::Red(_) | Queue::Rem(_) | Queue::Pi(_) | Queue::Pie(_) | Queue::Stepped(_) => product,
     }
 }
 

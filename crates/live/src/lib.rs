@@ -30,6 +30,7 @@ mod train;
 mod trains;
 mod tun;
 mod wire;
+mod writer;
 
 pub use emulation::Emulation;
 pub use error::LiveError;

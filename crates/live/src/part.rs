@@ -16,7 +16,7 @@ use crate::schedule;
 use crate::train::{Head, MOST_BYTES, Train};
 use crate::trains::Trains;
 use crate::wire;
-use ackclock_net::{Fate, Link};
+use ackclock_net::{Carried, Ecn, Fate, Link, Settled};
 use ackclock_sim::engine::{Detour, LinkTally, Stage, StreamTally};
 use ackclock_sim::plan::StreamPlan;
 use ackclock_units::{Duration, Time};
@@ -95,6 +95,14 @@ struct Place {
     again: bool,
 }
 
+/// A packet that waits in the queue of a stepped link, at the gate of `stage` of `way`.
+#[derive(Clone, Copy)]
+struct Held {
+    way: usize,
+    stage: usize,
+    parcel: Parcel,
+}
+
 /// Segments of one train for one host that are handed over together.
 struct Batch {
     to: usize,
@@ -111,6 +119,8 @@ struct Carrier<'a> {
     places: Vec<Place>,
     /// The lanes of each way: behind each stage, and of what comes back to it.
     lanes_of: Vec<Vec<(usize, usize)>>,
+    /// The stepped links, and what waits at each, by its ticket.
+    stepped: Vec<(usize, Vec<Option<Held>>)>,
     trains: Trains,
     batch: Option<Batch>,
     due: Vec<Time>,
@@ -170,6 +180,10 @@ impl<'a> Carrier<'a> {
         }
         Carrier {
             sent: vec![StreamTally::default(); part.streams.len()],
+            stepped: (0..part.links.len())
+                .filter(|&link| part.links[link].is_stepped())
+                .map(|link| (link, Vec::new()))
+                .collect(),
             part,
             lanes,
             places,
@@ -215,7 +229,14 @@ impl<'a> Carrier<'a> {
     fn next_due(&self) -> Time {
         let departures =
             self.part.streams.iter().zip(&self.sent).map(|(stream, sent)| departure(stream, sent.sent));
-        departures.fold(self.lanes.next().min(self.part.looks.next()), Time::min)
+        let transmits = self.transmits().map_or(Time::NEVER, |(at, _)| at);
+        departures.fold(self.lanes.next().min(self.part.looks.next()).min(transmits), Time::min)
+    }
+
+    /// When the next stepped link has something to decide, and which one of them that is.
+    fn transmits(&self) -> Option<(Time, usize)> {
+        let due = |(number, (link, _)): (usize, &(usize, _))| Some((self.part.links[*link].due()?, number));
+        self.stepped.iter().enumerate().filter_map(due).min()
     }
 
     /// Everything that is due by `now`, in order of time.
@@ -226,11 +247,15 @@ impl<'a> Carrier<'a> {
                 .map(|it| (departure(&self.part.streams[it], self.sent[it].sent), it))
                 .min();
             let departs = stream.map_or(Time::NEVER, |(at, _)| at);
-            let first = packet.min(look).min(departs);
+            let transmits = self.transmits();
+            let decides = transmits.map_or(Time::NEVER, |(at, _)| at);
+            let first = packet.min(look).min(departs).min(decides);
             if first > now || first == Time::NEVER {
                 break;
             }
-            if look == first {
+            if let Some((_, number)) = transmits.filter(|_| decides == first) {
+                self.settle(number, first);
+            } else if look == first {
                 self.part.looks.look(first, &mut self.part.links);
             } else if packet == first {
                 if let Some((lane, at, parcel)) = self.lanes.pop(now) {
@@ -239,7 +264,7 @@ impl<'a> Carrier<'a> {
             } else if let Some((at, it)) = stream {
                 self.sent[it].sent += 1;
                 let bytes = u32::from(self.part.streams[it].plan.bytes);
-                let parcel = Parcel { train: NO_TRAIN, segment: 0, markable: false, marked: false, bytes };
+                let parcel = Parcel { train: NO_TRAIN, segment: 0, ecn: Ecn::NotEct, marked: false, bytes };
                 self.pass(self.part.streams[it].way, 0, at, parcel, false);
             }
         }
@@ -279,13 +304,13 @@ impl<'a> Carrier<'a> {
             self.trains.give_back(train.into_bytes());
             return;
         };
-        let (segments, markable) = (train.segments(), wire::is_ect(train.packet()));
+        let (segments, ecn) = (train.segments(), wire::ecn(train.packet()));
         let sizes = (train.wire_bytes(0), train.wire_bytes(segments - 1));
         let number = self.trains.insert(train);
         for segment in 0..segments {
             let bytes = if segment + 1 < segments { sizes.0 } else { sizes.1 };
             self.trains.keep(number);
-            self.pass(way, 0, now, Parcel { train: number, segment, markable, marked: false, bytes }, false);
+            self.pass(way, 0, now, Parcel { train: number, segment, ecn, marked: false, bytes }, false);
         }
         self.trains.release(number);
     }
@@ -307,7 +332,7 @@ impl<'a> Carrier<'a> {
         let trains = &self.trains;
         let see = |link: u32, it: &Link, parcel: &Parcel, fate: Fate| {
             if let (false, Some(capture)) = (captured.is_empty(), &*capture) {
-                see(captured, capture, trains, link as usize, it, parcel, fate);
+                see(captured, capture, trains, link as usize, it.departure(), parcel, fate);
             }
         };
         let through = &ways[way].stages[stage];
@@ -316,6 +341,11 @@ impl<'a> Carrier<'a> {
         } else {
             through.pass(links, at, &mut parcel, see)
         };
+        self.go_on(way, stage, at, parcel, outcome);
+    }
+
+    /// A packet has passed a stage, or something else has become of it there.
+    fn go_on(&mut self, way: usize, stage: usize, at: Time, parcel: Parcel, outcome: Result<Time, Detour>) {
         let (onward, back) = self.lanes_of[way][stage];
         match outcome {
             Ok(then) => self.lanes.push(onward, then, parcel),
@@ -325,8 +355,56 @@ impl<'a> Carrier<'a> {
                 self.lanes.push(onward, then, parcel);
             }
             Err(Detour::Back(then)) => self.lanes.push(back, then, parcel),
+            Err(Detour::Waits) => self.hold(at, Held { way, stage, parcel }),
             Err(Detour::Gone) => self.trains.release(parcel.train),
         }
+    }
+
+    /// A packet waits at the gate of a stage.
+    fn hold(&mut self, at: Time, held: Held) {
+        let Held { way, stage, parcel } = held;
+        let gate = self.part.ways[way].stages[stage].gate.map(|gate| gate as usize);
+        let Some(number) = self.stepped.iter().position(|(link, _)| Some(*link) == gate) else { return };
+        // Unresponsive traffic has no headers; each way of it is a flow.
+        let flow = self.trains.get(parcel.train).map_or(way as u64, |train| wire::flow(train.packet()));
+        let (link, waiting) = &mut self.stepped[number];
+        let ticket = self.part.links[*link].hold(at, flow, &parcel) as usize;
+        if ticket >= waiting.len() {
+            waiting.resize(ticket + 1, None);
+        }
+        waiting[ticket] = Some(held);
+        self.settle(number, at);
+    }
+
+    /// Takes on what has become settled at a stepped link by `now`.
+    fn settle(&mut self, number: usize, now: Time) {
+        let link = self.stepped[number].0;
+        while let Some(settled) = self.part.links[link].settle(now) {
+            if let Some(held) = self.stepped[number].1[settled.ticket as usize].take() {
+                self.take_on(link, settled, held);
+            }
+        }
+    }
+
+    /// A packet has left the queue of a stepped link, or was dropped there.
+    fn take_on(&mut self, link: usize, settled: Settled, held: Held) {
+        let Held { way, stage, mut parcel } = held;
+        if settled.marked {
+            parcel.mark();
+        }
+        let Part { ways, links, captured, capture, .. } = &mut self.part;
+        let trains = &self.trains;
+        let tell = |link: usize, leaves: Time, parcel: &Parcel, fate: Fate| {
+            if let (false, Some(capture)) = (captured.is_empty(), &*capture) {
+                see(captured, capture, trains, link, leaves, parcel, fate);
+            }
+        };
+        tell(link, settled.departure, &parcel, settled.fate);
+        let outcome =
+            ways[way].stages[stage].pass_on(links, settled.fate, &mut parcel, |link, it, parcel, fate| {
+                tell(link as usize, it.departure(), parcel, fate);
+            });
+        self.go_on(way, stage, settled.at, parcel, outcome);
     }
 
     /// A packet is due at its destination: it joins the batch if it follows on it, or opens another.
@@ -384,13 +462,13 @@ fn see(
     capture: &Sender<Captured>,
     trains: &Trains,
     link: usize,
-    it: &Link,
+    leaves: Time,
     parcel: &Parcel,
     fate: Fate,
 ) {
     let arrives = match fate {
         Fate::Arrives(at) | Fate::ArrivesTwice(at) => at,
-        Fate::Returns(_) | Fate::Dropped(_) => return,
+        Fate::Returns(_) | Fate::Waits | Fate::Dropped(_) => return,
     };
     if !captured.contains(&link) {
         return;
@@ -398,5 +476,5 @@ fn see(
     let Some(train) = trains.get(parcel.train) else { return };
     let packet = train.on_the_wire(parcel.segment, parcel.marked);
     // A capture that has ended early has said why.
-    let _ = capture.send(Captured { link, leaves: it.departure(), arrives, packet });
+    let _ = capture.send(Captured { link, leaves, arrives, packet });
 }

@@ -1,6 +1,8 @@
 //! IP and TCP headers in place: what the path has to read and change of a packet, and checksums (RFC 791, 8200, 9293,
 //! 3168, 1071).
 
+use ackclock_net::Ecn;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 
 /// IPv4 header without options.
@@ -41,10 +43,29 @@ pub(crate) fn destination(packet: &[u8]) -> IpAddr {
     }
 }
 
-/// May a queue mark it?
-pub(crate) fn is_ect(packet: &[u8]) -> bool {
+/// What it says of ECN.
+pub(crate) fn ecn(packet: &[u8]) -> Ecn {
     let ecn = if packet[0] >> 4 == 4 { packet[1] } else { packet[1] >> 4 };
-    ecn & CE != 0
+    match ecn & CE {
+        0b00 => Ecn::NotEct,
+        0b01 => Ecn::Ect1,
+        0b10 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    }
+}
+
+/// What tells its flow from others: a hash over addresses, protocol, and ports if there are any (RFC 8290 section 4.1).
+pub(crate) fn flow(packet: &[u8]) -> u64 {
+    const TCP_AND_UDP: [u8; 2] = [6, 17];
+    let (addresses, protocol, header) = if packet[0] >> 4 == 4 {
+        (&packet[12..20], packet[9], usize::from(packet[0] & 0xf) * 4)
+    } else {
+        (&packet[8..40], packet[6], IPV6)
+    };
+    let ports = packet.get(header..header + 4).filter(|_| TCP_AND_UDP.contains(&protocol));
+    let mut hasher = DefaultHasher::new();
+    (addresses, protocol, ports).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Marks it; the caller renews an IPv4 header's checksum.

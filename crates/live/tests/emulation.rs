@@ -25,6 +25,8 @@ fn main() {
         ("unresponsive_traffic_takes_its_share", traffic),
         ("transfers_of_a_size_are_timed", transfers),
         ("a_receive_window_is_about_kept", window),
+        ("bursts_are_written_and_arrive", bursts),
+        ("a_send_buffer_makes_the_application_wait", send_buffer),
         ("flows_both_ways", both_ways),
         ("a_program_meets_the_paths_delay", program),
         ("a_program_that_is_not_there", no_program),
@@ -148,6 +150,30 @@ fn window() -> Checked {
     let most = 20.0 * 1448.0 * 8.0 / 0.02;
     ensure((0.5 * most..1.6 * most).contains(&flow.goodput_bps), format!("{flow:?}"))?;
     ensure(link.drops == 0, format!("{link:?}"))
+}
+
+/// 16 Mbit/s of bursts through 20 Mbit/s: all of it is written on time, but for slow start, and all of it arrives.
+fn bursts() -> Checked {
+    let keys = "bursts = { size = \"20 kB\", every = \"10 ms\", for = \"1 s\" }\nsend_buffer = \"200 kB\"";
+    let outcome = flows(&scenario("", keys, ""))?;
+    let flow = &outcome.result.flows[0];
+    let seen = flow.bursts.as_ref().ok_or("it writes bursts")?;
+    ensure((seen.due, seen.written, seen.written_bytes) == (101, 101, 2_020_000), format!("{seen:?}"))?;
+    ensure(seen.received_bytes == seen.written_bytes && flow.completions_s.len() == 1, format!("{seen:?}"))?;
+    ensure((1.0..2.0).contains(&seen.writing_s) && seen.ends_s.is_sorted(), format!("{seen:?}"))?;
+    let (transmitted, received) = (seen.transmitted_bps.unwrap_or(0.0), seen.received_bps.unwrap_or(0.0));
+    ensure((8e6..16.4e6).contains(&transmitted) && (8e6..17e6).contains(&received), format!("{seen:?}"))
+}
+
+/// What a socket of 100 kB lets through 5 ms each way and more is far below what is offered, so that most cycles fail; the
+/// queue never overflows, because the buffer bounds what is in flight.
+fn send_buffer() -> Checked {
+    let keys = "bursts = { size = \"100 kB\", every = \"5 ms\", for = \"100 ms\" }\nsend_buffer = \"40 kB\"";
+    let outcome = flows(&scenario("", keys, ""))?;
+    let (flow, link) = (&outcome.result.flows[0], &outcome.result.links[0]);
+    let seen = flow.bursts.as_ref().ok_or("it writes bursts")?;
+    ensure(seen.written == 21 && seen.failed_cycles > 20, format!("{seen:?}"))?;
+    ensure(link.drops == 0 && flow.retransmits == 0, format!("{flow:?} {link:?}"))
 }
 
 fn both_ways() -> Checked {

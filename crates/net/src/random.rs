@@ -24,6 +24,11 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
+    /// A uniform word.
+    pub fn word(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// A uniform number in [low, high).
     pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.uniform()

@@ -202,6 +202,7 @@ impl Following {
         match fate {
             Fate::Dropped(_) => self.note(known.unwrap_or(data.sent_at), What::Dropped, segment),
             Fate::Returns(at) => _ = self.under_way.insert(key, at),
+            Fate::Waits => _ = self.under_way.insert(key, known.unwrap_or(data.sent_at)),
             Fate::Arrives(at) | Fate::ArrivesTwice(at) if link == last => self.arrived(at, segment),
             Fate::Arrives(at) | Fate::ArrivesTwice(at) => _ = self.under_way.insert(key, at),
         }
@@ -254,6 +255,16 @@ impl Observer for Follower {
             }
             _ => {}
         }
+    }
+
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        if let (Carrying::Data(flow, data), Fate::Dropped(_)) = (packet, fate)
+            && let Some(Some(following)) = self.flows.get_mut(flow as usize)
+            && let Some(segment) = following.number(data.flags, data.seq)
+        {
+            following.under_way.insert((segment, data.sent_at), now); // it was dropped then, not when it came
+        }
+        self.at_link(link, delay, packet, fate);
     }
 
     fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {

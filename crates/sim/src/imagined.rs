@@ -6,6 +6,7 @@ use crate::follow::{Course, Episode, Estimate, Event, Life, What};
 use crate::predict::{BINS, Counts, Outcome, Predicted, Predictions};
 use crate::results::PointResult;
 use crate::scenario::{Built, Point};
+use crate::writing::BurstTally;
 use ackclock_cc::Settings;
 use ackclock_cc::predictor::predictors;
 use ackclock_net::Stream;
@@ -21,12 +22,22 @@ pub(crate) fn imagined(point: &Point, built: &Built, variant: u64) -> PointResul
     let scenario = &point.scenario;
     let mut draws = Stream::new(variant, "imagined");
     let mut number = |most: u64| 1 + (draws.between(0.0, 1.0) * most as f64) as u64;
-    let flows = built.plan.flows.iter().map(|_| FlowTally {
+    let flows = built.plan.flows.iter().map(|flow| FlowTally {
         delivered: number(1_000_000),
         arrived: number(1_000_000),
         rtt_min: Some(Duration::from_micros(number(1_000_000))),
         cwnd_mean: number(10_000) as f64,
         completions: vec![Duration::from_micros(number(100_000_000))],
+        bursts: flow.writing.and_then(|writing| writing.bursts).map(|bursts| BurstTally {
+            size: bursts.size,
+            due: bursts.count,
+            ends: (1..=bursts.count.min(COURSE)).map(|end| bursts.every.saturating_mul(end)).collect(),
+            failed_cycles: number(1000),
+            written: number(1_000_000_000),
+            writing: Duration::from_micros(number(100_000_000)),
+            received: number(1_000_000_000),
+            receiving: Duration::from_micros(number(100_000_000)),
+        }),
         counters: Counters {
             sent: number(1_000_000),
             retransmits: number(1000),

@@ -14,3 +14,4 @@ pub mod run;
 pub mod runner;
 pub mod scenario;
 pub mod store;
+pub mod writing;

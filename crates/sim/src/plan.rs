@@ -1,6 +1,7 @@
 //! What the engine runs: links, routes over them, and who sends what and when. No names, no text.
 
 use crate::requests::Requests;
+use crate::writing::Writing;
 use ackclock_cc::Settings;
 use ackclock_net::{Link, Stream};
 use ackclock_tcp::Config;
@@ -46,6 +47,8 @@ pub struct FlowPlan {
     pub stop: Option<Time>,
     /// What the application asks for.
     pub requests: Requests,
+    /// How the application writes it, where that is not just all of it at once.
+    pub writing: Option<Writing>,
 }
 
 /// Constant-rate traffic that nothing slows down, with on and off periods.

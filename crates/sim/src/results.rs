@@ -5,6 +5,7 @@ use crate::expect::Seen;
 use crate::follow::Course;
 use crate::predict::Predictions;
 use crate::scenario::{Built, GroupInfo, LinkInfo, Value};
+use crate::writing::BurstTally;
 use ackclock_cc::analysis::jain;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
@@ -93,6 +94,56 @@ pub struct FlowResult {
     /// Finished transfers; absent if none finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Transfers>,
+    /// What became of its bursts over the whole run; absent if it writes none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bursts: Option<BurstResult>,
+}
+
+/// What became of a flow's bursts, over the whole run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BurstResult {
+    /// Bytes of each.
+    pub size_bytes: u64,
+    /// Bursts that there are to write.
+    pub due: u64,
+    /// Bursts that were written.
+    pub written: u64,
+    /// Periods that began while a burst was still being written.
+    pub failed_cycles: u64,
+    /// Bytes that the socket took.
+    pub written_bytes: u64,
+    /// From the first burst's beginning until the last was written, or until the end of the run, s.
+    pub writing_s: f64,
+    /// Transmitted throughput as the writing application sees it: bytes written over that time, bit/s; null if it took none.
+    pub transmitted_bps: Option<f64>,
+    /// Bytes that the receiver has in order.
+    pub received_bytes: u64,
+    /// From the first arrival at the receiver to the last, s.
+    pub receiving_s: f64,
+    /// Received throughput: bytes received over that time, bit/s; null if it took none.
+    pub received_bps: Option<f64>,
+    /// When each burst was written, after the first one's beginning, s.
+    pub ends_s: Vec<f64>,
+}
+
+impl BurstResult {
+    fn of(tally: &BurstTally) -> BurstResult {
+        let (writing_s, receiving_s) = (tally.writing.as_secs_f64(), tally.receiving.as_secs_f64());
+        let rate = |bytes: u64, seconds: f64| (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds);
+        BurstResult {
+            size_bytes: tally.size,
+            due: tally.due,
+            written: tally.ends.len() as u64,
+            failed_cycles: tally.failed_cycles,
+            written_bytes: tally.written,
+            writing_s,
+            transmitted_bps: rate(tally.written, writing_s),
+            received_bytes: tally.received,
+            receiving_s,
+            received_bps: rate(tally.received, receiving_s),
+            ends_s: tally.ends.iter().map(|end| end.as_secs_f64()).collect(),
+        }
+    }
 }
 
 /// How long finished transfers took, from the first segment's sending to the last one's acknowledgement.
@@ -345,6 +396,7 @@ fn flow_result(id: usize, group: &GroupInfo, tally: &FlowTally, window_s: f64) -
         completion_s: (!completions_s.is_empty()).then(|| Spread::of(&completions_s).mean),
         transfers: Transfers::of(completions_s.iter().copied()),
         completions_s,
+        bursts: tally.bursts.as_ref().map(BurstResult::of),
     }
 }
 

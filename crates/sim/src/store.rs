@@ -7,6 +7,7 @@ use crate::engine::Series;
 use crate::follow::Course;
 use crate::results::PointResult;
 use crate::scenario::Point;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
@@ -66,12 +67,26 @@ impl PointStore {
 
     /// Keeps the result of a point.
     pub fn put(&self, point: &Point, result: &PointResult) -> io::Result<()> {
-        let path = self.path(point);
+        let keeping = Keeping { result, series: result.series.as_ref(), courses: &result.courses };
+        self.write(&self.path(point), &keeping)
+    }
+
+    /// What was kept beside a point's result under this word.
+    pub fn get_beside<T: DeserializeOwned>(&self, point: &Point, word: &str) -> Option<T> {
+        let file = File::open(self.path(point).with_extension(word)).ok()?;
+        serde_json::from_reader(BufReader::new(file)).ok()
+    }
+
+    /// Keeps something beside a point's result under this word, such as what the one that measured it says of itself.
+    pub fn put_beside<T: Serialize>(&self, point: &Point, word: &str, it: &T) -> io::Result<()> {
+        self.write(&self.path(point).with_extension(word), it)
+    }
+
+    fn write<T: Serialize>(&self, path: &Path, it: &T) -> io::Result<()> {
         // Two points may be the same one, and be finished at the same time.
         let partial = path.with_extension(format!("{}.partial", WRITES.fetch_add(1, Ordering::Relaxed)));
         let mut file = BufWriter::new(File::create(&partial)?);
-        let keeping = Keeping { result, series: result.series.as_ref(), courses: &result.courses };
-        serde_json::to_writer(&mut file, &keeping)?;
+        serde_json::to_writer(&mut file, it)?;
         file.flush()?;
         drop(file);
         fs::rename(partial, path)
@@ -136,6 +151,18 @@ mod tests {
             digests.insert(digest(point));
         }
         assert_eq!(digests.len(), 4, "every point has a name of its own");
+    }
+
+    #[test]
+    fn what_is_kept_beside_a_point_is_not_the_point() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let store = PointStore::open(directory.path()).expect("a store");
+        let sweep = Sweep::read("test", SCENARIO, &[]).expect("a scenario");
+        let [point, other, ..] = &sweep.points[..] else { panic!("several points") };
+        store.put_beside(point, "emulation", &[1, 2]).expect("kept");
+        assert_eq!(store.get_beside::<Vec<u32>>(point, "emulation"), Some(vec![1, 2]));
+        assert_eq!(store.get_beside::<Vec<u32>>(other, "emulation"), None);
+        assert!(!store.contains(point));
     }
 
     #[test]

@@ -33,6 +33,25 @@ fn queue() -> impl Strategy<Value = String> {
             4 * packets,
             2 * packets
         )),
+        3 => stepped(),
+    ]
+}
+
+/// Queues that decide when the transmitter is free.
+fn stepped() -> impl Strategy<Value = String> {
+    let times = (1_u32..20, 5_u32..150);
+    prop_oneof![
+        (0_u32..60, times.clone(), any::<bool>()).prop_map(|(packets, (target, interval), mark)| format!(
+            "{{ codel = {{ limit = \"{packets} packets\", target = \"{target} ms\", interval = \"{interval} ms\", mark = {mark} }} }}"
+        )),
+        (1_u32..60, 1_u32..8, 1_u32..3000, times.clone()).prop_map(|(packets, queues, quantum, (target, interval))| format!(
+            "{{ fq_codel = {{ limit = \"{packets} packets\", queues = {queues}, quantum = \"{quantum} B\", target = \"{target} ms\", interval = \"{interval} ms\" }} }}"
+        )),
+        (1_u32..60, times).prop_map(|(kilobytes, (target, rtt))| format!(
+            "{{ dualpi2 = {{ limit = \"{kilobytes} kB\", target = \"{target} ms\", rtt_max = \"{rtt} ms\" }} }}"
+        )),
+        Just("\"fq_codel\"".to_owned()),
+        Just("\"dualpi2\"".to_owned()),
     ]
 }
 
@@ -83,6 +102,10 @@ fn impairments() -> impl Strategy<Value = String> {
 fn link() -> impl Strategy<Value = String> {
     (200_u32..20_000, 0_u32..30_000, queue(), impairments()).prop_map(
         |(kilobits, micros, queue, impairments)| {
+            let stepped = ["codel", "dualpi2"].iter().any(|word| queue.contains(word));
+            // The one does not go with the other.
+            let impairments =
+                if stepped && impairments.contains("retransmission") { "" } else { &impairments };
             format!("rate = \"{kilobits} kbit/s\", delay = \"{micros} us\", queue = {queue}{impairments}")
         },
     )
@@ -114,9 +137,17 @@ fn flows() -> impl Strategy<Value = String> {
     let recovery = prop::sample::select(
         &["tahoe", "reno", "newreno", "sack", "robust", "hoe", "right-edge", "lin-kung"][..],
     );
+    let task = prop::sample::select(&[
+        "",
+        "",
+        "size = \"50 kB\"\nrepeat = 5\npause = \"50 ms\"",
+        "size = \"50 kB\"\nrepeat = 5\npause = \"50 ms\"\nsend_buffer = \"20 kB\"",
+        "send_buffer = \"9500 B\"",
+        "bursts = { size = \"20 kB\", every = \"30 ms\", for = \"900 ms\" }\nsend_buffer = \"15 kB\"",
+        "bursts = { size = \"1234 B\", every = \"1 ms\", for = \"2 s\", queued = true }",
+    ]);
     let more = prop::sample::subsequence(
         vec![
-            "size = \"50 kB\"\nrepeat = 5\npause = \"50 ms\"",
             "start = { uniform = [\"0 s\", \"500 ms\"] }",
             "stop = \"1.5 s\"",
             "reverse = true",
@@ -125,8 +156,8 @@ fn flows() -> impl Strategy<Value = String> {
         ],
         0..=4,
     );
-    (control, recovery, more).prop_map(|(control, recovery, more)| {
-        format!("control = \"{control}\"\nrecovery = \"{recovery}\"\n{}\n", more.join("\n"))
+    (control, recovery, task, more).prop_map(|(control, recovery, task, more)| {
+        format!("control = \"{control}\"\nrecovery = \"{recovery}\"\n{task}\n{}\n", more.join("\n"))
     })
 }
 

@@ -220,6 +220,8 @@ pub struct Config {
     /// With it, echo each mark by itself (RFC 8257) instead of any until the window was reduced. For controllers that
     /// [count marks](ackclock_cc::Controller::counts_marks), which need both.
     pub exact_echo: bool,
+    /// With it, say ECT(1) instead of ECT(0): the segments are an L4S sender's (RFC 9331).
+    pub l4s: bool,
     /// Space segments by the window over the round-trip time; without it only a controller's own rate spaces them.
     pub pacing: Option<Pacing>,
 }
@@ -245,6 +247,7 @@ impl Default for Config {
             delayed_ack: None,
             ecn: false,
             exact_echo: false,
+            l4s: false,
             pacing: None,
         }
     }

@@ -7,7 +7,7 @@ use ackclock_units::Time;
 pub struct Flags(u16);
 
 impl Flags {
-    /// ECN-capable transport (RFC 3168: ECT(0)).
+    /// ECN-capable transport (RFC 3168: ECT(0), unless it is [`Flags::ECT1`]).
     pub const ECT: Flags = Flags(1);
     /// Congestion experienced (RFC 3168: CE).
     pub const CE: Flags = Flags(2);
@@ -17,6 +17,8 @@ impl Flags {
     pub const CWR: Flags = Flags(8);
     /// This segment was sent before.
     pub const RETRANSMISSION: Flags = Flags(16);
+    /// ECN-capable transport whose sender expects the frequent marks of L4S (RFC 9331: ECT(1)).
+    pub const ECT1: Flags = Flags(32 | Self::ECT.0);
 
     const EPOCH_SHIFT: u32 = 8;
 

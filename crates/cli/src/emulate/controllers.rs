@@ -6,6 +6,10 @@ use ackclock_cc::Settings;
 use ackclock_live::Load;
 use ackclock_sim::scenario::Point;
 use miette::{Report, miette};
+use serde::Serialize;
+
+/// Schemes with an eBPF program, in any build.
+const PROGRAMS: &[&str] = &["layered", "compound", "pert", "none"];
 
 /// What can be chosen in the kernel while this lives.
 pub(crate) struct Controllers {
@@ -15,7 +19,48 @@ pub(crate) struct Controllers {
     loaded: programs::Loaded,
 }
 
+/// What an eBPF program has counted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
+pub(crate) struct Counts {
+    /// Its name in the kernel.
+    pub(crate) name: String,
+    pub(crate) scheme: &'static str,
+    /// Connections that took it up.
+    pub(crate) opened: u64,
+    /// Thresholds set after losses, marks and timeouts.
+    pub(crate) cuts: u64,
+    pub(crate) timeouts: u64,
+    /// Reductions after marks.
+    pub(crate) marks: u64,
+    /// Responses before a loss.
+    pub(crate) early_responses: u64,
+}
+
+impl Counts {
+    /// Since `before`, which is the same program's.
+    pub(crate) fn since(&self, before: &Counts) -> Counts {
+        Counts {
+            name: self.name.clone(),
+            scheme: self.scheme,
+            opened: self.opened.saturating_sub(before.opened),
+            cuts: self.cuts.saturating_sub(before.cuts),
+            timeouts: self.timeouts.saturating_sub(before.timeouts),
+            marks: self.marks.saturating_sub(before.marks),
+            early_responses: self.early_responses.saturating_sub(before.early_responses),
+        }
+    }
+}
+
 impl Controllers {
+    /// What the programs have counted so far, all of them in the same order every time.
+    pub(crate) fn counts(&self) -> Vec<Counts> {
+        #[cfg(feature = "kernel")]
+        return self.loaded.counts();
+        #[cfg(not(feature = "kernel"))]
+        Vec::new()
+    }
+
     /// Loads the eBPF programs that the points' flows need.
     pub(crate) fn load(points: &[Point], load: &Load) -> Result<Controllers, Failure> {
         let programs = !matches!(load, Load::Flows);
@@ -40,7 +85,7 @@ impl Controllers {
 
     #[cfg(feature = "kernel")]
     fn provide(&mut self, settings: &Settings) -> Result<(), Failure> {
-        if ackclock_kernel::schemes().contains(&settings.scheme().name) {
+        if PROGRAMS.contains(&settings.scheme().name) {
             self.loaded.load(settings)?
         }
         Ok(())
@@ -57,7 +102,7 @@ impl Controllers {
         if let Some(name) = self.loaded.name(settings) {
             return Ok(name.to_owned());
         }
-        if matches!(scheme, "layered" | "compound" | "none") {
+        if PROGRAMS.contains(&scheme) {
             return Err(miette!(
                 help = "build ackclock with --features kernel, which needs clang, llvm, bpftool and libelf",
                 "the kernel has no controller {scheme} of its own, and this ackclock was built without eBPF programs"
@@ -65,7 +110,7 @@ impl Controllers {
         }
         if !is_default(settings) {
             return Err(miette!(
-                help = "leave the parameters out, or use layered, compound or none",
+                help = format!("leave the parameters out, or use one of {}", PROGRAMS.join(", ")),
                 "the parameters of the kernel's own {scheme} cannot be set for one connection"
             ));
         }
@@ -90,6 +135,7 @@ fn controls(point: &Point) -> Vec<Settings> {
 
 #[cfg(feature = "kernel")]
 mod programs {
+    use super::Counts;
     use ackclock_cc::Settings;
     use ackclock_kernel::load::{self, LoadError, Request};
 
@@ -131,12 +177,26 @@ mod programs {
             Ok(())
         }
 
+        pub(super) fn counts(&self) -> Vec<Counts> {
+            let entries = load::list().unwrap_or_default();
+            let counts = self.programs.iter().map(|(settings, name)| {
+                let entry = entries.iter().find(|entry| entry.name == *name);
+                let seen = entry.and_then(|entry| entry.statistics).unwrap_or_default();
+                Counts {
+                    name: name.clone(),
+                    scheme: settings.scheme().name,
+                    opened: seen.opened,
+                    cuts: seen.cuts,
+                    timeouts: seen.timeouts,
+                    marks: seen.marks,
+                    early_responses: seen.early,
+                }
+            });
+            counts.collect()
+        }
+
         pub(super) fn name(&self, settings: &Settings) -> Option<&str> {
-            let same = |other: &Settings| {
-                other.scheme().name == settings.scheme().name
-                    && other.iter().zip(settings.iter()).all(|((_, one), (_, other))| one == other)
-            };
-            self.programs.iter().find(|(known, _)| same(known)).map(|(_, name)| name.as_str())
+            self.programs.iter().find(|(known, _)| known == settings).map(|(_, name)| name.as_str())
         }
     }
 
@@ -160,6 +220,11 @@ mod programs {
     #[cfg(test)]
     mod tests {
         use super::owner;
+
+        #[test]
+        fn the_schemes_with_a_program_are_those_of_the_loader() {
+            assert_eq!(super::super::PROGRAMS, ackclock_kernel::schemes());
+        }
 
         #[test]
         fn only_names_of_runs_have_an_owner() {

@@ -3,6 +3,8 @@
 mod beside;
 mod controllers;
 
+pub(crate) use controllers::Controllers;
+
 use crate::output::{self, OutputDirectory, Request as Asked};
 use crate::progress::Progress;
 use crate::{Failure, args, input, interrupt, table};
@@ -11,10 +13,18 @@ use ackclock_live::{Emulation, Load, Outcome, Program, Request};
 use ackclock_sim::capture;
 use ackclock_sim::results::PointResult;
 use ackclock_sim::scenario::{Document, Sweep};
+use controllers::Counts;
 use miette::{Report, miette};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a point's emulation has left.
+struct Emulated {
+    outcome: Outcome,
+    /// Of the eBPF programs that its flows used.
+    programs: Vec<Counts>,
+}
 
 /// What a scenario without flows is taken to have: hosts for a program of the user's.
 const HOSTS: &str = "flows=[{ control = \"reno\" }]";
@@ -97,8 +107,8 @@ fn all(
     load: &Load,
     directory: Option<&OutputDirectory>,
     stop: &AtomicBool,
-) -> Result<Vec<Outcome>, Failure> {
-    let controllers = controllers::Controllers::load(&sweep.points, load)?;
+) -> Result<Vec<Emulated>, Failure> {
+    let controllers = Controllers::load(&sweep.points, load)?;
     let progress = Progress::new(&sweep.points)?;
     let folders = folders(sweep);
     let mut emulated = Vec::new();
@@ -108,6 +118,7 @@ fn all(
             (command.captures.clone(), folder)
         });
         let request = Request { point, controls: controllers.names(point)?, load: load.clone(), captures };
+        let before = controllers.counts();
         let outcome = ackclock_live::emulate(&request, &|share| {
             if matches!(load, Load::Flows) {
                 progress.follow(number, share);
@@ -115,7 +126,12 @@ fn all(
             !stop.load(Ordering::Relaxed)
         });
         match outcome {
-            Ok(outcome) => emulated.push(outcome),
+            Ok(outcome) => {
+                let counts = controllers.counts().into_iter().zip(before);
+                let counts = counts.map(|(now, before)| now.since(&before));
+                let programs = counts.filter(|it| request.controls.contains(&it.name)).collect();
+                emulated.push(Emulated { outcome, programs });
+            }
             Err(ackclock_live::LiveError::Interrupted) => {
                 progress.clear();
                 return Err(Failure::Interrupted(
@@ -144,11 +160,11 @@ fn write(
     directory: OutputDirectory,
     asked: &Asked,
     sweep: &Sweep,
-    emulated: &[Outcome],
+    emulated: &[Emulated],
 ) -> Result<(), Failure> {
-    let results: Vec<PointResult> = emulated.iter().map(|outcome| outcome.result.clone()).collect();
+    let results: Vec<PointResult> = emulated.iter().map(|it| it.outcome.result.clone()).collect();
     output::write(&directory, asked, sweep, &results)?;
-    let own: Vec<&Emulation> = emulated.iter().map(|outcome| &outcome.emulation).collect();
+    let own: Vec<&Emulation> = emulated.iter().map(|it| &it.outcome.emulation).collect();
     directory.write("emulation.json", format!("{:#}\n", json!(own)).as_bytes())?;
     directory.finish()
 }
@@ -156,11 +172,13 @@ fn write(
 fn print(
     command: &args::Emulate,
     sweep: &Sweep,
-    emulated: Vec<Outcome>,
+    emulated: Vec<Emulated>,
     simulated: Option<&[PointResult]>,
 ) -> Result<(), Failure> {
     let (mut results, mut own, mut exits) = (Vec::new(), Vec::new(), Vec::new());
-    for Outcome { result, emulation, exit } in emulated {
+    let mut counted = Vec::new();
+    for Emulated { outcome: Outcome { result, emulation, exit }, programs } in emulated {
+        counted.push(programs);
         results.push(result);
         own.push(emulation);
         exits.push(exit);
@@ -171,6 +189,9 @@ fn print(
     }
     if command.json {
         let mut document = document(sweep, &results, &own);
+        for (number, programs) in counted.iter().enumerate() {
+            document["points"][number]["programs"] = json!(programs);
+        }
         if let Some((simulated, compared)) = &compared {
             beside::add(&mut document, simulated, compared);
         }
@@ -183,6 +204,16 @@ fn print(
         let point = if own.len() > 1 { format!("point {}: ", number + 1) } else { String::new() };
         if !command.json {
             say!("{point}{}", summary(emulation));
+            for it in &counted[number] {
+                say!(
+                    "{point}{} in the kernel: {} cuts, {} of them after marks, {} timeouts, {} early responses",
+                    it.scheme,
+                    it.cuts,
+                    it.marks,
+                    it.timeouts,
+                    it.early_responses
+                );
+            }
         }
         for doubt in &emulation.doubts {
             eprintln!("{point}DO NOT TRUST THIS RESULT: {doubt}");
@@ -220,6 +251,5 @@ fn summary(emulation: &Emulation) -> String {
 
 /// Do all parameters have their defaults?
 fn is_default(settings: &Settings) -> bool {
-    let defaults = Settings::defaults(settings.scheme());
-    settings.iter().zip(defaults.iter()).all(|((_, value), (_, default))| value == default)
+    *settings == Settings::defaults(settings.scheme())
 }

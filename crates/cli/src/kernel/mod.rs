@@ -23,8 +23,9 @@ mod with {
     use super::{Failure, Kernel};
     use crate::args::{KernelCheck, KernelList, KernelLoad, KernelUnload};
     use crate::table::plain_table;
-    use ackclock_cc::{Given, Settings, scheme};
+    use ackclock_cc::{Given, Settings, SettingsError, scheme};
     use ackclock_kernel::load::{self, Entry, Request};
+    use ackclock_sim::scenario::suggest;
     use miette::{Report, miette};
     use serde_json::{Value, json};
 
@@ -39,11 +40,9 @@ mod with {
     }
 
     fn load_one(command: &KernelLoad) -> Result<(), Failure> {
-        let schemes = ackclock_kernel::schemes().join(", ");
-        let known = scheme(&command.scheme).filter(|it| ackclock_kernel::schemes().contains(&it.name));
-        let Some(known) = known else {
-            let what = format!("{} has no eBPF program", command.scheme);
-            return Err(miette!(help = format!("there are programs for {schemes}"), "{what}").into());
+        let Some(known) = scheme(&command.scheme) else {
+            let help = suggest(&command.scheme, ackclock_kernel::schemes());
+            return Err(miette!(help = help, "there is no eBPF program called \"{}\"", command.scheme).into());
         };
         let mut settings = Settings::defaults(known);
         for setting in &command.settings {
@@ -87,10 +86,27 @@ mod with {
             (_, Ok(number)) => Given::Number(number),
             (word, Err(_)) => Given::Word(word),
         };
-        let scheme = settings.scheme().name;
-        settings.set(key, given).map_err(|error| {
-            miette!(help = format!("ackclock show {scheme} explains the parameters"), "--set {text}: {error}")
-        })
+        // `over.beta` is a parameter of the controller underneath.
+        let underneath = key.split_once('.').filter(|(over, _)| settings.takes_controller(over));
+        let mut under = underneath.map(|_| settings.controller().clone());
+        let (of, key) = match (&mut under, underneath) {
+            (Some(under), Some((_, key))) => (under, key),
+            _ => (&mut *settings, key),
+        };
+        let scheme = of.scheme().name;
+        of.set(key, given).map_err(|error| match error {
+            SettingsError::Unknown { known } => {
+                miette!(help = suggest(key, &known), "--set {text}: {scheme} has no parameter \"{key}\"")
+            }
+            SettingsError::Outside { domain } => miette!(
+                help = format!("ackclock show {scheme} explains the parameters"),
+                "--set {text}: {key} must be {domain}"
+            ),
+        })?;
+        if let (Some(under), Some((over, _))) = (under, underneath) {
+            settings.set(over, Given::Control(&under)).expect("it was there");
+        }
+        Ok(())
     }
 
     fn document(entry: &Entry) -> Value {
@@ -102,6 +118,7 @@ mod with {
             "opened": entry.statistics.map(|it| it.opened),
             "cuts": entry.statistics.map(|it| it.cuts),
             "timeouts": entry.statistics.map(|it| it.timeouts),
+            "marks": entry.statistics.map(|it| it.marks),
             "early_responses": entry.statistics.map(|it| it.early),
             "refused": entry.statistics.map(|it| it.refused),
             "allow": entry.allow.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -123,14 +140,22 @@ mod with {
             let mut row =
                 vec![entry.name.clone(), entry.scheme.clone().unwrap_or_default(), state.to_owned()];
             let counts = entry.statistics.unwrap_or_default();
-            let counts =
-                [counts.sockets(), counts.opened, counts.cuts, counts.timeouts, counts.early, counts.refused];
+            let counts = [
+                counts.sockets(),
+                counts.opened,
+                counts.cuts,
+                counts.timeouts,
+                counts.marks,
+                counts.early,
+                counts.refused,
+            ];
             row.extend(counts.iter().map(u64::to_string));
             row.push(entry.allow.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
             row
         });
         let head = [
-            "name", "scheme", "state", "sockets", "opened", "cuts", "timeouts", "early", "to reno", "allowed",
+            "name", "scheme", "state", "sockets", "opened", "cuts", "timeouts", "marks", "early", "to reno",
+            "allowed",
         ];
         say!("{}", plain_table(&head, rows));
         Ok(())

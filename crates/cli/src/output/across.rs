@@ -5,7 +5,7 @@ use super::chart::{Chart, Curve, MOST_CURVES, Style};
 use super::curves::scale_bits;
 use super::plain;
 use crate::figures::short;
-use ackclock_sim::results::{LinkResult, PointResult};
+use ackclock_sim::results::{BurstResult, LinkResult, PointResult};
 use ackclock_sim::scenario::Sweep;
 use ackclock_units::{Bytes, Duration, Rate};
 use std::collections::BTreeMap;
@@ -26,13 +26,27 @@ struct Quantity {
     value: fn(&PointResult, usize) -> f64,
 }
 
-const QUANTITIES: [Quantity; 5] = [
+const QUANTITIES: [Quantity; 7] = [
     Quantity {
         id: "goodput",
         title: "Goodput",
         unit: "bit/s",
         of_groups: true,
         value: |point, group| point.groups[group].goodput_bps.total,
+    },
+    Quantity {
+        id: "transmitted",
+        title: "Transmitted throughput of bursts",
+        unit: "bit/s",
+        of_groups: true,
+        value: |point, group| of_bursts(point, group, |bursts| bursts.transmitted_bps),
+    },
+    Quantity {
+        id: "received",
+        title: "Received throughput of bursts",
+        unit: "bit/s",
+        of_groups: true,
+        value: |point, group| of_bursts(point, group, |bursts| bursts.received_bps),
     },
     Quantity {
         id: "utilisation",
@@ -63,6 +77,13 @@ const QUANTITIES: [Quantity; 5] = [
         value: |point, _| if point.flows.len() > 1 { point.jain.unwrap_or(f64::NAN) } else { f64::NAN },
     },
 ];
+
+/// What the flows of a group that write bursts have together; not a number if none writes any.
+fn of_bursts(point: &PointResult, group: usize, value: fn(&BurstResult) -> Option<f64>) -> f64 {
+    let label = &point.groups[group].label;
+    let flows = point.flows.iter().filter(|flow| flow.label == *label);
+    flows.map(|flow| flow.bursts.as_ref().and_then(value)).sum::<Option<f64>>().unwrap_or(f64::NAN)
+}
 
 /// The link at which most waits: the bottleneck, whatever it is called.
 fn busiest(point: &PointResult) -> Option<&LinkResult> {

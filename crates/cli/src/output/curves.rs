@@ -35,6 +35,15 @@ const QUANTITIES: [Quantity; 3] = [
     Quantity { id: "srtt", title: "Smoothed RTT", unit: "ms", sum: false, value: srtt_ms },
 ];
 
+/// What the sender has in the network: for pictures of published experiments.
+const IN_FLIGHT: Quantity = Quantity {
+    id: "in-flight",
+    title: "In flight",
+    unit: "segments",
+    sum: false,
+    value: |_, series, flow, look| f64::from(series.flows[flow][look].in_flight),
+};
+
 fn throughput(shown: &Shown<'_>, series: &Series, flow: usize, look: usize) -> f64 {
     shown.rates(series, flow, look).1
 }
@@ -170,31 +179,48 @@ pub(crate) fn of_point(shown: &Shown<'_>) -> Vec<Chart> {
     charts
 }
 
+/// The points of a small sweep with what the probes saw, and the longest of them; none where curves would be too many.
+struct Overlay<'a> {
+    all: Vec<(&'a Shown<'a>, &'a Series)>,
+    longest: &'a Shown<'a>,
+}
+
+impl<'a> Overlay<'a> {
+    fn of(points: &'a [Shown<'a>]) -> Option<Overlay<'a>> {
+        let curves: usize = points.iter().map(|shown| shown.result.groups.len()).sum();
+        let all: Option<Vec<_>> =
+            points.iter().map(|shown| shown.result.series.as_ref().map(|series| (shown, series))).collect();
+        let longest = points.iter().max_by(|a, b| a.result.duration_s.total_cmp(&b.result.duration_s))?;
+        all.filter(|_| curves <= MOST_CURVES).map(|all| Overlay { all, longest })
+    }
+
+    /// One chart with every point's curves.
+    fn chart(&self, quantity: &Quantity) -> Chart {
+        let mut curves = Vec::new();
+        for (shown, series) in &self.all {
+            let mut own = quantity.of_groups(shown, series, &shown.name, curves.len());
+            if quantity.id == "throughput" {
+                let looks = looks_of_two_round_trips(shown, series);
+                own.iter_mut().for_each(|curve| smooth(curve, looks));
+            }
+            curves.extend(own);
+        }
+        chart(quantity, self.longest, curves)
+    }
+}
+
 /// Charts in which every point of a small sweep has its curves; empty where they would be too many.
 pub(crate) fn overlaid(points: &[Shown<'_>]) -> Vec<Chart> {
-    let curves: usize = points.iter().map(|shown| shown.result.groups.len()).sum();
-    let all: Option<Vec<_>> =
-        points.iter().map(|shown| shown.result.series.as_ref().map(|series| (shown, series))).collect();
-    let (Some(all), true, true) = (all, points.len() > 1, curves <= MOST_CURVES) else { return Vec::new() };
-    let longest = points.iter().max_by(|a, b| a.result.duration_s.total_cmp(&b.result.duration_s));
-    let Some(longest) = longest else { return Vec::new() };
-    let mut charts: Vec<Chart> = QUANTITIES
-        .iter()
-        .map(|quantity| {
-            let mut curves = Vec::new();
-            for (shown, series) in &all {
-                let mut own = quantity.of_groups(shown, series, &shown.name, curves.len());
-                if quantity.id == "throughput" {
-                    let looks = looks_of_two_round_trips(shown, series);
-                    own.iter_mut().for_each(|curve| smooth(curve, looks));
-                }
-                curves.extend(own);
-            }
-            chart(quantity, longest, curves)
-        })
-        .collect();
-    charts.insert(2, queue_chart(longest, busiest_queues(&all)));
+    let Some(overlay) = Overlay::of(points).filter(|_| points.len() > 1) else { return Vec::new() };
+    let mut charts: Vec<Chart> = QUANTITIES.iter().map(|quantity| overlay.chart(quantity)).collect();
+    charts.insert(2, queue_chart(overlay.longest, busiest_queues(&overlay.all)));
     charts
+}
+
+/// Throughput at the receiver, or what is in flight, of all points in one.
+pub(crate) fn one(points: &[Shown<'_>], in_flight: bool) -> Option<Chart> {
+    let quantity = if in_flight { &IN_FLIGHT } else { &QUANTITIES[0] };
+    Overlay::of(points).map(|overlay| overlay.chart(quantity))
 }
 
 /// The queue of every point where most waits: the bottleneck, whatever it is called.

@@ -17,6 +17,7 @@ pub(crate) use shown::plain;
 
 use crate::Failure;
 use ackclock_sim::capture::Captures;
+use ackclock_sim::reproduce::Pictured;
 use ackclock_sim::results::PointResult;
 use ackclock_sim::scenario::Sweep;
 use chart::Chart;
@@ -116,10 +117,21 @@ fn paint(_: &OutputDirectory, _: &Path, _: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The chart of goodput against a swept value, if there is one: SVG.
-pub(crate) fn goodput_across(sweep: &Sweep, results: &[PointResult]) -> Option<String> {
-    let charts = across::charts(sweep, results);
-    charts.iter().find(|chart| chart.id == "across-goodput").map(Chart::to_svg)
+/// A picture of an experiment's results, with its title, if they can be shown so: SVG.
+pub(crate) fn picture(sweep: &Sweep, results: &[PointResult], what: Pictured) -> Option<(String, String)> {
+    let across = |id| across::charts(sweep, results).into_iter().find(|chart| chart.id == id);
+    let over_time = |in_flight| {
+        let points = shown::shown(sweep, results).ok()?;
+        curves::one(&points, in_flight)
+    };
+    let chart = match what {
+        Pictured::Goodput => across("across-goodput"),
+        Pictured::Transmitted => across("across-transmitted"),
+        Pictured::Received => across("across-received"),
+        Pictured::Throughput => over_time(false),
+        Pictured::InFlight => over_time(true),
+    }?;
+    Some((chart.title.clone(), chart.to_svg()))
 }
 
 /// Fills the output directory; it is finished by whoever began it.

@@ -1,8 +1,9 @@
 //! The page for people: Markdown.
 
-use super::shown::{measured, published, word};
+use super::emulated::{Emulated, Trust};
+use super::shown::{in_doubt, measured, published, word};
 use super::total;
-use ackclock_sim::reproduce::{Counts, Reproduction, Verdict};
+use ackclock_sim::reproduce::{Counts, Judged, Reproduction, Verdict};
 use std::fmt::Write;
 
 /// A chart of an experiment.
@@ -17,32 +18,77 @@ pub(super) struct Picture {
 }
 
 /// The whole page.
-pub(super) fn page(command: &str, reproductions: &[Reproduction], pictures: &[Picture]) -> String {
+pub(super) fn page(
+    command: &str,
+    reproductions: &[Reproduction],
+    emulated: Option<&Emulated>,
+    pictures: &[Picture],
+) -> String {
     let Counts { holds, fails, untestable } = total(reproductions);
     let mut page = format!(
         "# Published experiments, run again\n\n`{command}`: {holds} claims hold, {fails} fail, {untestable} cannot be tested here.\n\n\
          A claim holds if its expression is true for every combination it names; combinations in which it is not \
          are marked ✗. Numbers are means over runs, ± one standard deviation between runs where there are \
-         several. Curves are means, bands reach from the least to the most.\n\n\
-         | experiment | claims | hold | fail | untestable | points |\n|---|---|---|---|---|---|\n"
+         several. Curves are means, bands reach from the least to the most.\n\n"
     );
-    for reproduction in reproductions {
+    if let Some(emulated) = emulated {
+        let Counts { holds, fails, .. } = total(&emulated.reproductions);
+        let _ = write!(
+            page,
+            "Every point was also emulated: the same flows as connections of {}'s TCP, over the same links in real time. \
+             Judged by that {holds} claims hold and {fails} fail. A verdict is *in doubt* where the emulator says of \
+             itself that it was too late in at least one run of the experiment; the reasons stand below the table. {}\n\n",
+            emulated.place(),
+            emulated.quality()
+        );
+    }
+    let and_emulated = |text: &'static str| if emulated.is_some() { text } else { "" };
+    let _ = writeln!(
+        page,
+        "| experiment | claims | hold | fail |{} untestable | points |\n|---|---|---|---|---|---|{}",
+        and_emulated(" emulated: hold | fail |"),
+        and_emulated("---|---|")
+    );
+    for (number, reproduction) in reproductions.iter().enumerate() {
         let Reproduction { id, title, counts, points, claims, .. } = reproduction;
         let Counts { holds, fails, untestable } = counts;
-        let _ = writeln!(
+        let _ = write!(
             page,
-            "| [{id}](#{id}): {} | {} | {holds} | {fails} | {untestable} | {points} |",
+            "| [{id}](#{}): {} | {} | {holds} | {fails} |",
+            anchor(id),
             cell(title),
             claims.len()
         );
+        if let Some(emulated) = emulated {
+            let Counts { holds, fails, .. } = emulated.reproductions[number].counts;
+            let _ = write!(page, " {holds} | {fails} |");
+        }
+        let _ = writeln!(page, " {untestable} | {points} |");
     }
-    for reproduction in reproductions {
-        section(&mut page, reproduction, pictures);
+    for (number, reproduction) in reproductions.iter().enumerate() {
+        let beside = emulated.map(|emulated| Beside {
+            place: emulated.place(),
+            claims: &emulated.reproductions[number].claims,
+            trust: emulated.trust(number),
+        });
+        section(&mut page, reproduction, beside.as_ref(), pictures);
     }
     page
 }
 
-fn section(page: &mut String, reproduction: &Reproduction, pictures: &[Picture]) {
+/// An experiment's verdicts in emulation.
+struct Beside<'a> {
+    place: String,
+    claims: &'a [Judged],
+    trust: Trust,
+}
+
+fn section(
+    page: &mut String,
+    reproduction: &Reproduction,
+    beside: Option<&Beside<'_>>,
+    pictures: &[Picture],
+) {
     let Reproduction { id, title, section, kind, summary, notes, work, .. } = reproduction;
     let _ = write!(
         page,
@@ -63,20 +109,60 @@ fn section(page: &mut String, reproduction: &Reproduction, pictures: &[Picture])
         page.push_str("\nNothing is claimed.\n");
         return;
     }
-    page.push_str("\n| claim | verdict | published | measured |\n|---|---|---|---|\n");
-    for claim in &reproduction.claims {
-        let mut text = cell(&claim.text);
-        if let Some(that) = &claim.that {
-            let _ = write!(text, "<br>`{}`", cell(that));
+    match beside {
+        None => page.push_str("\n| claim | verdict | published | measured |\n|---|---|---|---|\n"),
+        Some(beside) => {
+            let _ = write!(
+                page,
+                "\n| claim | published | simulator | measured | {} | measured |\n|---|---|---|---|---|---|\n",
+                beside.place
+            );
         }
-        if let Some(whose) = &claim.tolerance_from {
-            let _ = write!(text, "<br>threshold: {}", cell(whose));
-        }
-        let lines: Vec<_> = measured(claim, true).iter().map(|line| cell(line)).collect();
-        let verdict = if claim.verdict == Verdict::Fails { "**fails**" } else { word(claim.verdict) };
-        let _ =
-            writeln!(page, "| {text} | {verdict} | {} | {} |", cell(&published(claim)), lines.join("<br>"));
     }
+    for (number, claim) in reproduction.claims.iter().enumerate() {
+        row(page, claim, beside.map(|beside| (&beside.claims[number], &beside.trust)));
+    }
+    if let Some(Beside { trust, .. }) = beside.filter(|beside| beside.trust.doubted > 0) {
+        let _ = write!(page, "\nThe emulator doubts {} of {} runs:\n\n", trust.doubted, trust.points);
+        trust.doubts.iter().for_each(|doubt| {
+            let _ = writeln!(page, "- {doubt}");
+        });
+    }
+}
+
+/// A claim's row; with its verdict in emulation, if there is one.
+fn row(page: &mut String, claim: &Judged, emulated: Option<(&Judged, &Trust)>) {
+    let mut text = cell(&claim.text);
+    if let Some(that) = &claim.that {
+        let _ = write!(text, "<br>`{}`", cell(that));
+    }
+    if let Some(whose) = &claim.tolerance_from {
+        let _ = write!(text, "<br>threshold: {}", cell(whose));
+    }
+    let lines =
+        |claim: &Judged| measured(claim, true).iter().map(|line| cell(line)).collect::<Vec<_>>().join("<br>");
+    let verdict = |claim: &Judged| {
+        if claim.verdict == Verdict::Fails { "**fails**" } else { word(claim.verdict) }
+    };
+    let _ = match emulated {
+        None => {
+            writeln!(page, "| {text} | {} | {} | {} |", verdict(claim), cell(&published(claim)), lines(claim))
+        }
+        Some((emulated, trust)) => writeln!(
+            page,
+            "| {text} | {} | {} | {} | {} | {} |",
+            cell(&published(claim)),
+            verdict(claim),
+            lines(claim),
+            in_doubt(verdict(emulated), emulated.verdict, trust),
+            lines(emulated)
+        ),
+    };
+}
+
+/// The anchor of a heading, as mdBook and GitHub make it.
+fn anchor(id: &str) -> String {
+    id.replace('.', "")
 }
 
 /// Text that cannot break a table.

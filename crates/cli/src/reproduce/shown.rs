@@ -1,5 +1,6 @@
 //! Verdicts and their numbers in words.
 
+use super::emulated::Trust;
 use crate::seen::{measurements, number};
 use ackclock_sim::reproduce::{Case, Judged, Verdict};
 
@@ -9,6 +10,12 @@ pub(super) fn word(verdict: Verdict) -> &'static str {
         Verdict::Fails => "FAILS",
         Verdict::Untestable => "untestable",
     }
+}
+
+/// A verdict of the emulation, where the emulator may doubt what it measured.
+pub(super) fn in_doubt(word: &str, verdict: Verdict, trust: &Trust) -> String {
+    let doubted = trust.doubted > 0 && verdict != Verdict::Untestable;
+    if doubted { format!("{word}, in doubt") } else { word.to_owned() }
 }
 
 /// What the source says: in words, and the numbers that were looked at.

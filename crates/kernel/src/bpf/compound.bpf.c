@@ -70,12 +70,11 @@ void BPF_PROG(compound_set_state, struct sock *sk, u8 state)
 	struct ac_compound *s = AC_PRIVATE(struct ac_compound, sk);
 	struct ac_window w = ac_read_window(sk);
 
-	if (state == TCP_CA_Loss) {
-		AC_COUNT(timeouts);
+	ac_count_state(state);
+	if (state == TCP_CA_Loss)
 		ac_compound_timeout(s);
-	} else if (state == TCP_CA_Open && ac_recovering(sk)) {
+	else if (state == TCP_CA_Open && ac_recovering(sk))
 		ac_compound_recovered(s, &w);
-	}
 }
 
 SEC("struct_ops")

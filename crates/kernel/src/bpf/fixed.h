@@ -18,6 +18,12 @@ AC_INLINE u64 ac_share(u64 x, u32 share_q32)
 	return (x >> 32) * share_q32 + (((x & 0xffffffff) * share_q32) >> 32);
 }
 
+/* The same with a finer share; x below 2^63. */
+AC_INLINE u64 ac_share_q64(u64 x, u64 share_q64)
+{
+	return ac_share(x, share_q64 >> 32) + (ac_share(x, (u32)share_q64) >> 32);
+}
+
 /*
  * The verifier follows every branch with every state that led to it, so that a branch on data within a loop doubles
  * its work with each turn. These loops have none: a comparison is the borrow of a subtraction.

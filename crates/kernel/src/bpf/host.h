@@ -27,6 +27,7 @@ struct ac_statistics {
 	u64 closed;   /* and that gave it up */
 	u64 cuts;     /* thresholds that the scheme set after losses, marks and timeouts */
 	u64 timeouts; /* expiries of the retransmission timer */
+	u64 marks;    /* reductions because of marks (ECN) */
 	u64 early;    /* responses before a loss (schemes with one) */
 	u64 refused;  /* others that asked for it and were handed to reno: destination not allowed */
 };
@@ -102,6 +103,32 @@ AC_INLINE bool ac_recovering(struct sock *sk)
 AC_INLINE u32 ac_srtt_us(struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->srtt_us >> 3;
+}
+
+/* When the connection last sent or received: the host's clock of this acknowledgement. */
+AC_INLINE u64 ac_now_us(struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->tcp_mstamp;
+}
+
+/* Segments in the network: sent, and neither acknowledged nor reported nor counted lost (RFC 6675's pipe). */
+AC_INLINE u32 ac_in_flight(struct sock *sk)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
+}
+
+/*
+ * The kernel asks for a threshold without saying why, and tells afterwards by the state that it enters. CWR is that of
+ * ECN (RFC 3168 section 6.1.2), and of a host whose own queue is full.
+ */
+AC_INLINE void ac_count_state(u8 state)
+{
+	if (state == TCP_CA_Loss)
+		AC_COUNT(timeouts);
+	else if (state == TCP_CA_CWR)
+		AC_COUNT(marks);
 }
 
 /* The receiver's window in segments; a part of one counts. */

@@ -53,8 +53,7 @@ u32 BPF_PROG(layered_ssthresh, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(layered_set_state, struct sock *sk, u8 state)
 {
-	if (state == TCP_CA_Loss)
-		AC_COUNT(timeouts);
+	ac_count_state(state);
 }
 
 SEC("struct_ops")

@@ -137,14 +137,22 @@ AC_INLINE u32 ac_layered_beta_q32(const struct ac_layered_parameters *p, struct 
 	return p->beta_q32; /* equation 3.4 */
 }
 
+/* What a cut would leave. */
+AC_INLINE u64 ac_layered_left_q20(const struct ac_layered_parameters *p, const struct ac_layered *s,
+				  const struct ac_window *w)
+{
+	u64 window_q20 = ac_cut_from_q20(w, s->part_q20);
+
+	return window_q20 - ac_share(window_q20, ac_layered_beta_q32(p, ac_layered_at(p, window_q20)));
+}
+
 /* Once per episode, whatever the signal: the new threshold. */
 AC_INLINE u32 ac_layered_cut(const struct ac_layered_parameters *p, struct ac_layered *s, const struct ac_window *w)
 {
-	u64 window_q20 = ac_window_q20(w, s->part_q20);
-	u32 beta_q32 = ac_layered_beta_q32(p, ac_layered_at(p, window_q20));
+	u64 left_q20 = ac_layered_left_q20(p, s, w);
 
 	s->part_before_q20 = s->part_q20;
-	return ac_threshold(window_q20 - ac_share(window_q20, beta_q32), &s->part_q20);
+	return ac_threshold(left_q20, &s->part_q20);
 }
 
 /* The last cut was spurious; the host restores the window. */

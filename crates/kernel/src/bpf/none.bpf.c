@@ -6,6 +6,7 @@
  * to the kernel's reno when it takes up the scheme.
  */
 #include "host.h"
+#include <bpf/bpf_endian.h>
 #include "none.h"
 
 #define AC_SOL_TCP 6
@@ -15,10 +16,12 @@
 
 const volatile struct ac_none_parameters parameters SEC(".rodata.scheme") = { 0 };
 
-/* A destination: an IPv6 address, or an IPv4 one as ::ffff:a.b.c.d. */
+/* A destination. The family comes first, so that no IPv6 prefix, however short, has IPv4 addresses in it. */
 struct ac_prefix {
-	u32 bits;
+	u32 bits; /* the family's eight, and the prefix */
+	u8 family;
 	u8 address[16];
+	u8 reserved[3];
 };
 
 /* Prefixes towards which there is no control. */
@@ -32,16 +35,22 @@ struct {
 
 AC_INLINE bool ac_none_allowed(struct sock *sk)
 {
-	struct ac_prefix destination = { .bits = 128 };
+	const u32 mapped = bpf_htonl(0xffff);
+	u32 six[4];
+	struct ac_prefix destination = { 0 };
 
-	if (sk->__sk_common.skc_family == AC_FAMILY_INET6) {
-		__builtin_memcpy(destination.address, sk->__sk_common.skc_v6_daddr.in6_u.u6_addr8, 16);
+	__builtin_memcpy(six, sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32, sizeof(six));
+	/* An IPv6 socket may have an IPv4 destination, as ::ffff:a.b.c.d. */
+	if (sk->__sk_common.skc_family == AC_FAMILY_INET6 && (six[0] || six[1] || six[2] != mapped)) {
+		destination.bits = 8 + 128;
+		destination.family = 6;
+		__builtin_memcpy(destination.address, six, sizeof(six));
 	} else {
-		u32 address = sk->__sk_common.skc_daddr; /* network order, as are the bytes */
+		u32 four = sk->__sk_common.skc_daddr; /* network order, as are the bytes */
 
-		destination.address[10] = 0xff;
-		destination.address[11] = 0xff;
-		__builtin_memcpy(destination.address + 12, &address, 4);
+		destination.bits = 8 + 32;
+		destination.family = 4;
+		__builtin_memcpy(destination.address, &four, sizeof(four));
 	}
 	return bpf_map_lookup_elem(&allowed, &destination);
 }
@@ -94,10 +103,9 @@ u32 BPF_PROG(none_ssthresh, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(none_set_state, struct sock *sk, u8 state)
 {
-	if (state != TCP_CA_Loss)
-		return;
-	AC_COUNT(timeouts);
-	ac_none_apply(sk);
+	ac_count_state(state);
+	if (state == TCP_CA_Loss)
+		ac_none_apply(sk);
 }
 
 SEC("struct_ops")

@@ -58,6 +58,12 @@ AC_INLINE u64 ac_window_q20(const struct ac_window *w, u32 part_q20)
 	return cwnd << 20 | part_q20;
 }
 
+/* The window that a cut takes its share of: below the threshold the part of a segment is the threshold's. */
+AC_INLINE u64 ac_cut_from_q20(const struct ac_window *w, u32 part_q20)
+{
+	return ac_window_q20(w, ac_in_slow_start(w) ? 0 : part_q20);
+}
+
 /* Hands a window back to the host. */
 AC_INLINE void ac_set_window(struct ac_window *w, u32 *part_q20, u64 window_q20)
 {

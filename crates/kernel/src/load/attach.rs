@@ -26,6 +26,7 @@ pub(super) fn program(scheme: &str) -> Option<&'static [u8]> {
     match scheme {
         "layered" => object!("layered"),
         "compound" => object!("compound"),
+        "pert" => object!("pert"),
         "none" => object!("none"),
         _ => None,
     }
@@ -38,6 +39,7 @@ fn listen(_level: PrintLevel, message: String) {
 /// Its data set, and through the verifier; nothing is registered yet.
 pub(super) fn verify(
     program: &'static [u8],
+    parameters: &Parameters,
     request: &Request,
     name: &str,
 ) -> Result<libbpf_rs::Object, LoadError> {
@@ -50,8 +52,6 @@ pub(super) fn verify(
         log: last_lines(&SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner())),
     };
     let mut object = ObjectBuilder::default().open_memory(program).map_err(refused)?;
-    let parameters =
-        Parameters::new(&request.settings).ok_or_else(|| LoadError::NoTwin { scheme: scheme.to_owned() })?;
     set_data(&mut object, ".rodata.scheme", 0, parameters.bytes());
     set_data(&mut object, ".rodata.host", 0, &request.initial_window.unwrap_or(0).to_ne_bytes());
     let btf = Btf::from_raw(scheme, program).map_err(refused)?.expect("the build leaves BTF in the object");
@@ -88,8 +88,13 @@ fn last_lines(text: &str) -> String {
 }
 
 /// Loads, registers and pins. On an error the caller removes the directory.
-pub(super) fn attach(program: &'static [u8], request: &Request, name: &str) -> Result<(), LoadError> {
-    let mut object = verify(program, request, name)?;
+pub(super) fn attach(
+    program: &'static [u8],
+    parameters: &Parameters,
+    request: &Request,
+    name: &str,
+) -> Result<(), LoadError> {
+    let mut object = verify(program, parameters, request, name)?;
     let failed = |what| {
         move |error: libbpf_rs::Error| LoadError::Kernel {
             name: name.to_owned(),

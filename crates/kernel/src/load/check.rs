@@ -1,7 +1,8 @@
 //! What the kernel must have, and whether it has it.
 
 use super::{LoadError, Request, attach, pins};
-use ackclock_cc::{Settings, scheme};
+use crate::Parameters;
+use ackclock_cc::{Given, Settings, scheme};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Struct;
 use std::fs;
@@ -17,7 +18,7 @@ const NEEDED: &[(u32, &str)] =
 #[derive(Clone, Debug)]
 pub struct Requirement {
     /// What.
-    pub what: &'static str,
+    pub what: String,
     /// Why it is not met, and what helps; `None` if it is.
     pub lack: Option<String>,
 }
@@ -25,21 +26,29 @@ pub struct Requirement {
 /// Everything that loading needs of this kernel and this user. The programs are put through the verifier too;
 /// nothing is registered and nothing stays.
 pub fn check() -> Vec<Requirement> {
-    let met = |what, fine: bool, lack: &str| Requirement { what, lack: (!fine).then(|| lack.to_owned()) };
+    let met = |what: &str, fine: bool, lack: &str| Requirement {
+        what: what.to_owned(),
+        lack: (!fine).then(|| lack.to_owned()),
+    };
+    let types = Btf::from_path(BTF).ok();
+    let has_type = |what: &str, name: &str, lack: &str| match &types {
+        Some(types) => met(what, types.type_by_name::<Struct<'_>>(name).is_some(), lack),
+        None => met(what, false, "only the description of its types could tell"),
+    };
     let mut all = vec![
         met(
             "the kernel describes its types (BTF)",
-            btf().is_ok(),
-            "/sys/kernel/btf/vmlinux is not there: use a kernel built with CONFIG_DEBUG_INFO_BTF=y",
+            types.is_some(),
+            "/sys/kernel/btf/vmlinux cannot be read: use a kernel built with CONFIG_DEBUG_INFO_BTF=y",
         ),
-        met(
+        has_type(
             "TCP controllers may be eBPF programs, since Linux 5.6",
-            has_type("bpf_struct_ops_tcp_congestion_ops"),
+            "bpf_struct_ops_tcp_congestion_ops",
             "use a kernel built with CONFIG_BPF_JIT=y and CONFIG_BPF_SYSCALL=y",
         ),
-        met(
+        has_type(
             "their registration can be pinned, since Linux 6.4",
-            has_type("bpf_struct_ops_link"),
+            "bpf_struct_ops_link",
             "use Linux 6.4 or later: a scheme has to outlive the program that loads it",
         ),
         met(
@@ -54,32 +63,29 @@ pub fn check() -> Vec<Requirement> {
             "use a kernel built with CONFIG_BPF_SYSCALL=y",
         ),
         Requirement {
-            what: "this user may load eBPF programs",
+            what: "this user may load eBPF programs".to_owned(),
             lack: privilege().err().map(|error| format!("{error}: run it as root")),
         },
     ];
     if all.iter().all(|it| it.lack.is_none()) {
-        all.extend(crate::schemes().iter().map(|name| trial(name)));
+        let defaults = |name: &&str| Settings::defaults(scheme(name).expect("schemes() names the engine's"));
+        let mut over_layered = defaults(&"pert");
+        over_layered.set("over", Given::Word("layered")).expect("pert may be over layered");
+        all.extend(crate::schemes().iter().map(|name| trial(name, defaults(name))));
+        all.push(trial("pert over layered", over_layered));
     }
     all
 }
 
-/// Puts a scheme with its defaults through the verifier.
-fn trial(name: &'static str) -> Requirement {
-    let what = match name {
-        "layered" => "the verifier takes layered",
-        "compound" => "the verifier takes compound",
-        _ => "the verifier takes none",
-    };
-    let settings = Settings::defaults(scheme(name).expect("schemes() names the engine's"));
+/// Puts a scheme through the verifier, which looks at no more than what these settings make of its program.
+fn trial(what: &str, settings: Settings) -> Requirement {
+    let program = attach::program(settings.scheme().name).expect("schemes() names those with a program");
     let request = Request { name: None, settings, allow: Vec::new(), initial_window: None, everyone: false };
-    let program = attach::program(name).expect("schemes() names those with a program");
-    let lack = attach::verify(program, &request, "ac_trial").err().map(|error| error.to_string());
-    Requirement { what, lack }
-}
-
-fn has_type(name: &str) -> bool {
-    Btf::from_path(BTF).is_ok_and(|btf| btf.type_by_name::<Struct<'_>>(name).is_some())
+    let verified = Parameters::new(&request.settings)
+        .map_err(LoadError::from)
+        .and_then(|parameters| attach::verify(program, &parameters, &request, "ac_trial"));
+    let lack = verified.err().map(|error| error.to_string());
+    Requirement { what: format!("the verifier takes {what}"), lack }
 }
 
 pub(super) fn btf() -> Result<(), LoadError> {

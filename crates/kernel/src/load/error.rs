@@ -1,5 +1,6 @@
 //! What can go wrong: what, why, and what helps.
 
+use crate::NoTwin;
 use miette::Diagnostic;
 use thiserror::Error;
 
@@ -13,13 +14,10 @@ pub enum LoadError {
         /// The name.
         name: String,
     },
-    /// There is no eBPF program for the scheme.
-    #[error("there is no eBPF program for {scheme}")]
-    #[diagnostic(help("there are programs for layered, compound and none"))]
-    NoTwin {
-        /// The scheme.
-        scheme: String,
-    },
+    /// There is no eBPF program for these settings.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    NoTwin(#[from] NoTwin),
     /// Too few rights.
     #[error("this needs the right to load eBPF programs ({missing})")]
     #[diagnostic(help("run it as root, for example with sudo"))]

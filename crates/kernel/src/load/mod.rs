@@ -16,6 +16,7 @@ pub use error::LoadError;
 pub use pins::{Entry, Statistics, Unloaded, list, unload};
 pub use prefix::Prefix;
 
+use crate::{NoTwin, Parameters};
 use ackclock_cc::Settings;
 
 /// Longest name that the kernel takes (TCP_CA_NAME_MAX without its final zero).
@@ -38,7 +39,15 @@ pub struct Request {
 /// Loads a scheme and leaves it registered; its name.
 pub fn load(request: &Request) -> Result<String, LoadError> {
     let scheme = request.settings.scheme().name;
-    let name = request.name.clone().unwrap_or_else(|| format!("ac_{scheme}"));
+    load_object(request, attach::program(scheme).ok_or(NoTwin::Scheme { scheme })?)
+}
+
+/// The same with a program that was compiled elsewhere, from glue like that in `src/bpf/`.
+///
+/// # Panics
+/// If the object file lacks the data that `src/bpf/host.h` declares.
+pub fn load_object(request: &Request, program: &'static [u8]) -> Result<String, LoadError> {
+    let name = request.name.clone().unwrap_or_else(|| format!("ac_{}", request.settings.scheme().name));
     let fits = name.len() <= MOST_NAME
         && name.starts_with(|first: char| first.is_ascii_lowercase())
         && name
@@ -47,12 +56,12 @@ pub fn load(request: &Request) -> Result<String, LoadError> {
     if !fits {
         return Err(LoadError::Name { name });
     }
-    let program = attach::program(scheme).ok_or_else(|| LoadError::NoTwin { scheme: scheme.to_owned() })?;
+    let parameters = Parameters::new(&request.settings)?;
     check::privilege()?;
     check::btf()?;
     pins::ready_file_system()?;
     pins::free(&name)?;
-    if let Err(error) = attach::attach(program, request, &name) {
+    if let Err(error) = attach::attach(program, &parameters, request, &name) {
         pins::remove_directory(&name);
         return Err(error);
     }

@@ -34,6 +34,8 @@ pub struct Statistics {
     pub cuts: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Reductions because of marks (ECN), or because the host's own queue was full.
+    pub marks: u64,
     /// Responses before a loss.
     pub early: u64,
     /// Others that asked for it and were handed to reno, their destination not being allowed.

@@ -1,31 +1,48 @@
-//! Destinations: an IPv6 prefix, or an IPv4 one as ::ffff:a.b.c.d.
+//! Destinations: IPv4 and IPv6 prefixes.
 
 use super::LoadError;
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
+
+/// Bytes of `struct ac_prefix`.
+const KEY: usize = 24;
+/// Bits of the family in front of an address.
+const FAMILY_BITS: u32 = 8;
 
 /// A network of destinations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prefix {
-    address: Ipv6Addr,
+    address: IpAddr,
     bits: u32,
 }
 
 impl Prefix {
     /// `struct ac_prefix`, the key of the trie.
-    pub(super) fn key(self) -> [u8; 20] {
-        let mut key = [0; 20];
-        key[..4].copy_from_slice(&self.bits.to_ne_bytes());
-        key[4..].copy_from_slice(&self.address.octets());
+    pub(super) fn key(self) -> [u8; KEY] {
+        let mut key = [0; KEY];
+        key[..4].copy_from_slice(&(FAMILY_BITS + self.bits).to_ne_bytes());
+        match self.address {
+            IpAddr::V4(four) => {
+                key[4] = 4;
+                key[5..9].copy_from_slice(&four.octets());
+            }
+            IpAddr::V6(six) => {
+                key[4] = 6;
+                key[5..21].copy_from_slice(&six.octets());
+            }
+        }
         key
     }
 
     /// From such a key.
     pub(super) fn from_key(key: &[u8]) -> Option<Prefix> {
-        let bits = u32::from_ne_bytes(key.get(..4)?.try_into().ok()?);
-        let address = <[u8; 16]>::try_from(key.get(4..20)?).ok()?;
-        Some(Prefix { address: address.into(), bits })
+        let bits = u32::from_ne_bytes(key.get(..4)?.try_into().ok()?).checked_sub(FAMILY_BITS)?;
+        let address = match key.get(4)? {
+            4 => <[u8; 4]>::try_from(key.get(5..9)?).ok()?.into(),
+            _ => <[u8; 16]>::try_from(key.get(5..21)?).ok()?.into(),
+        };
+        Some(Prefix { address, bits })
     }
 }
 
@@ -38,24 +55,21 @@ impl FromStr for Prefix {
             text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let most = if address.is_ipv4() { 32 } else { 128 };
-        let length = length.map_or(Ok(most), str::parse).map_err(|_| wrong())?;
-        if length > most {
-            return Err(wrong());
+        let bits = length.map_or(Ok(most), str::parse).map_err(|_| wrong())?;
+        match (address, address.to_canonical()) {
+            _ if bits > most => Err(wrong()),
+            // ::ffff:a.b.c.d is an IPv4 address.
+            (IpAddr::V6(_), four @ IpAddr::V4(_)) if bits >= 96 => {
+                Ok(Prefix { address: four, bits: bits - 96 })
+            }
+            _ => Ok(Prefix { address, bits }),
         }
-        let address = match address {
-            IpAddr::V4(four) => four.to_ipv6_mapped(),
-            IpAddr::V6(six) => six,
-        };
-        Ok(Prefix { address, bits: 128 - most + length })
     }
 }
 
 impl fmt::Display for Prefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.address.to_ipv4_mapped() {
-            Some(four) if self.bits >= 96 => write!(f, "{four}/{}", self.bits - 96),
-            _ => write!(f, "{}/{}", self.address, self.bits),
-        }
+        write!(f, "{}/{}", self.address, self.bits)
     }
 }
 
@@ -65,12 +79,13 @@ mod tests {
 
     #[test]
     fn prefixes_read_as_they_are_written() {
-        for text in ["10.1.0.0/16", "0.0.0.0/0", "192.0.2.1/32", "fd00::/8", "::1/128"] {
+        for text in ["10.1.0.0/16", "0.0.0.0/0", "192.0.2.1/32", "fd00::/8", "::1/128", "::/0"] {
             let prefix: Prefix = text.parse().expect("a prefix");
             assert_eq!(prefix.to_string(), text);
             assert_eq!(Prefix::from_key(&prefix.key()), Some(prefix));
         }
         assert_eq!("192.0.2.1".parse::<Prefix>().expect("a host").to_string(), "192.0.2.1/32");
+        assert_eq!("::ffff:10.0.0.0/104".parse::<Prefix>().expect("IPv4").to_string(), "10.0.0.0/8");
         for text in ["", "10.1.0.0/33", "fd00::/129", "10.1/8", "host/8", "::1/-1"] {
             assert!(text.parse::<Prefix>().is_err(), "{text}");
         }

@@ -46,8 +46,8 @@ impl Link {
             self.counters.errors += 1;
             return Fate::Dropped(Cause::Error);
         }
-        if let Some(cause) = self.refuse(now, packet) {
-            return Fate::Dropped(cause);
+        if let Some(fate) = self.refuse(now, packet) {
+            return fate;
         }
         let arrival = self.transmit(now) + self.delay;
         self.behind_the_channel(Fate::Arrives(arrival))
@@ -60,7 +60,7 @@ impl Link {
     }
 
     /// What happens to packets that get through.
-    fn behind_the_channel(&mut self, fate: Fate) -> Fate {
+    pub(super) fn behind_the_channel(&mut self, fate: Fate) -> Fate {
         let Fate::Arrives(arrival) = fate else { return fate };
         let alternate = self.impaired(|impairments| impairments.alternate.as_mut());
         let detour = alternate.and_then(Alternate::detour).unwrap_or_default();

@@ -1,10 +1,15 @@
 //! A link: a queue, a transmitter of fixed rate, and a propagation delay, in that order.
 
+mod counters;
 mod impaired;
 mod retransmission;
+mod stepped;
 
+pub use counters::Counters;
 pub use impaired::Impairments;
 pub use retransmission::Retransmission;
+pub use stepped::Settled;
+pub(crate) use stepped::Steps;
 
 use crate::Carried;
 use crate::queue::{Backlog, Queue, Verdict};
@@ -20,6 +25,8 @@ pub enum Fate {
     ArrivesTwice(Time),
     /// It was corrupted, and is to be [offered again](Link::offer_again) at this instant.
     Returns(Time),
+    /// It waits in the link's own queue, to be [held](Link::hold) at once: its fate is [settled](Link::settle) later.
+    Waits,
     /// It is gone.
     Dropped(Cause),
 }
@@ -33,60 +40,6 @@ pub enum Cause {
     Early,
     /// Random loss.
     Error,
-}
-
-/// What has happened at a link since it was made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Packets offered, each once.
-    pub arrivals: u64,
-    /// Packets dropped because there was no room.
-    pub overflows: u64,
-    /// Packets dropped early by the queue's decision.
-    pub early: u64,
-    /// Packets lost at random.
-    pub errors: u64,
-    /// Packets delayed so that others may overtake them.
-    pub late: u64,
-    /// Packets that arrived twice.
-    pub copies: u64,
-    /// Corrupted packets that were corrected.
-    pub corrected: u64,
-    /// Transmissions of packets that had been corrupted before.
-    pub resent: u64,
-    /// Packets marked.
-    pub marks: u64,
-    /// Time that packets have spent or will spend waiting, summed over packets, ns: counted when they are admitted.
-    pub waited_ns: u64,
-    /// Time that the transmitter works or will work on what was admitted, ns.
-    pub service_ns: u64,
-    /// Most packets that ever waited.
-    pub longest: u32,
-}
-
-impl Counters {
-    /// Packets dropped, for whatever reason.
-    pub fn drops(&self) -> u64 {
-        self.overflows + self.early + self.errors
-    }
-
-    /// What has happened since these were `earlier`; the longest queue is that of the whole time.
-    pub fn since(&self, earlier: &Counters) -> Counters {
-        Counters {
-            arrivals: self.arrivals - earlier.arrivals,
-            overflows: self.overflows - earlier.overflows,
-            early: self.early - earlier.early,
-            errors: self.errors - earlier.errors,
-            late: self.late - earlier.late,
-            copies: self.copies - earlier.copies,
-            corrected: self.corrected - earlier.corrected,
-            resent: self.resent - earlier.resent,
-            marks: self.marks - earlier.marks,
-            waited_ns: self.waited_ns.saturating_sub(earlier.waited_ns),
-            service_ns: self.service_ns - earlier.service_ns,
-            longest: self.longest,
-        }
-    }
 }
 
 /// A unidirectional link.
@@ -129,7 +82,8 @@ impl Link {
         }
     }
 
-    /// The same link, with what goes wrong on it.
+    /// The same link, with what goes wrong on it. A link that retransmits cannot be one whose queue decides when the
+    /// transmitter is free: there `retransmission` is without effect.
     pub fn with_impairments(self, impairments: Impairments) -> Link {
         Link { impairments: Some(Box::new(impairments)), sure: false, ..self }
     }
@@ -154,14 +108,15 @@ impl Link {
         self.impairments.as_deref()
     }
 
-    /// Do packets arrive in the order in which they were offered, and once?
+    /// Do packets arrive in the order in which they are said to arrive, and once?
     pub fn keeps_order(&self) -> bool {
         self.impairments.as_ref().is_none_or(|impairments| impairments.keep_order())
     }
 
     /// May packets have to be offered again?
     pub fn retransmits(&self) -> bool {
-        self.impairments.as_ref().is_some_and(|impairments| impairments.retransmission.is_some())
+        let retransmission = self.impairments.as_ref().and_then(|it| it.retransmission.as_ref());
+        retransmission.is_some() && !self.is_stepped()
     }
 
     /// When the packet that was offered last leaves the transmitter, if it was let in.
@@ -178,7 +133,7 @@ impl Link {
     /// Restarts the search for the longest queue, for a measuring window that begins at `now`.
     pub fn forget_longest(&mut self, now: Time) {
         self.expire(now);
-        self.counters.longest = self.waiting.len() as u32;
+        self.counters.longest = self.waiting(now).0;
     }
 
     /// Time that the transmitter has worked up to `now`.
@@ -189,6 +144,9 @@ impl Link {
     /// Time that packets have spent waiting up to `now`, summed over packets, ns. Divided by a span this is the
     /// mean queue. Where the queue is unlimited, those that still wait are taken to be as large as the last one.
     pub fn waited_ns(&self, now: Time) -> u64 {
+        if self.is_stepped() {
+            return self.counters.waited_ns.saturating_add(self.waited_uncounted(now));
+        }
         let still: u64 = if self.queue.is_unlimited() {
             let (_, transmission, _) = self.transmission;
             let backlog = self.free_at.since(now).as_nanos();
@@ -209,6 +167,9 @@ impl Link {
     pub fn waiting(&mut self, now: Time) -> (u32, u64) {
         if self.queue.is_unlimited() {
             return (0, self.rate.bytes_in(self.free_at.since(now)) as u64);
+        }
+        if let Some(queue) = self.stepped() {
+            return (queue.pool().packets(), queue.pool().bytes());
         }
         self.expire(now);
         (self.waiting.len() as u32, self.waiting_bytes)
@@ -232,7 +193,7 @@ impl Link {
             return self.offer_impaired(now, packet);
         }
         match self.refuse(now, packet) {
-            Some(cause) => Fate::Dropped(cause),
+            Some(fate) => fate,
             None => Fate::Arrives(self.transmit(now) + self.delay),
         }
     }
@@ -245,9 +206,9 @@ impl Link {
         }
     }
 
-    /// Why the queue does not let a packet in, if it does not; otherwise it is queued.
+    /// What becomes of a packet that is not to be transmitted in its turn; otherwise it is queued.
     #[inline(always)]
-    fn refuse<P: Carried>(&mut self, now: Time, packet: &mut P) -> Option<Cause> {
+    fn refuse<P: Carried>(&mut self, now: Time, packet: &mut P) -> Option<Fate> {
         let bytes = packet.bytes();
         let refused = match self.queue {
             Queue::Unlimited => return None,
@@ -257,7 +218,7 @@ impl Link {
                 let full = self.free_at > now
                     && !queue.limit().admits(bytes, self.waiting.len() as u32, self.waiting_bytes);
                 self.counters.overflows += u64::from(full);
-                full.then_some(Cause::Overflow)
+                full.then_some(Fate::Dropped(Cause::Overflow))
             }
             _ => self.judge(now, packet),
         };
@@ -274,11 +235,11 @@ impl Link {
 
     /// The same for queues that decide actively, without queueing the packet.
     #[inline(never)] // out of the way of DropTail
-    fn judge<P: Carried>(&mut self, now: Time, packet: &mut P) -> Option<Cause> {
+    fn judge<P: Carried>(&mut self, now: Time, packet: &mut P) -> Option<Fate> {
         self.follow_clock(now);
         self.expire(now);
         let backlog = self.backlog(now);
-        match self.queue.judge(now, packet.bytes(), packet.markable(), &backlog) {
+        match self.queue.judge(now, packet.bytes(), packet.ecn().is_capable(), &backlog) {
             Verdict::Enqueue => None,
             Verdict::Mark => {
                 self.counters.marks += 1;
@@ -287,12 +248,13 @@ impl Link {
             }
             Verdict::Overflow => {
                 self.counters.overflows += 1;
-                Some(Cause::Overflow)
+                Some(Fate::Dropped(Cause::Overflow))
             }
             Verdict::Early => {
                 self.counters.early += 1;
-                Some(Cause::Early)
+                Some(Fate::Dropped(Cause::Early))
             }
+            Verdict::Wait => Some(Fate::Waits),
         }
     }
 

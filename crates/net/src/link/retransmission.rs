@@ -53,11 +53,11 @@ impl Link {
     pub(super) fn offer_reliably<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
         // Whatever is back when the transmitter gets to this packet goes first.
         while let Some(kept) = self.retransmission().and_then(|r| r.back_by(now.max(self.free_at))) {
-            self.settle(kept);
+            self.resend(kept);
         }
         self.size(packet.bytes());
-        if let Some(cause) = self.refuse(now, packet) {
-            return Fate::Dropped(cause);
+        if let Some(fate) = self.refuse(now, packet) {
+            return fate;
         }
         let departure = self.transmit(now);
         self.leaves(departure);
@@ -69,7 +69,7 @@ impl Link {
         if let Some(kept) = self.retransmission().and_then(|r| r.kept.front().copied())
             && kept.next.is_none()
         {
-            self.settle(kept);
+            self.resend(kept);
         }
         let first = self.retransmission_mut().and_then(|retransmission| {
             retransmission.settled = retransmission.settled.saturating_sub(1);
@@ -89,7 +89,7 @@ impl Link {
     }
 
     /// Transmits the next kept packet as soon as it is back and the transmitter is free.
-    fn settle(&mut self, kept: Kept) {
+    fn resend(&mut self, kept: Kept) {
         self.size(kept.bytes);
         let departure = self.transmit(kept.back_at);
         self.counters.resent += 1;

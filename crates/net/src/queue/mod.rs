@@ -1,21 +1,34 @@
-//! Queue disciplines: does an arriving packet get in, marked or not?
+//! Queue disciplines: does a packet get through, marked or not? One file each.
 //!
-//! The [link](crate::Link) keeps the backlog; a discipline only judges arrivals. One file each.
+//! Most of them only judge arrivals, and the [link](crate::Link) keeps the backlog. Others decide when the transmitter is
+//! free, and keep their packets themselves.
 
-mod clock;
+mod codel;
 mod droptail;
+mod dualpi2;
+mod fq_codel;
 mod pi;
 mod pie;
+mod pool;
 mod red;
 mod rem;
+mod sampled;
+mod stepped;
 
+pub use codel::{CoDel, CoDelConfig};
 pub use droptail::{DropTail, Limit};
+pub use dualpi2::{DualPi2, DualPi2Config};
+pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use pi::{Pi, PiConfig};
 pub use pie::{Pie, PieConfig};
 pub use red::{Red, RedConfig};
 pub use rem::{Rem, RemConfig};
+pub use stepped::{Scheme, Stepped};
+
+pub(crate) use pool::Waiting;
 
 use ackclock_units::{Duration, Time};
+use sampled::Sampled;
 
 /// What an arriving packet finds.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +65,15 @@ pub enum Verdict {
     Overflow,
     /// It is dropped before the room runs out.
     Early,
+    /// It waits, and its fate is decided when the transmitter is free.
+    Wait,
+}
+
+/// A packet that leaves a queue, by its place there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) place: u32,
+    pub(crate) marked: bool,
 }
 
 /// A queue discipline.
@@ -69,6 +91,8 @@ pub enum Queue {
     Pi(Box<Pi>),
     /// A proportional-integral controller of the delay.
     Pie(Box<Pie>),
+    /// One that decides when the transmitter is free.
+    Stepped(Box<Stepped>),
 }
 
 impl Queue {
@@ -81,6 +105,7 @@ impl Queue {
             Queue::Rem(queue) => queue.judge(bytes, markable, backlog),
             Queue::Pi(queue) => queue.judge(bytes, markable, backlog),
             Queue::Pie(queue) => queue.judge(bytes, markable, backlog),
+            Queue::Stepped(_) => Verdict::Wait,
         }
     }
 
@@ -90,27 +115,21 @@ impl Queue {
             Queue::Unlimited => None,
             Queue::DropTail(queue) => Some(queue.limit()),
             Queue::Red(queue) => Some(queue.limit()),
-            Queue::Rem(queue) => Some(queue.limit()),
-            Queue::Pi(queue) => Some(queue.limit()),
-            Queue::Pie(queue) => Some(queue.limit()),
+            Queue::Stepped(queue) => Some(queue.limit()),
+            Queue::Rem(_) | Queue::Pi(_) | Queue::Pie(_) => self.sampled().map(Sampled::limit),
         }
     }
 
     /// When it next looks at the backlog, if it does so by a clock of its own.
     #[inline]
     pub fn due(&self) -> Option<Time> {
-        match self {
-            Queue::Unlimited | Queue::DropTail(_) | Queue::Red(_) => None,
-            Queue::Rem(queue) => Some(queue.clock().due()),
-            Queue::Pi(queue) => Some(queue.clock().due()),
-            Queue::Pie(queue) => Some(queue.clock().due()),
-        }
+        self.sampled().map(|sampled| sampled.clock().due())
     }
 
     /// Looks at the backlog at the instant that was due. Would further looks change nothing while nothing arrives?
     pub fn renew(&mut self, backlog: &Backlog) -> bool {
         match self {
-            Queue::Unlimited | Queue::DropTail(_) | Queue::Red(_) => true,
+            Queue::Unlimited | Queue::DropTail(_) | Queue::Red(_) | Queue::Stepped(_) => true,
             Queue::Rem(queue) => queue.renew(backlog),
             Queue::Pi(queue) => queue.renew(backlog),
             Queue::Pie(queue) => queue.renew(backlog),
@@ -119,11 +138,23 @@ impl Queue {
 
     /// The next look is after `now`: nothing would have changed before.
     pub fn skip(&mut self, now: Time) {
+        let sampled = match self {
+            Queue::Unlimited | Queue::DropTail(_) | Queue::Red(_) | Queue::Stepped(_) => return,
+            Queue::Rem(queue) => queue.sampled_mut(),
+            Queue::Pi(queue) => queue.sampled_mut(),
+            Queue::Pie(queue) => queue.sampled_mut(),
+        };
+        sampled.clock_mut().skip(now);
+    }
+
+    /// What it has in common with others that have a clock, if it has one.
+    #[inline]
+    fn sampled(&self) -> Option<&Sampled> {
         match self {
-            Queue::Unlimited | Queue::DropTail(_) | Queue::Red(_) => {}
-            Queue::Rem(queue) => queue.clock_mut().skip(now),
-            Queue::Pi(queue) => queue.clock_mut().skip(now),
-            Queue::Pie(queue) => queue.clock_mut().skip(now),
+            Queue::Unlimited | Queue::DropTail(_) | Queue::Red(_) | Queue::Stepped(_) => None,
+            Queue::Rem(queue) => Some(queue.sampled()),
+            Queue::Pi(queue) => Some(queue.sampled()),
+            Queue::Pie(queue) => Some(queue.sampled()),
         }
     }
 

@@ -3,7 +3,7 @@
 //! Source: C. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP
 //! Flows", INFOCOM 2001: p += a (q - q_ref) - b (q_old - q_ref) at 170 Hz; its design for 3750 packets/s is the default.
 
-use super::clock::Clock;
+use super::sampled::Sampled;
 use super::{Backlog, Limit, Verdict};
 use crate::Stream;
 use ackclock_units::Duration;
@@ -37,57 +37,45 @@ impl PiConfig {
 #[derive(Clone, Debug)]
 pub struct Pi {
     config: PiConfig,
-    stream: Stream,
-    clock: Clock,
+    sampled: Sampled,
     /// The queue one period ago.
     last: f64,
-    probability: f64,
 }
 
 impl Pi {
     /// A queue that draws from `stream`.
     pub fn new(config: PiConfig, stream: Stream) -> Pi {
-        let clock = Clock::new(config.period);
-        Pi { config, stream, clock, last: 0.0, probability: 0.0 }
+        let sampled = Sampled::new(config.period, config.limit, config.mark, stream);
+        Pi { config, sampled, last: 0.0 }
     }
 
     /// The probability with which a packet is dropped or marked.
     pub fn probability(&self) -> f64 {
-        self.probability
+        self.sampled.probability
     }
 
-    /// Its room.
-    pub fn limit(&self) -> Limit {
-        self.config.limit
+    pub(super) fn sampled(&self) -> &Sampled {
+        &self.sampled
     }
 
-    pub(super) fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    pub(super) fn clock_mut(&mut self) -> &mut Clock {
-        &mut self.clock
+    pub(super) fn sampled_mut(&mut self) -> &mut Sampled {
+        &mut self.sampled
     }
 
     /// The end of a period. Would further ones without arrivals change nothing?
     pub(super) fn renew(&mut self, backlog: &Backlog) -> bool {
         let PiConfig { a, b, target, .. } = self.config;
-        self.clock.advance();
+        self.sampled.clock_mut().advance();
         let queue = f64::from(backlog.packets);
         let change = a * (queue - target) - b * (self.last - target);
-        self.probability = (self.probability + change).clamp(0.0, 1.0);
+        let probability = &mut self.sampled.probability;
+        *probability = (*probability + change).clamp(0.0, 1.0);
         self.last = queue;
-        backlog.idle_since.is_some() && self.probability == 0.0
+        backlog.idle_since.is_some() && *probability == 0.0
     }
 
     pub(super) fn judge(&mut self, bytes: u32, markable: bool, backlog: &Backlog) -> Verdict {
-        if backlog.verdict(self.config.limit, bytes) == Verdict::Overflow {
-            return Verdict::Overflow;
-        }
-        if self.stream.uniform() >= self.probability {
-            return Verdict::Enqueue;
-        }
-        if self.config.mark && markable { Verdict::Mark } else { Verdict::Early }
+        self.sampled.judge(bytes, markable, backlog)
     }
 }
 
@@ -136,15 +124,5 @@ mod tests {
         assert!((pi.probability() - at).abs() < 1e-12 && at > 0.0);
         let intervals = (0..1_000_000).take_while(|_| !pi.renew(&backlog(0))).count();
         assert!(intervals < 999_999 && pi.probability() == 0.0);
-    }
-
-    #[test]
-    fn packets_are_marked_or_dropped_with_the_probability() {
-        let mut pi = pi();
-        pi.probability = 0.1;
-        let verdicts: Vec<_> = (0..40_000).map(|n| pi.judge(1000, n % 2 == 0, &backlog(30))).collect();
-        let share = |verdict| verdicts.iter().filter(|&&it| it == verdict).count() as f64 / 20_000.0;
-        assert!((share(Verdict::Mark) - 0.1).abs() < 0.02);
-        assert!((share(Verdict::Early) - 0.1).abs() < 0.02);
     }
 }

@@ -3,7 +3,7 @@
 //! Source: RFC 8033, sections 4 and 5 and appendix A. The delay is what waits over the link's rate, which is known here (section
 //! 5.2 estimates it). ECN-capable packets are marked while the probability is at most 10 % (section 5.1).
 
-use super::clock::Clock;
+use super::sampled::Sampled;
 use super::{Backlog, Limit, Verdict};
 use crate::Stream;
 use ackclock_units::{Duration, Rate};
@@ -66,9 +66,7 @@ const DECAY: f64 = 0.98;
 #[derive(Clone, Debug)]
 pub struct Pie {
     config: PieConfig,
-    stream: Stream,
-    clock: Clock,
-    probability: f64,
+    sampled: Sampled,
     /// The delay at the last update, s.
     delay: f64,
     burst: Duration,
@@ -78,74 +76,70 @@ pub struct Pie {
 impl Pie {
     /// A queue that draws from `stream`.
     pub fn new(config: PieConfig, stream: Stream) -> Pie {
-        let (clock, burst) = (Clock::new(config.period), config.burst);
-        Pie { config, stream, clock, probability: 0.0, delay: 0.0, burst, accumulated: 0.0 }
+        let sampled = Sampled::new(config.period, config.limit, config.mark, stream);
+        let burst = config.burst;
+        Pie { config, sampled, delay: 0.0, burst, accumulated: 0.0 }
     }
 
     /// The probability with which a packet is dropped or marked.
     pub fn probability(&self) -> f64 {
-        self.probability
+        self.sampled.probability
     }
 
-    /// Its room.
-    pub fn limit(&self) -> Limit {
-        self.config.limit
+    pub(super) fn sampled(&self) -> &Sampled {
+        &self.sampled
     }
 
-    pub(super) fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    pub(super) fn clock_mut(&mut self) -> &mut Clock {
-        &mut self.clock
+    pub(super) fn sampled_mut(&mut self) -> &mut Sampled {
+        &mut self.sampled
     }
 
     /// Section 4.2, and 4.4 for the burst. Would further updates without arrivals change nothing?
     pub(super) fn renew(&mut self, backlog: &Backlog) -> bool {
         let PieConfig { alpha, beta, period, .. } = self.config;
         let target = self.config.target.as_secs_f64();
-        self.clock.advance();
+        self.sampled.clock_mut().advance();
         let delay = backlog.bytes as f64 * 8.0 / self.config.rate.bps() as f64;
-        let scale = SCALES.iter().find(|(below, _)| self.probability < *below).map_or(1.0, |it| it.1);
+        let scale = SCALES.iter().find(|(below, _)| self.sampled.probability < *below).map_or(1.0, |it| it.1);
         let mut step = (alpha * (delay - target) + beta * (delay - self.delay)) / scale;
-        if self.probability >= 0.1 {
+        if self.sampled.probability >= 0.1 {
             step = step.min(LARGEST_STEP);
         }
-        self.probability += step;
+        self.sampled.probability += step;
         if delay == 0.0 && self.delay == 0.0 {
-            self.probability *= DECAY;
+            self.sampled.probability *= DECAY;
         }
-        self.probability = self.probability.clamp(0.0, 1.0);
-        let calm = self.probability == 0.0 && delay < target / 2.0 && self.delay < target / 2.0;
+        self.sampled.probability = self.sampled.probability.clamp(0.0, 1.0);
+        let calm = self.sampled.probability == 0.0 && delay < target / 2.0 && self.delay < target / 2.0;
         self.burst = if calm { self.config.burst } else { self.burst - period };
         self.delay = delay;
         calm && backlog.idle_since.is_some() && delay == 0.0
     }
 
     pub(super) fn judge(&mut self, bytes: u32, markable: bool, backlog: &Backlog) -> Verdict {
-        if backlog.verdict(self.config.limit, bytes) == Verdict::Overflow {
+        if backlog.verdict(self.sampled.limit(), bytes) == Verdict::Overflow {
             return Verdict::Overflow;
         }
         if !self.strikes(backlog) {
             return Verdict::Enqueue;
         }
-        let marks = self.config.mark && markable && self.probability <= MOST_TO_MARK;
-        if marks { Verdict::Mark } else { Verdict::Early }
+        self.sampled.hit(markable && self.sampled.probability <= MOST_TO_MARK)
     }
 
     /// Section 4.1, with the spacing of section 5.4.
     fn strikes(&mut self, backlog: &Backlog) -> bool {
-        let calm = self.delay < 0.5 * self.config.target.as_secs_f64() && self.probability < LEAST_TO_DROP;
+        let calm =
+            self.delay < 0.5 * self.config.target.as_secs_f64() && self.sampled.probability < LEAST_TO_DROP;
         let short = backlog.bytes <= 2 * u64::from(self.config.packet);
         if !self.burst.is_zero() || calm || short {
             return false;
         }
-        if self.probability == 0.0 {
+        if self.sampled.probability == 0.0 {
             self.accumulated = 0.0;
         }
-        self.accumulated += self.probability;
+        self.accumulated += self.sampled.probability;
         let (least, most) = ACCUMULATED;
-        if self.accumulated < least || self.accumulated < most && self.stream.uniform() >= self.probability {
+        if self.accumulated < least || self.accumulated < most && !self.sampled.strikes() {
             return false;
         }
         self.accumulated = 0.0;
@@ -183,7 +177,7 @@ mod tests {
         pie.renew(&backlog(30));
         let second = first + 0.125 * 0.015 / 128.0;
         assert!((pie.probability() - second).abs() < 1e-15);
-        pie.probability = 0.2;
+        pie.sampled.probability = 0.2;
         pie.renew(&backlog(300));
         assert!((pie.probability() - 0.22).abs() < 1e-12); // section 5.5
     }
@@ -191,13 +185,13 @@ mod tests {
     #[test]
     fn bursts_pass_and_short_queues_too() {
         let mut pie = pie();
-        pie.probability = 1.0;
+        pie.sampled.probability = 1.0;
         pie.delay = 0.1;
         assert_eq!(pie.judge(1000, false, &backlog(100)), Verdict::Enqueue);
         for _ in 0..10 {
             pie.renew(&backlog(100));
         }
-        pie.probability = 1.0;
+        pie.sampled.probability = 1.0;
         assert_eq!(pie.judge(1000, true, &backlog(100)), Verdict::Early); // beyond MARK_ECNTH
         assert_eq!(pie.judge(1000, false, &backlog(2)), Verdict::Enqueue);
     }
@@ -205,7 +199,7 @@ mod tests {
     #[test]
     fn drops_are_spaced() {
         let mut pie = pie();
-        (pie.probability, pie.delay, pie.burst) = (0.01, 0.1, Duration::ZERO);
+        (pie.sampled.probability, pie.delay, pie.burst) = (0.01, 0.1, Duration::ZERO);
         let mut gaps = Vec::new();
         let mut since = 0;
         for _ in 0..100_000 {
@@ -223,8 +217,8 @@ mod tests {
     #[test]
     fn an_idle_queue_forgets() {
         let mut pie = pie();
-        (pie.probability, pie.burst) = (0.5, Duration::ZERO);
+        (pie.sampled.probability, pie.burst) = (0.5, Duration::ZERO);
         let updates = (0..10_000).take_while(|_| !pie.renew(&backlog(0))).count();
-        assert!(updates < 9_999 && pie.probability == 0.0 && pie.burst == pie.config.burst);
+        assert!(updates < 9_999 && pie.sampled.probability == 0.0 && pie.burst == pie.config.burst);
     }
 }

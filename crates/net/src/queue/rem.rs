@@ -6,7 +6,7 @@
 //! Intervals are those of ns-2, whose REM is its authors': 2 ms, and the input rate of each as it is; `weight` smooths it over
 //! several. Packets are counted, not bytes.
 
-use super::clock::Clock;
+use super::sampled::Sampled;
 use super::{Backlog, Limit, Verdict};
 use crate::Stream;
 use ackclock_units::Duration;
@@ -56,21 +56,19 @@ impl RemConfig {
 #[derive(Clone, Debug)]
 pub struct Rem {
     config: RemConfig,
-    stream: Stream,
-    clock: Clock,
+    sampled: Sampled,
     /// Arrivals in this interval.
     arrivals: u64,
     /// Average arrivals in an interval.
     input: f64,
     price: f64,
-    probability: f64,
 }
 
 impl Rem {
     /// A queue that draws from `stream`.
     pub fn new(config: RemConfig, stream: Stream) -> Rem {
-        let clock = Clock::new(config.period);
-        Rem { config, stream, clock, arrivals: 0, input: 0.0, price: 0.0, probability: 0.0 }
+        let sampled = Sampled::new(config.period, config.limit, config.mark, stream);
+        Rem { config, sampled, arrivals: 0, input: 0.0, price: 0.0 }
     }
 
     /// The price.
@@ -78,40 +76,29 @@ impl Rem {
         self.price
     }
 
-    /// Its room.
-    pub fn limit(&self) -> Limit {
-        self.config.limit
+    pub(super) fn sampled(&self) -> &Sampled {
+        &self.sampled
     }
 
-    pub(super) fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    pub(super) fn clock_mut(&mut self) -> &mut Clock {
-        &mut self.clock
+    pub(super) fn sampled_mut(&mut self) -> &mut Sampled {
+        &mut self.sampled
     }
 
     /// The end of an interval. Would further ones without arrivals change nothing?
     pub(super) fn renew(&mut self, backlog: &Backlog) -> bool {
         let RemConfig { gamma, alpha, phi, target, weight, capacity, .. } = self.config;
-        self.clock.advance();
+        self.sampled.clock_mut().advance();
         let arrivals = std::mem::take(&mut self.arrivals) as f64;
         self.input += weight * (arrivals - self.input);
         let mismatch = alpha * (f64::from(backlog.packets) - target) + self.input - capacity;
         self.price = (self.price + gamma * mismatch).max(0.0);
-        self.probability = 1.0 - libm::pow(phi, -self.price);
+        self.sampled.probability = 1.0 - libm::pow(phi, -self.price);
         backlog.idle_since.is_some() && self.price == 0.0 && self.input < 1e-9
     }
 
     pub(super) fn judge(&mut self, bytes: u32, markable: bool, backlog: &Backlog) -> Verdict {
         self.arrivals += 1;
-        if backlog.verdict(self.config.limit, bytes) == Verdict::Overflow {
-            return Verdict::Overflow;
-        }
-        if self.stream.uniform() >= self.probability {
-            return Verdict::Enqueue;
-        }
-        if self.config.mark && markable { Verdict::Mark } else { Verdict::Early }
+        self.sampled.judge(bytes, markable, backlog)
     }
 }
 
@@ -150,16 +137,5 @@ mod tests {
             }
             assert!(price > 0.0);
         }
-    }
-
-    #[test]
-    fn packets_are_marked_or_dropped_with_the_probability() {
-        let mut rem = rem();
-        rem.probability = 0.25;
-        let verdicts: Vec<_> = (0..40_000).map(|n| rem.judge(1000, n % 2 == 0, &backlog(30))).collect();
-        let share = |verdict| verdicts.iter().filter(|&&it| it == verdict).count() as f64 / 20_000.0;
-        assert!((share(Verdict::Mark) - 0.25).abs() < 0.02);
-        assert!((share(Verdict::Early) - 0.25).abs() < 0.02);
-        assert_eq!(rem.judge(1000, true, &backlog(100)), Verdict::Overflow);
     }
 }

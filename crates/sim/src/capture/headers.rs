@@ -137,6 +137,7 @@ impl Connection<'_> {
             cwr: data.flags.has(Flags::CWR),
             ecn: match (data.flags.has(Flags::CE), data.flags.has(Flags::ECT)) {
                 (true, _) => IpEcn::CongestionExperienced,
+                (false, true) if data.flags.has(Flags::ECT1) => IpEcn::Ect1,
                 (false, true) => IpEcn::Ect0,
                 (false, false) => IpEcn::NotEct,
             },

@@ -233,7 +233,7 @@ impl<W: Write> Observer for Tap<W> {
             Fate::Arrives(arrival) => (arrival, 1),
             // It leaves once, and arrives twice.
             Fate::ArrivesTwice(arrival) => (arrival, 1 + u8::from(inbound)),
-            Fate::Returns(_) | Fate::Dropped(_) => return,
+            Fate::Returns(_) | Fate::Waits | Fate::Dropped(_) => return,
         };
         let at = if inbound {
             arrival

@@ -18,9 +18,15 @@ pub enum Carrying<'a> {
 /// A watcher of runs.
 pub trait Observer {
     /// A packet met its fate at a link; if it arrives, it left the transmitter `delay` before: the propagation
-    /// delay, and more if the packet is late. One that returns meets another fate at the same link later.
+    /// delay, and more if the packet is late. One that returns or waits meets another fate at the same link later.
     fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
         let _ = (link, delay, packet, fate);
+    }
+
+    /// The fate of a packet that has waited in a link's own queue was settled at `now`.
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        let _ = now;
+        self.at_link(link, delay, packet, fate);
     }
 
     /// A sender has dealt with an acknowledgement or a timeout.
@@ -34,6 +40,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
         self.0.at_link(link, delay, packet, fate);
         self.1.at_link(link, delay, packet, fate);
+    }
+
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        self.0.at_transmitter(now, link, delay, packet, fate);
+        self.1.at_transmitter(now, link, delay, packet, fate);
     }
 
     fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {

@@ -5,7 +5,7 @@
 //! for the instant at which they reach it, so that all of its feeders take their turns in time. So is every
 //! link that is measured, so that nothing is counted before it happens. Behind a link that reorders there is
 //! always a gate, or the endpoint, because links want to be offered their packets in order of time. A link that
-//! retransmits is a gate too: what it corrupts comes back there.
+//! retransmits is a gate too: what it corrupts comes back there. So is a stepped link: what it sends goes on from there.
 
 use ackclock_net::{Carried, Fate, Link};
 use ackclock_units::Time;
@@ -61,7 +61,7 @@ pub fn accesses(links: &[Link], measured: usize, data: &[&[usize]], acks: &[&[us
     accesses
         .map(|(number, (link, (feeder, kinds)))| {
             let out_of_order = matches!(*feeder, Feeder::Link(before) if !links[before].keeps_order());
-            if *feeder == Feeder::Several || out_of_order || link.retransmits() {
+            if *feeder == Feeder::Several || out_of_order || needs_a_place(link) {
                 Access::InTurn
             } else if number >= measured && link.queue().is_unlimited() {
                 Access::Open
@@ -72,6 +72,11 @@ pub fn accesses(links: &[Link], measured: usize, data: &[&[usize]], acks: &[&[us
             }
         })
         .collect()
+}
+
+/// Is the fate of packets on this link not always known at once?
+fn needs_a_place(link: &Link) -> bool {
+    link.retransmits() || link.is_stepped()
 }
 
 /// Divides a path into stages: the first begins at its endpoint, each of the others at a gate.
@@ -85,8 +90,8 @@ pub fn stages(path: &[usize], accesses: &[Access], links: &[Link]) -> Vec<Stage>
             continue;
         }
         // A gate right at the endpoint is passed when the packet is sent: its time has come already. Only where
-        // packets may come back must there be a place to which they do.
-        if hop > 0 || links[link].retransmits() {
+        // packets may come back, or go on later, must there be a place from which they do.
+        if hop > 0 || needs_a_place(&links[link]) {
             stages.push(Stage { gate, along: std::mem::take(&mut along).into() });
         }
         gate = Some(link as u32);
@@ -104,6 +109,8 @@ pub enum Detour {
     Twice(Time),
     /// It is back at the stage's gate at this instant.
     Back(Time),
+    /// It waits at the stage's gate, in the link's own queue.
+    Waits,
 }
 
 impl Stage {
@@ -147,6 +154,21 @@ impl Stage {
         see(gate, link, packet, fate);
         onward(fate)
     }
+
+    /// Takes a packet through that has waited at the gate, where this is what became of it.
+    pub fn pass_on<P: Carried>(
+        &self,
+        links: &mut [Link],
+        fate: Fate,
+        packet: &mut P,
+        mut see: impl FnMut(u32, &Link, &P, Fate),
+    ) -> Result<Time, Detour> {
+        let mut at = onward(fate)?;
+        for &link in &self.along {
+            at = cross(link, links, at, packet, &mut see)?;
+        }
+        Ok(at)
+    }
 }
 
 #[inline(always)] // the packet stays in registers
@@ -170,6 +192,7 @@ fn onward(fate: Fate) -> Result<Time, Detour> {
         Fate::ArrivesTwice(next) => Err(Detour::Twice(next)),
         Fate::Returns(then) => Err(Detour::Back(then)),
         Fate::Dropped(_) => Err(Detour::Gone),
+        Fate::Waits => Err(Detour::Waits),
     }
 }
 

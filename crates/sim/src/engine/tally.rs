@@ -1,6 +1,7 @@
 //! Counting: what happened within the measuring window, and what the probes saw.
 
 use super::{Sample, Series, Source};
+use crate::writing::BurstTally;
 use ackclock_net::{Counters as LinkCounters, Link};
 use ackclock_tcp::{Counters, Receiver, Sender};
 use ackclock_units::{Duration, Time};
@@ -37,6 +38,8 @@ pub struct FlowTally {
     pub cwnd_mean: f64,
     /// How long each finished transfer took, over the whole run.
     pub completions: Vec<Duration>,
+    /// What became of its bursts over the whole run, if it writes bursts.
+    pub bursts: Option<BurstTally>,
     /// Over the whole run: segments sent, segments that arrived, and data packets still on their way at the end.
     pub whole_run: (u64, u64, u64),
 }
@@ -328,6 +331,7 @@ impl Tally {
                 rtt_min: count.rtt_min,
                 cwnd_mean: if count.cwnd_time > 0.0 { count.cwnd_integral / count.cwnd_time } else { 0.0 },
                 completions: count.completions,
+                bursts: None,
                 whole_run: (whole.counters.sent, whole.arrived, in_flight),
             }
         });

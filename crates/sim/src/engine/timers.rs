@@ -4,9 +4,10 @@ use ackclock_units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What a timer is for; the number is the flow's or the source's. The order settles simultaneous ones.
+/// What a timer is for; the number is the flow's, the source's or the transmitter's. The order settles simultaneous ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Timer {
+    Transmitter(u32),
     MeasureTo,
     MeasureFrom,
     Probe,
@@ -15,6 +16,7 @@ pub(crate) enum Timer {
     Retransmission(u32),
     Pacing(u32),
     DelayedAck(u32),
+    Write(u32),
     Datagram(u32),
 }
 

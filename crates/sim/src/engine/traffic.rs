@@ -175,7 +175,7 @@ impl<P: Copy + Default> Traffic<P> {
     #[cold]
     pub(crate) fn divert(&mut self, next: usize, detour: Detour, packet: P) {
         match detour {
-            Detour::Gone => {}
+            Detour::Gone | Detour::Waits => {} // what waits is not under way
             Detour::Twice(due) => {
                 self.push(next, due, packet);
                 self.push(next, due, packet);

@@ -148,6 +148,7 @@ fn add_flow_functions(w: &mut Words<'_>) {
         "rtt_min" => |flow| flow.rtt_min_s.unwrap_or(f64::NAN),
         "completion" => |flow| flow.completion_s.unwrap_or(f64::NAN),
     }
+    super::bursts::add_all(w);
     // Of all segments that a group sent, those that began a loss episode.
     w.add("fast_retransmit_share(label)", |point, args| {
         let flows = group_flows(point, &args.text(0, "a group's label")?)?;

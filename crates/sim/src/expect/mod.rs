@@ -14,6 +14,7 @@
 //! verdict carries the numbers from which it was made.
 
 mod arithmetic;
+mod bursts;
 mod call;
 mod calls;
 mod course;

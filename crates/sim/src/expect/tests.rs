@@ -16,6 +16,8 @@ fn numbers_and_lists() {
     assert_eq!(value("rises([1, 0.99, 2])"), false);
     assert_eq!(value("rises([1, 0.99, 2], 0.02)"), true);
     assert_eq!(value("falls([3, 2, 2.5])"), false);
+    assert_eq!(value("first_above([8, 16, 32], [0, 2, 5], 1)"), 16.0);
+    assert_eq!(value("first_above(['a', 'b'], [0, 0], 0)"), "b");
     assert_eq!(value("2 ** 0.5 == sqrt(2)"), true);
     assert_eq!(value("1e-5 * 1e5"), 1.0);
 }
@@ -71,6 +73,7 @@ fn mistakes_are_told() {
     assert!(reason("1 + 1").contains("not true or false"));
     assert!(reason("response('rino', 1e-4, 0.1) > 1").contains("no control"));
     assert!(reason("reno_window() > 1").contains("reno_window(p)"));
+    assert!(reason("first_above([1, 2], [1], 0) > 1").contains("as many values as keys"));
     assert!(reason("nothing > 1").contains("undefined"));
     assert!(reason("1 >").contains("unexpected"));
 }

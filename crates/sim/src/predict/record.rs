@@ -22,6 +22,8 @@ pub struct Recorder {
     room: f64,
     /// When the link has sent all that it was given.
     free_at: Time,
+    /// Bytes that wait in the link's own queue, if it has one.
+    waiting: u64,
     /// Samples and losses of the flow that have been seen.
     samples: (u64, Duration),
     losses: u64,
@@ -53,6 +55,7 @@ impl Recorder {
             rate: plan.links[link].rate(),
             room: room(plan.links[link].queue(), f64::from(segment)),
             free_at: Time::ZERO,
+            waiting: 0,
             samples: (0, Duration::ZERO),
             losses: 0,
             recording: Recording::default(),
@@ -62,6 +65,13 @@ impl Recorder {
 
     fn is_within(&self, now: Time) -> bool {
         self.from <= now && now <= self.to
+    }
+
+    /// The queue has dropped a packet at `at`.
+    fn dropped(&mut self, at: Time) {
+        if self.is_within(at) {
+            self.drops.push(at);
+        }
     }
 
     /// What was recorded.
@@ -82,6 +92,13 @@ fn room(queue: &Queue, segment: f64) -> f64 {
     }
 }
 
+fn bytes(packet: Carrying<'_>) -> u64 {
+    match packet {
+        Carrying::Data(_, data) | Carrying::Datagram(_, data) => u64::from(data.bytes),
+        Carrying::Ack(_, ack) => u64::from(ack.bytes),
+    }
+}
+
 impl Observer for Recorder {
     fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
         if link != self.link {
@@ -92,17 +109,27 @@ impl Observer for Recorder {
                 let left = Time::ZERO + (at.since(Time::ZERO) - delay);
                 self.free_at = self.free_at.max(left);
             }
+            Fate::Waits => self.waiting += bytes(packet),
             Fate::Dropped(Cause::Overflow | Cause::Early) => {
                 let at = match packet {
                     Carrying::Data(flow, data) => data.sent_at + self.flow_delays[flow as usize],
                     Carrying::Datagram(stream, data) => data.sent_at + self.stream_delays[stream as usize],
                     Carrying::Ack(..) => return,
                 };
-                if self.is_within(at) {
-                    self.drops.push(at);
-                }
+                self.dropped(at);
             }
             Fate::Dropped(Cause::Error) | Fate::Returns(_) => {}
+        }
+    }
+
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        if link != self.link {
+            return;
+        }
+        self.waiting -= bytes(packet);
+        match (packet, fate) {
+            (Carrying::Data(..) | Carrying::Datagram(..), Fate::Dropped(_)) => self.dropped(now),
+            _ => self.at_link(link, delay, packet, fate),
         }
     }
 
@@ -122,7 +149,7 @@ impl Observer for Recorder {
         if taken.0 != before.0 + 1 || !self.is_within(now) {
             return;
         }
-        let queued = self.rate.bytes_in(self.free_at.since(now));
+        let queued = self.rate.bytes_in(self.free_at.since(now)) + self.waiting as f64;
         self.recording.queue.push((queued / self.room) as f32);
         self.recording.readings.push(Reading {
             now,

@@ -9,6 +9,8 @@
 //! summary = "What was done."
 //! notes = ["What the source leaves open, which reading is taken, and why."]
 //!
+//! pictures = ["transmitted"]               # what its pictures show; without it goodput where a number is swept
+//!
 //! [scenario]                               # exactly a scenario; [scenarios.NAME] if there are several, which
 //! duration = "300 s"                       # functions then tell apart by in='NAME'. A text in its place is the
 //!                                          # id of the experiment whose scenario is meant (or "id.NAME").
@@ -56,6 +58,8 @@ pub struct Experiment {
     pub summary: String,
     /// What the source leaves open, and which reading is taken.
     pub notes: Vec<String>,
+    /// What its pictures show.
+    pub pictures: Vec<Pictured>,
     /// Its scenarios by name; the name is empty for the only one.
     pub scenarios: Vec<(String, Source)>,
     /// The published numbers.
@@ -92,6 +96,36 @@ impl Kind {
     /// The word in files.
     pub fn word(self) -> &'static str {
         Kind::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| word)
+    }
+}
+
+/// What a picture of an experiment shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pictured {
+    /// Goodput against what is swept.
+    Goodput,
+    /// Transmitted throughput of bursts against what is swept.
+    Transmitted,
+    /// Received throughput of bursts against what is swept.
+    Received,
+    /// Throughput at the receiver over time.
+    Throughput,
+    /// Segments in flight over time.
+    InFlight,
+}
+
+impl Pictured {
+    const ALL: [(&'static str, Pictured); 5] = [
+        ("goodput", Pictured::Goodput),
+        ("transmitted", Pictured::Transmitted),
+        ("received", Pictured::Received),
+        ("throughput", Pictured::Throughput),
+        ("in_flight", Pictured::InFlight),
+    ];
+
+    /// The word in files.
+    pub fn word(self) -> &'static str {
+        Pictured::ALL.iter().find(|(_, pictured)| *pictured == self).map_or("", |(word, _)| word)
     }
 }
 
@@ -148,6 +182,10 @@ impl Experiment {
             kind: read_kind(&table.need("kind", "\"simulation\"")?)?,
             summary: text("summary", "\"What was done.\"")?,
             notes: table.get("notes").map(|at| read_texts(&at)).transpose()?.unwrap_or_default(),
+            pictures: match table.get("pictures") {
+                Some(at) => at.list()?.iter().map(read_pictured).collect::<Result<_>>()?,
+                None => vec![Pictured::Goodput],
+            },
             scenarios: read_scenarios(&table, &document)?,
             published: table.get("published").map_or(Json::Null, |at| at.node.value.to_json()),
             definitions: match table.get("define") {
@@ -223,6 +261,14 @@ fn read_kind(at: &At<'_>) -> Result<Kind> {
     })
 }
 
+fn read_pictured(at: &At<'_>) -> Result<Pictured> {
+    let word = at.text()?;
+    Pictured::ALL.iter().find(|(known, _)| *known == word).map(|&(_, pictured)| pictured).ok_or_else(|| {
+        let known: Vec<_> = Pictured::ALL.iter().map(|&(word, _)| word).collect();
+        at.unknown("picture", word, &known)
+    })
+}
+
 /// A text, or a list of texts.
 fn read_texts(at: &At<'_>) -> Result<Vec<String>> {
     match &at.node.value {
@@ -249,7 +295,10 @@ fn read_scenarios(table: &Table<'_>, document: &Document) -> Result<Vec<(String,
 
 fn read_scenario(at: &At<'_>, document: &Document) -> Result<Source> {
     if let Value::Text(reference) = &at.node.value {
-        let (id, name) = reference.split_once('.').unwrap_or((reference, ""));
+        // An id may have a dot before a digit, as in fig-4.5; the name of a scenario begins with a letter.
+        let named =
+            reference.rsplit_once('.').filter(|(_, name)| !name.starts_with(|c: char| c.is_ascii_digit()));
+        let (id, name) = named.unwrap_or((reference, ""));
         return Ok(Source::Of(id.to_owned(), name.to_owned(), at.node.clone()));
     }
     at.table()?;

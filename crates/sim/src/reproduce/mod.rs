@@ -11,7 +11,7 @@ mod plan;
 mod verdict;
 
 pub use check::check;
-pub use format::{Asserted, Claim, Experiment, Kind, Source};
+pub use format::{Asserted, Claim, Experiment, Kind, Pictured, Source};
 pub use library::{Library, LibraryError};
 pub use plan::Plan;
 pub use verdict::{Case, Counts, Judged, Reproduction, Verdict};

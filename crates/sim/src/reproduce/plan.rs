@@ -51,6 +51,15 @@ impl<'a> Plan<'a> {
         self.experiments.iter().copied().zip(self.sweeps.iter().map(Vec::as_slice))
     }
 
+    /// The numbers of the points of each experiment.
+    pub fn numbers(&self) -> Vec<Vec<usize>> {
+        let of = |sweeps: &[(String, Sweep)]| {
+            let points = sweeps.iter().flat_map(|(_, sweep)| &sweep.points);
+            points.map(|point| self.numbers[&key(point)]).collect()
+        };
+        self.sweeps.iter().map(|sweeps| of(sweeps)).collect()
+    }
+
     /// Judges every claim by the results of the points, in their order.
     pub fn judge(&self, results: &[PointResult]) -> Result<Vec<Reproduction>, ScenarioError> {
         let each = self.experiments.iter().zip(&self.sweeps);

@@ -156,6 +156,9 @@ fn mistakes_name_line_and_key() {
         (claim("that = \"true\"\nfor = { x = [] }"), "claim.0.for.x", "at least one"),
         (claim("that = \"true\"\ntired = \"x\""), "claim.0.tired", "unknown key"),
         ("scenario = \"two\"".to_owned(), "scenario", "no experiment"),
+        ("scenario = \"fig-4.5\"".to_owned(), "scenario", "no experiment \"fig-4.5\""),
+        ("scenario = \"fig-4.5.long\"".to_owned(), "scenario", "no experiment \"fig-4.5\""),
+        ("pictures = [\"window\"]".to_owned(), "pictures.0", "no picture called"),
         ("[scenario]\nduraton = \"1 s\"".to_owned(), "duraton", "unknown key"),
     ] {
         let error = wrong(&text);

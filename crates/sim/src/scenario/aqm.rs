@@ -73,7 +73,7 @@ pub(crate) fn read_aqm(at: &At<'_>, word: &str, inner: Option<At<'_>>) -> Result
     Ok(spec)
 }
 
-fn number(table: &Table<'_>, key: &'static str, least: f64, most: f64) -> Result<Option<f64>> {
+pub(crate) fn number(table: &Table<'_>, key: &'static str, least: f64, most: f64) -> Result<Option<f64>> {
     table.get(key).map(|at| at.number(least, most)).transpose()
 }
 
@@ -82,7 +82,7 @@ fn room(table: &Table<'_>, key: &'static str) -> Result<Option<Room>> {
 }
 
 /// A time of at least a microsecond.
-fn time(table: &Table<'_>, key: &'static str) -> Result<Option<Duration>> {
+pub(crate) fn time(table: &Table<'_>, key: &'static str) -> Result<Option<Duration>> {
     let given: Option<Duration> = table.quantity(key)?;
     match (given, table.get(key)) {
         (Some(span), Some(at)) if span < Duration::from_micros(1) => {

@@ -393,6 +393,7 @@ impl Scenario {
                 page: group.asks.page,
                 draws: Stream::new(self.seed, &format!("requests of {} {member}", group.label)),
             },
+            writing: group.writing,
         })
     }
 }

@@ -145,8 +145,8 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     alike.filter(|(distance, known)| *distance <= known.len().max(3) / 3).min().map(|(_, known)| known)
 }
 
-/// "did you mean ...", or the list of what there is.
-pub(crate) fn suggest(word: &str, known: &[&str]) -> String {
+/// The remedy for a misspelt word: "did you mean ...", or the list of what there is.
+pub fn suggest(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean \"{near}\"? Known here: {}", some_of(known)),
         None => format!("known here: {}", some_of(known)),

@@ -5,6 +5,8 @@ use super::reader::{At, Result, Table};
 use super::requests::{Asks, read_requests};
 use super::tcp::{check_pair, check_undo, read_detection, read_recovery, read_tcp};
 use super::topology::{LinkSpec, read_own_link};
+use super::writing::read_writing;
+use crate::writing::Writing;
 use ackclock_cc::{Given, Settings, SettingsError, scheme, schemes};
 use ackclock_tcp::Config;
 use ackclock_units::{Bytes, Duration, Rate};
@@ -21,6 +23,8 @@ pub(crate) struct FlowGroup {
     pub(crate) stop: Option<Duration>,
     pub(crate) rtt: Option<Duration>,
     pub(crate) asks: Asks,
+    /// How it is written, if that takes time.
+    pub(crate) writing: Option<Writing>,
     /// How many of its flows are followed segment by segment, from the first on.
     pub(crate) follow: usize,
     pub(crate) ends: Ends,
@@ -115,6 +119,7 @@ fn read_group(at: &At<'_>, base: &Config) -> Result<FlowGroup> {
         start: table.get("start").map(|at| read_start(&at)).transpose()?.unwrap_or(Start::At(Duration::ZERO)),
         stop: table.quantity("stop")?,
         rtt: table.quantity("rtt")?,
+        writing: read_writing(&table, config.payload)?,
         asks: read_requests(&table, config.payload)?,
         ends: read_ends(&table)?,
         last_hop: table.get("last_hop").map(|at| read_own_link(&at)).transpose()?,

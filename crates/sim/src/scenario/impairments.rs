@@ -263,6 +263,11 @@ fn read_late(at: &At<'_>, below_zero: Option<At<'_>>) -> Result<Late> {
 }
 
 impl ImpairmentsSpec {
+    /// Does the link send again what was corrupted?
+    pub(crate) fn retransmits(&self) -> bool {
+        self.retransmission.is_some()
+    }
+
     /// What they are on a link, if there are any; `stream` gives each its own random numbers.
     pub(crate) fn build(&self, medium: &Medium, stream: impl Fn(&str) -> Stream) -> Option<Impairments> {
         let impairments = Impairments {

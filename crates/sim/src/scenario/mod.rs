@@ -11,15 +11,16 @@ mod predict;
 mod queue;
 pub(crate) mod reader;
 mod requests;
+mod stepped;
 mod sweep;
 mod tcp;
 mod topology;
 mod variate;
+mod writing;
 
 pub use build::{Built, GroupInfo, LinkInfo, Prediction};
 pub use document::{Document, Node, Value};
-pub(crate) use error::suggest;
-pub use error::{ScenarioError, Source};
+pub use error::{ScenarioError, Source, suggest};
 pub use sweep::{Point, Sweep};
 pub use tcp::RECOVERIES;
 

@@ -3,6 +3,7 @@
 use super::aqm::{AqmSpec, read_aqm};
 use super::document::Value;
 use super::reader::{At, Result};
+use super::stepped::{SteppedSpec, read_stepped};
 use ackclock_net::{DropTail, Limit, Queue, Red, RedConfig, Stream};
 use ackclock_units::{Bytes, Rate};
 
@@ -22,6 +23,7 @@ pub(crate) enum QueueSpec {
     DropTail(Room),
     Red(Box<RedSpec>),
     Aqm(Box<AqmSpec>),
+    Stepped(Box<SteppedSpec>),
 }
 
 #[derive(Clone, Debug)]
@@ -39,7 +41,7 @@ pub(crate) struct RedSpec {
     path: String,
 }
 
-const KINDS: &[&str] = &["droptail", "red", "rem", "pi", "pie", "unlimited"];
+const KINDS: &[&str] = &["droptail", "red", "rem", "pi", "pie", "codel", "fq_codel", "dualpi2", "unlimited"];
 const MOST_PACKETS: f64 = 1e9;
 
 pub(crate) fn read_queue(at: &At<'_>) -> Result<QueueSpec> {
@@ -52,6 +54,9 @@ pub(crate) fn read_queue(at: &At<'_>) -> Result<QueueSpec> {
         ("red", inner) => read_red(at, inner),
         (word @ ("rem" | "pi" | "pie"), inner) => {
             read_aqm(at, word, inner).map(|spec| QueueSpec::Aqm(Box::new(spec)))
+        }
+        (word @ ("codel" | "fq_codel" | "dualpi2"), inner) => {
+            read_stepped(at, word, inner).map(|spec| QueueSpec::Stepped(Box::new(spec)))
         }
         (word, _) => Err(at.unknown("queue", word, KINDS)),
     }
@@ -148,7 +153,13 @@ impl QueueSpec {
             QueueSpec::DropTail(room) => Some(scale.packets(*room)),
             QueueSpec::Red(spec) => Some(scale.packets(spec.limit)),
             QueueSpec::Aqm(spec) => Some(scale.packets(spec.limit)),
+            QueueSpec::Stepped(spec) => Some(spec.most(scale)),
         }
+    }
+
+    /// Does it decide when the transmitter is free?
+    pub(crate) fn is_stepped(&self) -> bool {
+        matches!(self, QueueSpec::Stepped(_))
     }
 
     /// RED's thresholds, if it does not choose them itself, and where they stand in the file.
@@ -177,6 +188,7 @@ impl QueueSpec {
                 Queue::Red(Box::new(Red::new(config, stream)))
             }
             QueueSpec::Aqm(spec) => spec.build(scale, stream),
+            QueueSpec::Stepped(spec) => spec.build(scale, stream),
         }
     }
 }

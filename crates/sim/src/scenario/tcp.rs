@@ -57,11 +57,12 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
     if let Some(at) = table.get("pacing") {
         config.pacing = read_pacing(&at)?;
     }
-    for (key, place) in [
-        ("limited_transmit", &mut config.limited_transmit),
-        ("timestamps", &mut config.timestamps),
-        ("ecn", &mut config.ecn),
-    ] {
+    if let Some(at) = table.get("ecn") {
+        (config.ecn, config.l4s) = read_ecn(&at)?;
+    }
+    for (key, place) in
+        [("limited_transmit", &mut config.limited_transmit), ("timestamps", &mut config.timestamps)]
+    {
         if let Some(at) = table.get(key) {
             *place = at.flag()?;
         }
@@ -97,6 +98,18 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
     }
     table.finish()?;
     Ok(config)
+}
+
+/// Whether segments say that they may be marked, and whether they say ECT(1).
+fn read_ecn(at: &At<'_>) -> Result<(bool, bool)> {
+    match &at.node.value {
+        super::Value::Text(text) if text != "true" && text != "false" => match text.as_str() {
+            "classic" => Ok((true, false)),
+            "l4s" => Ok((true, true)),
+            word => Err(at.unknown("kind of ECN", word, &["classic", "l4s"])),
+        },
+        _ => Ok((at.flag()?, false)),
+    }
 }
 
 /// `true`, or how.

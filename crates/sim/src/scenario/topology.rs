@@ -217,5 +217,15 @@ fn read_link_keys(table: &Table<'_>, like: Option<&LinkSpec>) -> Result<LinkSpec
         None => like.map_or(QueueSpec::Unlimited, |like| like.queue.clone()),
     };
     let impairments = read_impairments(table, delay)?;
+    if let (true, true, Some(at)) =
+        (queue.is_stepped(), impairments.retransmits(), table.get("retransmission"))
+    {
+        return Err(at
+            .error("a queue that decides when the transmitter is free does not go with retransmission")
+            .help(
+                "let the link that retransmits follow on a link of its own, or give this one another queue: \
+                 droptail, red, rem, pi or pie",
+            ));
+    }
     Ok(LinkSpec { name: String::new(), rate, delay, queue, impairments })
 }

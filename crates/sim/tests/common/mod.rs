@@ -128,7 +128,7 @@ impl Observer for Watch {
                 let key = (link, data.seq, data.sent_at);
                 let again = noted.kept.iter().position(|kept| *kept == key);
                 again.map(|again| noted.kept.swap_remove(again));
-                if matches!(fate, Fate::Returns(_)) {
+                if matches!(fate, Fate::Returns(_) | Fate::Waits) {
                     noted.kept.push(key);
                 }
                 noted.copies += u64::from(matches!(fate, Fate::ArrivesTwice(_)));
@@ -147,6 +147,7 @@ impl Observer for Watch {
                 }
                 noted.dropped += u64::from(matches!(fate, Fate::Dropped(_)));
             }
+            _ if fate == Fate::Waits => {} // it comes again
             Carrying::Ack(flow, _) => {
                 self.flows[flow as usize].acks += u64::from(link == self.first[flow as usize].1);
             }

@@ -241,6 +241,14 @@ impl Sender {
         self.una >= self.limit
     }
 
+    /// The application has written more: there are `limit` segments in all, if that is more than before.
+    pub fn supply(&mut self, now: Time, limit: u64) {
+        self.limit = self.limit.max(limit);
+        if self.nxt == self.una {
+            self.all_acknowledged(now); // a closed window is now to be probed
+        }
+    }
+
     /// No more new segments after what was sent: the application stops.
     pub fn stop(&mut self) {
         self.limit = self.limit.min(self.nxt + u64::from(self.probing.sent));
@@ -542,7 +550,8 @@ impl Sender {
             }
             Pick::New => {
                 if self.config.ecn {
-                    flags = flags.with(Flags::ECT); // RFC 3168 section 6.1.5: not on retransmissions
+                    let ect = if self.config.l4s { Flags::ECT1 } else { Flags::ECT };
+                    flags = flags.with(ect); // RFC 3168 section 6.1.5: not on retransmissions
                     if std::mem::take(&mut self.announce_cut) {
                         flags = flags.with(Flags::CWR);
                     }

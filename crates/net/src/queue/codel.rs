@@ -1,0 +1,162 @@
+//! CoDel: packets are dropped, or marked, while the shortest time that any of them has waited stays above a target.
+//!
+//! Source: RFC 8289, section 5 (the pseudo-code). What the RFC leaves open: how much may wait, which is the user's choice;
+//! and marking, which is done as in Linux: a packet that is marked leaves, and counts as a drop does.
+
+use super::pool::{Chain, Pool};
+use super::{Limit, Sent};
+use ackclock_units::{Duration, Time};
+
+/// CoDel's parameters.
+#[derive(Clone, Debug)]
+pub struct CoDelConfig {
+    /// TARGET: the acceptable standing delay.
+    pub target: Duration,
+    /// INTERVAL: how long the delay must have been above it, and the first spacing of drops.
+    pub interval: Duration,
+    /// `maxpacket`: nothing is dropped while no more than one packet of so many bytes waits.
+    pub mtu: u32,
+    /// Packets that may be marked are marked where others are dropped.
+    pub mark: bool,
+}
+
+impl CoDelConfig {
+    /// The RFC's values (section 5.3) for packets of up to `mtu` bytes.
+    pub fn usual(mtu: u32) -> CoDelConfig {
+        CoDelConfig {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            mtu,
+            mark: false,
+        }
+    }
+}
+
+/// Section 5.5: a drop state that comes so many intervals after the last one begins at a rate from there.
+const RECENT: u64 = 16;
+
+/// The control law of one queue: section 5.2's variables.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Law {
+    /// When a delay that stays above the target will have done so for an interval.
+    first_above: Option<Time>,
+    drop_next: Time,
+    /// Drops in this drop state.
+    count: u32,
+    /// What `count` was when this drop state began.
+    last_count: u32,
+    dropping: bool,
+}
+
+/// A queue, all that waits at its link, and where to put what is dropped.
+pub(super) struct Source<'a> {
+    pub(super) config: &'a CoDelConfig,
+    pub(super) chain: &'a mut Chain,
+    pub(super) pool: &'a mut Pool,
+    pub(super) dropped: &'a mut Vec<u32>,
+}
+
+impl Source<'_> {
+    fn marks(&self, place: u32) -> bool {
+        self.config.mark && self.pool[place].ecn.is_capable()
+    }
+}
+
+impl Law {
+    /// The packet that leaves at `now`, if there is one, marked or not (section 5.5).
+    pub(super) fn dequeue(&mut self, now: Time, mut source: Source<'_>) -> Option<Sent> {
+        let (mut packet, mut may_drop) = self.next(now, &mut source);
+        let mut marked = false;
+        if self.dropping {
+            self.dropping = may_drop;
+            while self.dropping && now >= self.drop_next {
+                let Some(place) = packet else { break };
+                self.count += 1;
+                if source.marks(place) {
+                    marked = true;
+                    self.drop_next = self.law(self.drop_next, source.config);
+                    break;
+                }
+                source.dropped.push(place);
+                (packet, may_drop) = self.next(now, &mut source);
+                self.dropping = may_drop;
+                if may_drop {
+                    self.drop_next = self.law(self.drop_next, source.config);
+                }
+            }
+        } else if let Some(place) = packet.filter(|_| may_drop) {
+            marked = source.marks(place);
+            if !marked {
+                source.dropped.push(place);
+                packet = self.next(now, &mut source).0;
+            }
+            self.enter(now, source.config);
+        }
+        packet.map(|place| Sent { place, marked })
+    }
+
+    /// The drop state begins: where the last one ended, if that was not long ago.
+    fn enter(&mut self, now: Time, config: &CoDelConfig) {
+        self.dropping = true;
+        let drops = self.count - self.last_count;
+        let recent = now.since(self.drop_next) < config.interval.saturating_mul(RECENT);
+        self.count = if drops > 1 && recent { drops } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = self.law(now, config);
+    }
+
+    /// Section 5.6: `control_law`.
+    fn law(&self, from: Time, config: &CoDelConfig) -> Time {
+        let spacing = config.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count));
+        from + Duration::from_nanos(spacing as u64)
+    }
+
+    /// Section 5.6: `dodequeue`. The next packet, and whether it has been above the target for long enough.
+    fn next(&mut self, now: Time, source: &mut Source<'_>) -> (Option<u32>, bool) {
+        let Some(place) = source.chain.pop(source.pool) else {
+            self.first_above = None;
+            return (None, false);
+        };
+        let waited = now.since(source.pool[place].since);
+        // Section 4.4: of all queues that share the link.
+        if waited < source.config.target || source.pool.bytes() <= u64::from(source.config.mtu) {
+            self.first_above = None;
+            return (Some(place), false);
+        }
+        let first_above = *self.first_above.get_or_insert(now + source.config.interval);
+        (Some(place), now >= first_above)
+    }
+}
+
+/// The discipline: one queue.
+#[derive(Clone, Debug)]
+pub struct CoDel {
+    config: CoDelConfig,
+    limit: Limit,
+    law: Law,
+    chain: Chain,
+}
+
+impl CoDel {
+    /// A queue with room for `limit`.
+    pub fn new(config: CoDelConfig, limit: Limit) -> CoDel {
+        CoDel { config, limit, law: Law::default(), chain: Chain::new() }
+    }
+
+    pub(super) fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    pub(super) fn enqueue(&mut self, place: u32, idle: bool, pool: &mut Pool, dropped: &mut Vec<u32>) {
+        if idle || self.limit.admits(pool[place].bytes, pool.packets(), pool.bytes()) {
+            self.chain.push(pool, place);
+        } else {
+            dropped.push(place);
+        }
+    }
+
+    pub(super) fn dequeue(&mut self, now: Time, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
+        let CoDel { config, chain, .. } = self;
+        self.law.dequeue(now, Source { config, chain, pool, dropped })
+    }
+}

@@ -1,0 +1,266 @@
+//! DualPI2: a shallow queue for scalable (L4S) flows beside one for classic flows, and one controller that couples both.
+//!
+//! Source: RFC 9332, appendix A with its edge cases (figures 2, 3, 5, 7 and 8); overload is met by drops ("drop on
+//! saturation"). Where it leaves a choice: the scheduler is weighted round robin by bytes, whose credit changes only while
+//! both queues hold packets and starts anew when the link is idle (as the RFC says of Linux); the delay of the L queue is
+//! how long the packet that leaves has waited (note a), and `floor` (`Th_len`) counts those left behind it, as the
+//! pseudo-code does; a likelihood above 1 counts as 1, since no more than every packet can be marked.
+
+use super::pool::{Chain, Pool};
+use super::sampled::Clock;
+use super::{Limit, Sent};
+use crate::Ecn;
+use ackclock_units::{Duration, Time};
+
+/// DualPI2's parameters.
+#[derive(Clone, Debug)]
+pub struct DualPi2Config {
+    /// Target delay of the classic queue.
+    pub target: Duration,
+    /// `Tupdate`: time between two updates of the probability.
+    pub period: Duration,
+    /// Integral gain, Hz.
+    pub alpha: f64,
+    /// Proportional gain, Hz.
+    pub beta: f64,
+    /// k: the L queue is marked so many times as often as the root of the classic probability says.
+    pub coupling: f64,
+    /// `minTh`: delay of the L queue at which its own marking begins.
+    pub threshold: Duration,
+    /// By how much more delay it has become certain; zero makes it a step.
+    pub range: Duration,
+    /// `Th_len`: it marks nothing of its own accord while no more packets than these are left behind.
+    pub floor: u32,
+    /// Share of the link that the scheduler leaves to the classic queue while both have packets.
+    pub share: f64,
+    /// Bytes of the largest packets.
+    pub mtu: u32,
+    /// What both queues together can hold.
+    pub limit: Limit,
+}
+
+impl DualPi2Config {
+    /// Target delay of the classic queue on the public Internet (figure 2, line 8).
+    pub const TARGET: Duration = Duration::from_millis(15);
+    /// The longest round-trip time that is to be expected there (line 9).
+    pub const RTT_MAX: Duration = Duration::from_millis(100);
+
+    /// The RFC's values (figure 2) for packets of up to `mtu` bytes.
+    pub fn usual(mtu: u32, limit: Limit) -> DualPi2Config {
+        let config = DualPi2Config {
+            target: Duration::ZERO,
+            period: Duration::ZERO,
+            alpha: 0.0,
+            beta: 0.0,
+            coupling: 2.0,
+            threshold: Duration::from_micros(800),
+            range: Duration::from_micros(400),
+            floor: 1,
+            share: 1.0 / 16.0,
+            mtu,
+            limit,
+        };
+        config.on_paths(DualPi2Config::TARGET, DualPi2Config::RTT_MAX)
+    }
+
+    /// The controller for this target delay and this longest round-trip time (figure 2, lines 12 to 14).
+    #[must_use]
+    pub fn on_paths(self, target: Duration, rtt_max: Duration) -> DualPi2Config {
+        let period = target.min(Duration::from_nanos(rtt_max.as_nanos() / 3));
+        let longest = rtt_max.as_secs_f64();
+        DualPi2Config {
+            target,
+            period,
+            alpha: 0.1 * period.as_secs_f64() / (longest * longest),
+            beta: 0.3 / longest,
+            ..self
+        }
+    }
+}
+
+/// `p_Lmax`: at this coupled probability the L queue is overloaded.
+const MOST_COUPLED: f64 = 1.0;
+
+/// One of the two queues.
+#[derive(Clone, Debug)]
+struct Half {
+    chain: Chain,
+    /// Likelihoods of packets that were spared, summed up: what makes marks regular instead of random.
+    count: f64,
+}
+
+impl Half {
+    fn new() -> Half {
+        Half { chain: Chain::new(), count: 0.0 }
+    }
+
+    /// Figure 4: `recur`.
+    fn recurs(&mut self, likelihood: f64) -> bool {
+        self.count += likelihood.min(1.0);
+        let due = self.count > 1.0;
+        self.count -= f64::from(u8::from(due));
+        due
+    }
+
+    /// How long its first packet has waited, s.
+    fn delay(&self, now: Time, pool: &Pool) -> f64 {
+        self.chain.first(pool).map_or(0.0, |first| now.since(first.since).as_secs_f64())
+    }
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct DualPi2 {
+    config: DualPi2Config,
+    clock: Clock,
+    low_latency: Half,
+    classic: Half,
+    /// p', the base probability.
+    base: f64,
+    /// The greater delay at the last update, s.
+    delay: f64,
+    /// Bytes that the L queue may still send before the classic one.
+    credit: f64,
+}
+
+impl DualPi2 {
+    /// Two empty queues.
+    pub fn new(config: DualPi2Config) -> DualPi2 {
+        let (clock, credit) = (Clock::new(config.period), full_credit(&config));
+        let (low_latency, classic) = (Half::new(), Half::new());
+        DualPi2 { config, clock, low_latency, classic, base: 0.0, delay: 0.0, credit }
+    }
+
+    /// p_C: the probability with which a classic packet is dropped or marked (figure 8, line 5).
+    pub fn classic_probability(&self) -> f64 {
+        self.base * self.base
+    }
+
+    /// p_CL: the probability with which an L packet is marked on account of the classic queue (line 4); above 1 in overload.
+    pub fn coupled_probability(&self) -> f64 {
+        self.base * self.config.coupling
+    }
+
+    pub(super) fn limit(&self) -> Limit {
+        self.config.limit
+    }
+
+    /// Figure 3.
+    pub(super) fn enqueue(&mut self, place: u32, idle: bool, pool: &mut Pool, dropped: &mut Vec<u32>) {
+        self.follow_clock(pool[place].since, pool);
+        if !idle && !self.config.limit.admits(self.config.mtu, pool.packets(), pool.bytes()) {
+            dropped.push(place);
+            return;
+        }
+        let half = match pool[place].ecn {
+            Ecn::Ect1 | Ecn::Ce => &mut self.low_latency,
+            Ecn::NotEct | Ecn::Ect0 => &mut self.classic,
+        };
+        half.chain.push(pool, place);
+    }
+
+    /// Figure 7.
+    pub(super) fn dequeue(&mut self, now: Time, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
+        self.follow_clock(now, pool);
+        while pool.packets() > 0 {
+            let sent = if self.schedules_low_latency(pool) {
+                self.next_low_latency(now, pool, dropped)
+            } else {
+                self.next_classic(pool, dropped)
+            };
+            if sent.is_some() {
+                return sent;
+            }
+        }
+        self.credit = full_credit(&self.config);
+        None
+    }
+
+    /// Lines 4 to 8: a packet from the L queue, unless it is dropped.
+    fn next_low_latency(&mut self, now: Time, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
+        let (coupled, classic) = (self.coupled_probability(), self.classic_probability());
+        let half = &mut self.low_latency;
+        let place = half.chain.pop(pool)?;
+        if coupled >= MOST_COUPLED {
+            if half.recurs(classic) {
+                dropped.push(place);
+                return None;
+            }
+            return Some(Sent { place, marked: half.recurs(coupled) });
+        }
+        let native = if half.chain.packets() > self.config.floor {
+            self.config.native(now.since(pool[place].since))
+        } else {
+            0.0
+        };
+        Some(Sent { place, marked: half.recurs(native.max(coupled)) })
+    }
+
+    /// Lines 10 to 17: a packet from the classic queue, unless it is dropped.
+    fn next_classic(&mut self, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
+        let probability = self.classic_probability();
+        let place = self.classic.chain.pop(pool)?;
+        let marked = self.classic.recurs(probability);
+        if marked && (!pool[place].ecn.is_capable() || probability >= self.config.most_marked()) {
+            dropped.push(place);
+            return None;
+        }
+        Some(Sent { place, marked })
+    }
+
+    /// Is the next packet one of the L queue? Something waits.
+    fn schedules_low_latency(&mut self, pool: &Pool) -> bool {
+        let DualPi2 { config, low_latency, classic, credit, .. } = self;
+        let (Some(low), Some(high)) = (low_latency.chain.first(pool), classic.chain.first(pool)) else {
+            return low_latency.chain.packets() > 0;
+        };
+        let chosen = *credit > 0.0;
+        *credit += if chosen {
+            -config.share * f64::from(low.bytes)
+        } else {
+            (1.0 - config.share) * f64::from(high.bytes)
+        };
+        chosen
+    }
+
+    /// All updates that were due up to `now`.
+    fn follow_clock(&mut self, now: Time, pool: &Pool) {
+        while self.clock.due() <= now {
+            self.update(self.clock.due(), pool);
+            self.clock.advance();
+            if self.base == 0.0 && self.delay == 0.0 && pool.packets() == 0 {
+                return self.clock.skip(now); // further ones change nothing
+            }
+        }
+    }
+
+    /// Figure 8.
+    fn update(&mut self, now: Time, pool: &Pool) {
+        let DualPi2Config { alpha, beta, target, .. } = self.config;
+        let delay = self.classic.delay(now, pool).max(self.low_latency.delay(now, pool));
+        let change = alpha * (delay - target.as_secs_f64()) + beta * (delay - self.delay);
+        self.base = (self.base + change).clamp(0.0, 1.0);
+        self.delay = delay;
+    }
+}
+
+impl DualPi2Config {
+    /// `p_Cmax`: from this classic probability on drops replace marks.
+    fn most_marked(&self) -> f64 {
+        (1.0 / (self.coupling * self.coupling)).min(1.0)
+    }
+
+    /// Figure 5: `laqm`.
+    fn native(&self, delay: Duration) -> f64 {
+        if delay >= self.threshold + self.range {
+            return 1.0;
+        }
+        let above = delay - self.threshold.min(delay);
+        if above.is_zero() { 0.0 } else { above.as_secs_f64() / self.range.as_secs_f64() }
+    }
+}
+
+/// What lets the L queue go first for as long as it may.
+fn full_credit(config: &DualPi2Config) -> f64 {
+    (1.0 - config.share) * f64::from(config.mtu)
+}

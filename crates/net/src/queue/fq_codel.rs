@@ -1,0 +1,174 @@
+//! FQ-CoDel: a queue for each flow, by its hash; deficit round robin between them, new ones first; CoDel in each.
+//!
+//! Source: RFC 8290. Where it leaves a choice: a queue has had its turn when its credits are used up, not only when they
+//! are overdrawn (section 3; section 4.2 says negative), as in Linux; an overflow drops at least one packet (section 4.1:
+//! half of a queue's packets, which are none of one). Flows are told apart by a number that the host gives each packet; it
+//! is salted by addition, as the RFC says, and spread by SplitMix64's finaliser in the place of a Jenkins hash.
+
+use super::codel::{CoDelConfig, Law, Source};
+use super::pool::{Chain, Pool};
+use super::{Limit, Sent};
+use crate::Stream;
+use ackclock_units::Time;
+
+/// FQ-CoDel's parameters.
+#[derive(Clone, Debug)]
+pub struct FqCoDelConfig {
+    /// Of CoDel in each queue.
+    pub codel: CoDelConfig,
+    /// Number of queues, at least 1.
+    pub queues: u32,
+    /// Bytes that a queue may send in its turn, at least 1.
+    pub quantum: u32,
+    /// What all queues together can hold.
+    pub limit: Limit,
+}
+
+impl FqCoDelConfig {
+    /// The RFC's values (section 5.2) for packets of up to `mtu` bytes.
+    pub fn usual(mtu: u32) -> FqCoDelConfig {
+        FqCoDelConfig {
+            codel: CoDelConfig { mark: true, ..CoDelConfig::usual(mtu) },
+            queues: 1024,
+            quantum: 1514,
+            limit: Limit::Packets(10_240),
+        }
+    }
+}
+
+/// Section 4.1: packets that an overflow drops at most at once.
+const BATCH: u32 = 64;
+
+/// No queue.
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Debug)]
+struct FlowQueue {
+    chain: Chain,
+    law: Law,
+    credits: i64,
+    /// Is it in one of the lists?
+    active: bool,
+    /// The queue behind it there.
+    behind: u32,
+}
+
+/// Queues that take turns.
+#[derive(Clone, Debug)]
+struct List {
+    head: u32,
+    tail: u32,
+}
+
+impl List {
+    const EMPTY: List = List { head: NONE, tail: NONE };
+
+    fn push(&mut self, queues: &mut [FlowQueue], queue: u32) {
+        queues[queue as usize].behind = NONE;
+        if self.head == NONE {
+            self.head = queue;
+        } else {
+            queues[self.tail as usize].behind = queue;
+        }
+        self.tail = queue;
+    }
+
+    fn pop(&mut self, queues: &[FlowQueue]) {
+        self.head = queues[self.head as usize].behind;
+    }
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct FqCoDel {
+    config: FqCoDelConfig,
+    salt: u64,
+    queues: Vec<FlowQueue>,
+    new: List,
+    old: List,
+}
+
+impl FqCoDel {
+    /// Queues whose hash is salted from `stream`.
+    pub fn new(config: FqCoDelConfig, mut stream: Stream) -> FqCoDel {
+        let queue =
+            FlowQueue { chain: Chain::new(), law: Law::default(), credits: 0, active: false, behind: NONE };
+        let queues = vec![queue; config.queues.max(1) as usize];
+        FqCoDel { config, salt: stream.word(), queues, new: List::EMPTY, old: List::EMPTY }
+    }
+
+    pub(super) fn limit(&self) -> Limit {
+        self.config.limit
+    }
+
+    /// The number of the queue in which a flow waits.
+    pub fn queue_of(&self, flow: u64) -> u32 {
+        (spread(flow.wrapping_add(self.salt)) % self.queues.len() as u64) as u32
+    }
+
+    /// Section 4.1.
+    pub(super) fn enqueue(&mut self, place: u32, idle: bool, pool: &mut Pool, dropped: &mut Vec<u32>) {
+        let number = self.queue_of(pool[place].flow);
+        let queue = &mut self.queues[number as usize];
+        queue.chain.push(pool, place);
+        if !queue.active {
+            queue.active = true;
+            queue.credits = i64::from(self.config.quantum);
+            self.new.push(&mut self.queues, number);
+        }
+        while !idle && self.overflows(pool) {
+            self.drop_from_the_fattest(pool, dropped);
+        }
+    }
+
+    fn overflows(&self, pool: &Pool) -> bool {
+        match self.config.limit {
+            Limit::Packets(limit) => pool.packets() > limit,
+            Limit::Bytes(limit) => pool.bytes() > limit,
+        }
+    }
+
+    fn drop_from_the_fattest(&mut self, pool: &mut Pool, dropped: &mut Vec<u32>) {
+        let fattest = self.queues.iter_mut().max_by_key(|queue| queue.chain.bytes());
+        let Some(FlowQueue { chain, .. }) = fattest else { return };
+        let batch = (chain.packets() / 2).clamp(1, BATCH);
+        dropped.extend((0..batch).map_while(|_| chain.pop(pool)));
+    }
+
+    /// Section 4.2.
+    pub(super) fn dequeue(&mut self, now: Time, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
+        loop {
+            let is_new = self.new.head != NONE;
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let number = list.head;
+            if number == NONE {
+                return None;
+            }
+            let queue = &mut self.queues[number as usize];
+            if queue.credits <= 0 {
+                queue.credits += i64::from(self.config.quantum);
+                list.pop(&self.queues);
+                self.old.push(&mut self.queues, number);
+                continue;
+            }
+            let source = Source { config: &self.config.codel, chain: &mut queue.chain, pool, dropped };
+            if let Some(sent) = queue.law.dequeue(now, source) {
+                queue.credits -= i64::from(pool[sent.place].bytes);
+                return Some(sent);
+            }
+            // It is empty. A new one stays for a round of the old ones, so that it cannot starve them.
+            queue.active = is_new;
+            list.pop(&self.queues);
+            if is_new {
+                self.old.push(&mut self.queues, number);
+            }
+        }
+    }
+}
+
+/// SplitMix64's finaliser: every bit of the input changes every bit of the output with even odds.
+fn spread(mut word: u64) -> u64 {
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}

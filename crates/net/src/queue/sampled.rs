@@ -1,0 +1,123 @@
+//! What disciplines have in common that sample the queue by a clock of their own, and drop or mark with a probability.
+
+use super::{Backlog, Limit, Verdict};
+use crate::Stream;
+use ackclock_units::{Duration, Time};
+
+/// The common part: a clock, a probability, and what is done with it.
+#[derive(Clone, Debug)]
+pub struct Sampled {
+    clock: Clock,
+    stream: Stream,
+    limit: Limit,
+    mark: bool,
+    /// Of dropping or marking an arrival.
+    pub(super) probability: f64,
+}
+
+impl Sampled {
+    /// Samples come one `period` apart; packets that may be marked are marked instead of dropped if `mark`.
+    pub(super) fn new(period: Duration, limit: Limit, mark: bool, stream: Stream) -> Sampled {
+        Sampled { clock: Clock::new(period), stream, limit, mark, probability: 0.0 }
+    }
+
+    pub(super) fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(super) fn clock_mut(&mut self) -> &mut Clock {
+        &mut self.clock
+    }
+
+    /// True with the probability.
+    pub(super) fn strikes(&mut self) -> bool {
+        self.stream.uniform() < self.probability
+    }
+
+    /// An arrival for which there is room is hit with the probability.
+    pub(super) fn judge(&mut self, bytes: u32, markable: bool, backlog: &Backlog) -> Verdict {
+        if backlog.verdict(self.limit, bytes) == Verdict::Overflow {
+            return Verdict::Overflow;
+        }
+        if self.strikes() { self.hit(markable) } else { Verdict::Enqueue }
+    }
+
+    /// What becomes of a packet that is hit.
+    pub(super) fn hit(&self, markable: bool) -> Verdict {
+        if self.mark && markable { Verdict::Mark } else { Verdict::Early }
+    }
+}
+
+/// Instants that are one period apart.
+#[derive(Clone, Debug)]
+pub(super) struct Clock {
+    due: Time,
+    period: Duration,
+}
+
+impl Clock {
+    /// The first instant is one period after the run's start.
+    pub(super) fn new(period: Duration) -> Clock {
+        let period = period.max(Duration::from_nanos(1));
+        Clock { due: Time::ZERO + period, period }
+    }
+
+    pub(super) fn due(&self) -> Time {
+        self.due
+    }
+
+    pub(super) fn advance(&mut self) {
+        self.due += self.period;
+    }
+
+    /// To the first instant after `now`.
+    pub(super) fn skip(&mut self, now: Time) {
+        if self.due > now {
+            return;
+        }
+        let passed = now.since(self.due).as_nanos() / self.period.as_nanos();
+        self.due += self.period.saturating_mul(passed + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skipping_keeps_the_beat() {
+        let mut clock = Clock::new(Duration::from_millis(10));
+        clock.advance();
+        assert_eq!(clock.due().as_nanos(), 20_000_000);
+        clock.skip(Time::from_nanos(57_000_000));
+        assert_eq!(clock.due().as_nanos(), 60_000_000);
+        clock.skip(Time::from_nanos(60_000_000));
+        assert_eq!(clock.due().as_nanos(), 70_000_000);
+        clock.skip(Time::from_nanos(69_000_000)); // an instant that is to come is not passed over
+        assert_eq!(clock.due().as_nanos(), 70_000_000);
+    }
+
+    #[test]
+    fn packets_are_marked_or_dropped_with_the_probability() {
+        let mut sampled = Sampled::new(Duration::ZERO, Limit::Packets(40), true, Stream::new(1, "sampled"));
+        sampled.probability = 0.25;
+        let backlog = |packets| Backlog {
+            packets,
+            bytes: u64::from(packets) * 1000,
+            idle_since: None,
+            transmission: Duration::from_millis(1),
+        };
+        let verdicts: Vec<_> = (0..40_000).map(|n| sampled.judge(1000, n % 2 == 0, &backlog(30))).collect();
+        let share = |verdict| verdicts.iter().filter(|&&it| it == verdict).count() as f64 / 20_000.0;
+        assert!((share(Verdict::Mark) - 0.25).abs() < 0.02);
+        assert!((share(Verdict::Early) - 0.25).abs() < 0.02);
+        assert_eq!(sampled.judge(1000, true, &backlog(40)), Verdict::Overflow);
+        sampled.mark = false;
+        sampled.probability = 1.0;
+        assert_eq!(sampled.judge(1000, true, &backlog(30)), Verdict::Early);
+    }
+}

@@ -1,0 +1,170 @@
+//! What happens when a timer is due: starts and ends of transfers, retransmissions, pacing, datagrams, and looks.
+
+use super::observe::{Carrying, Observer};
+use super::timers::Timer;
+use super::traffic::Entrance;
+use super::travel::on_the_way;
+use super::{Engine, Segment, seen};
+use ackclock_tcp::{Data, Receiver, Sender};
+use ackclock_units::{Duration, Time};
+
+impl<O: Observer> Engine<O> {
+    pub(super) fn on_timer(&mut self) {
+        let timer = self.timers.pop();
+        match timer {
+            Timer::Transmitter(number) => self.on_transmitter_timer(number as usize),
+            Timer::Start(flow) => self.on_start(flow as usize),
+            Timer::Stop(number) => {
+                let flow = &mut self.flows[number as usize];
+                flow.transfers_left = 0;
+                flow.sender.stop();
+                flow.writer.iter_mut().for_each(|writer| writer.stop());
+                if flow.sender.is_done() {
+                    self.tally.before_window_changes(number as usize, self.now, &flow.sender);
+                    self.on_transfer_done(number as usize);
+                }
+            }
+            Timer::Retransmission(flow) => self.on_retransmission_timer(flow as usize),
+            Timer::Pacing(flow) => self.on_pacing_timer(flow as usize),
+            Timer::DelayedAck(flow) => self.on_delayed_ack_timer(flow as usize),
+            Timer::Write(flow) => self.on_write_timer(flow as usize),
+            Timer::Datagram(source) => self.on_datagram_timer(source as usize),
+            Timer::Probe => {
+                let interval = self.probe.unwrap_or(Duration::MAX);
+                self.tally.probe(
+                    self.now,
+                    interval,
+                    &mut self.links,
+                    self.flows.iter().map(seen),
+                    &self.sources,
+                );
+                self.looks.probe = self.now + interval;
+                self.looks.update();
+                self.timers.add(self.looks.probe, Timer::Probe);
+            }
+            Timer::MeasureFrom => {
+                self.looks.measure_from = Time::NEVER;
+                self.looks.update();
+                self.tally.measure_from(
+                    self.now,
+                    &mut self.links,
+                    self.flows.iter().map(seen),
+                    &self.sources,
+                );
+            }
+            Timer::MeasureTo => {
+                self.looks.measure_to = Time::NEVER;
+                self.looks.update();
+                self.tally.measure_to(self.now, &self.links, self.flows.iter().map(seen), &self.sources);
+            }
+        }
+    }
+
+    fn on_start(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        if flow.transfers_left == 0 {
+            return; // stopped in the meantime
+        }
+        flow.transfers_left -= 1;
+        flow.active = true;
+        flow.started_at = self.now;
+        self.tally.runs_from(number, self.now);
+        self.on_write_timer(number);
+    }
+
+    /// A burst is due, or the application begins.
+    fn on_write_timer(&mut self, number: usize) {
+        if let Some(writer) = &mut self.flows[number].writer {
+            writer.begin(self.now);
+            self.write_some(number);
+        }
+        self.transmit(number);
+    }
+
+    /// Everything of a transfer was acknowledged: its time is noted, and the next one gets a new connection.
+    pub(super) fn on_transfer_done(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        if !flow.active {
+            return;
+        }
+        flow.active = false;
+        self.tally.runs_to(number);
+        // What the application gave up before its end is no transfer that is complete.
+        if flow.size.is_some_and(|size| flow.sender.una() >= size) {
+            self.tally.transfer_done(number, self.now.since(flow.started_at));
+        }
+        if flow.transfers_left == 0 {
+            return;
+        }
+        self.tally.connection_over(number, &flow.sender, &flow.receiver);
+        flow.epoch = flow.epoch.wrapping_add(1);
+        let start = flow.plan.requests.next_start(flow.started_at, self.now);
+        flow.size = flow.plan.next_size();
+        let limit = flow.plan.segments_at_once(flow.size);
+        let (config, control) = (flow.plan.config.clone(), flow.plan.control.build());
+        // The new connection must not send before its time: it has nothing to send until it is started.
+        flow.sender = Sender::new(config, control, flow.epoch, limit, start);
+        flow.receiver = Receiver::new(&flow.plan.config, flow.epoch);
+        flow.writer = flow.plan.writer(flow.size, start);
+        self.timers.add(start, Timer::Start(number as u32));
+    }
+
+    // Where an earlier deadline has taken the place of a later one, the later one's entry comes to nothing: were it to ask
+    // for the next deadline, too, there would be one more entry for each such change, for good.
+
+    fn on_pacing_timer(&mut self, number: usize) {
+        if self.flows[number].pace_entry == self.now {
+            self.flows[number].pace_entry = Time::NEVER;
+            self.transmit(number);
+        }
+    }
+
+    fn on_retransmission_timer(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        if flow.rto_entry != self.now {
+            return;
+        }
+        flow.rto_entry = Time::NEVER;
+        self.tally.before_window_changes(number, self.now, &flow.sender);
+        flow.sender.on_timeout(self.now);
+        self.transmit(number);
+    }
+
+    fn on_delayed_ack_timer(&mut self, number: usize) {
+        let flow = &mut self.flows[number];
+        if flow.delayed_ack_entry != self.now {
+            return;
+        }
+        flow.delayed_ack_entry = Time::NEVER;
+        if let Some(ack) = flow.receiver.on_timeout(self.now) {
+            self.acknowledge(number, self.now, ack);
+        } else if let Some(deadline) = flow.receiver.poll_timeout() {
+            flow.delayed_ack_entry = deadline;
+            self.timers.add(deadline, Timer::DelayedAck(number as u32));
+        }
+    }
+
+    fn on_datagram_timer(&mut self, number: usize) {
+        let source = &mut self.sources[number];
+        if source.plan.stop.is_some_and(|stop| self.now >= stop) {
+            return;
+        }
+        let data =
+            Data { seq: source.next_seq, sent_at: self.now, bytes: source.plan.bytes, ..Data::default() };
+        source.next_seq += 1;
+        let next = source.plan.departure(source.next_seq);
+        let mut packet = Segment(data);
+        let Entrance { stage, exit, .. } = &source.out;
+        let observer = &mut self.observer;
+        let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
+            let carried = Carrying::Datagram(number as u32, &packet.0);
+            observer.at_link(link as usize, on_the_way(at, fate), carried, fate);
+        });
+        let exit = *exit;
+        match passed {
+            Ok(due) => self.forward_segment(exit, due, packet),
+            Err(detour) => self.data.divert(exit, detour, packet),
+        }
+        self.timers.add(next, Timer::Datagram(number as u32));
+    }
+}

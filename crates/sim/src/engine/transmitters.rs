@@ -1,0 +1,67 @@
+//! Packets that wait in the queues of stepped links, and when those links are to be asked again.
+
+use super::{Acknowledgement, Segment};
+use ackclock_net::Link;
+use ackclock_units::Time;
+
+/// A packet of either kind.
+#[derive(Clone, Copy)]
+pub(crate) enum Packet {
+    Segment(Segment),
+    Acknowledgement(Acknowledgement),
+}
+
+/// A packet that waits, and the exit before the link at which it does.
+#[derive(Clone, Copy)]
+pub(crate) struct Held {
+    pub(crate) exit: usize,
+    pub(crate) packet: Packet,
+}
+
+/// A stepped link.
+pub(crate) struct Transmitter {
+    pub(crate) link: usize,
+    /// Earliest entry in the timers.
+    pub(crate) entry: Time,
+    /// What waits there, by its ticket.
+    held: Vec<Option<Held>>,
+}
+
+impl Transmitter {
+    pub(crate) fn put(&mut self, ticket: u32, held: Held) {
+        let place = ticket as usize;
+        if place >= self.held.len() {
+            self.held.resize(place + 1, None);
+        }
+        self.held[place] = Some(held);
+    }
+
+    pub(crate) fn take(&mut self, ticket: u32) -> Option<Held> {
+        self.held.get_mut(ticket as usize)?.take()
+    }
+}
+
+/// All stepped links of a run.
+pub(crate) struct Transmitters(Vec<Transmitter>);
+
+impl Transmitters {
+    pub(crate) fn new(links: &[Link]) -> Transmitters {
+        let stepped = links.iter().enumerate().filter(|(_, link)| link.is_stepped());
+        let transmitter = |(link, _)| Transmitter { link, entry: Time::NEVER, held: Vec::new() };
+        Transmitters(stepped.map(transmitter).collect())
+    }
+
+    /// The number of a link's transmitter.
+    pub(crate) fn of(&self, link: usize) -> Option<usize> {
+        self.0.binary_search_by_key(&link, |transmitter| transmitter.link).ok()
+    }
+
+    pub(crate) fn get_mut(&mut self, number: usize) -> &mut Transmitter {
+        &mut self.0[number]
+    }
+
+    /// All packets that wait.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &Held> {
+        self.0.iter().flat_map(|transmitter| transmitter.held.iter().flatten())
+    }
+}

@@ -1,0 +1,281 @@
+//! Packets on their way: through gates and links, to endpoints, and what endpoints send in turn.
+
+use super::observe::{Carrying, Observer};
+use super::route::{Detour, Stage};
+use super::timers::Timer;
+use super::traffic::{Entrance, Exit};
+use super::{Acknowledgement, Engine, Flow, Segment};
+use ackclock_net::{Fate, Link};
+use ackclock_tcp::Ack;
+use ackclock_units::{Duration, Time};
+
+impl<O: Observer> Engine<O> {
+    /// A segment has reached a gate or its receiver.
+    #[inline]
+    pub(super) fn on_segment(&mut self) {
+        let (exit, packet) = self.data.first();
+        let mut packet = *packet;
+        if self.data.pop() {
+            return self.on_segment_back(exit, packet);
+        }
+        if let Some(due) = self.take_segment(exit, self.now, &mut packet) {
+            self.forward_segment(exit + 1, due, packet);
+        }
+    }
+
+    /// A segment is back at the gate behind `exit`, where the link has corrupted it.
+    #[cold]
+    fn on_segment_back(&mut self, exit: usize, packet: Segment) {
+        let Exit { owner, stage: Some(stage), .. } = self.data.exit(exit) else { return };
+        let owner = *owner as usize;
+        let is_flow = owner < self.flows.len();
+        let number = if is_flow { owner } else { owner - self.flows.len() };
+        let observer = &mut self.observer;
+        let passed = stage.pass_again(&mut self.links, self.now, &packet, |link, over, packet, fate| {
+            observer.at_link(link as usize, on_the_way(over, fate), carrying(number, is_flow, packet), fate);
+        });
+        match passed {
+            Ok(due) => self.forward_segment(exit + 1, due, packet),
+            Err(detour) => self.divert_segment(exit + 1, detour, packet),
+        }
+    }
+
+    /// Sends a segment on its way to `exit`, where it is due at `due`.
+    #[inline]
+    pub(super) fn forward_segment(&mut self, mut exit: usize, mut due: Time, mut packet: Segment) {
+        while self.data.runs_ahead(exit) && due < self.looks.next && self.is_undisturbed(exit, due) {
+            match self.take_segment(exit, due, &mut packet) {
+                Some(later) => (exit, due) = (exit + 1, later),
+                None => return,
+            }
+        }
+        if due < self.looks.over {
+            self.data.push(exit, due, packet);
+        } else if let Some(flow) = self.flows.get_mut(self.data.exit(exit).owner as usize) {
+            flow.beyond_the_end += 1;
+        }
+    }
+
+    /// Will nothing but segments act on the receiver behind `exit` until `due`, and nobody else on its first link?
+    #[inline]
+    fn is_undisturbed(&self, exit: usize, due: Time) -> bool {
+        let Exit { owner, stage, .. } = self.data.exit(exit);
+        if stage.is_some() {
+            return true;
+        }
+        self.flows.get(*owner as usize).is_none_or(|flow| {
+            // Between transfers the receiver is replaced.
+            flow.back.alone
+                && flow.transfers_left == 0
+                && flow.receiver.poll_timeout().is_none_or(|deadline| due < deadline)
+        })
+    }
+
+    /// A segment is at `exit` at this instant: says when it is at the next one, if there is one and it gets there.
+    #[inline]
+    fn take_segment(&mut self, exit: usize, at: Time, packet: &mut Segment) -> Option<Time> {
+        let Exit { owner, stage, .. } = self.data.exit(exit);
+        let owner = *owner as usize;
+        if let Some(stage) = stage {
+            let is_flow = owner < self.flows.len();
+            let number = if is_flow { owner } else { owner - self.flows.len() };
+            let observer = &mut self.observer;
+            let passed = stage.pass(&mut self.links, at, packet, |link, over, packet, fate| {
+                observer.at_link(
+                    link as usize,
+                    on_the_way(over, fate),
+                    carrying(number, is_flow, packet),
+                    fate,
+                );
+            });
+            return match passed {
+                Ok(due) => Some(due),
+                Err(detour) => {
+                    self.divert_segment(exit + 1, detour, *packet);
+                    None
+                }
+            };
+        }
+        if owner < self.flows.len() {
+            let flow = &mut self.flows[owner];
+            let ack = flow.receiver.on_data(at, &packet.0);
+            if let Some(writer) = &mut flow.writer {
+                writer.arrived(at, flow.receiver.delivered());
+            }
+            if let Some(ack) = ack {
+                self.acknowledge(owner, at, ack);
+            } else if let Some(deadline) = flow.receiver.poll_timeout()
+                && deadline < flow.delayed_ack_entry
+            {
+                flow.delayed_ack_entry = deadline;
+                self.timers.add(deadline, Timer::DelayedAck(owner as u32));
+            }
+        } else {
+            let source = &mut self.sources[owner - self.flows.len()];
+            source.delivered += 1;
+            source.delivered_bytes += u64::from(packet.0.bytes);
+        }
+        None
+    }
+
+    /// An acknowledgement has reached a gate or its sender.
+    #[inline]
+    pub(super) fn on_acknowledgement(&mut self) {
+        let (exit, packet) = self.acks.first();
+        let Exit { owner, stage, .. } = self.acks.exit(exit);
+        if stage.is_some() {
+            let packet = *packet;
+            return self.on_acknowledgement_at_gate(exit, packet);
+        }
+        let owner = *owner as usize;
+        let flow = &mut self.flows[owner];
+        self.tally.before_window_changes(owner, self.now, &flow.sender);
+        let draws = &mut flow.draws;
+        flow.sender.on_ack(self.now, &packet.0, || draws.uniform());
+        self.acks.pop();
+        if self.write(owner) {
+            self.on_transfer_done(owner);
+        }
+        self.transmit(owner);
+    }
+
+    /// An acknowledgement has reached the gate behind `exit`, or is back there.
+    #[inline]
+    fn on_acknowledgement_at_gate(&mut self, exit: usize, mut packet: Acknowledgement) {
+        let back = self.acks.pop();
+        let Exit { owner, stage: Some(stage), .. } = self.acks.exit(exit) else { return };
+        let (links, observer) = (&mut self.links, &mut self.observer);
+        let passed = if back {
+            stage.pass_again(links, self.now, &packet, |link, over, packet, fate| {
+                observer.at_link(
+                    link as usize,
+                    on_the_way(over, fate),
+                    Carrying::Ack(*owner, &packet.0),
+                    fate,
+                );
+            })
+        } else {
+            pass_ack(*owner, stage, links, observer, self.now, &mut packet)
+        };
+        match passed {
+            Ok(due) => self.forward_ack(exit + 1, due, packet),
+            Err(detour) => self.divert_ack(exit + 1, detour, packet),
+        }
+    }
+
+    /// Sends an acknowledgement on its way to `exit`, where it is due at `due`.
+    #[inline(always)] // the packet stays in registers
+    pub(super) fn forward_ack(&mut self, mut exit: usize, mut due: Time, mut packet: Acknowledgement) {
+        while self.acks.runs_ahead(exit) && due < self.looks.next {
+            let Exit { owner, stage: Some(stage), .. } = self.acks.exit(exit) else { break };
+            match pass_ack(*owner, stage, &mut self.links, &mut self.observer, due, &mut packet) {
+                Ok(later) => (exit, due) = (exit + 1, later),
+                Err(detour) => return self.divert_ack(exit + 1, detour, packet),
+            }
+        }
+        if due < self.looks.over {
+            self.acks.push(exit, due, packet);
+        }
+    }
+
+    /// Lets a flow's application write what its socket has room for. Is everything written and acknowledged?
+    #[inline]
+    fn write(&mut self, owner: usize) -> bool {
+        let flow = &self.flows[owner];
+        if flow.writer.is_none() { flow.sender.is_done() } else { self.write_some(owner) }
+    }
+
+    #[cold]
+    pub(super) fn write_some(&mut self, owner: usize) -> bool {
+        let Flow { writer: Some(writer), sender, .. } = &mut self.flows[owner] else { return false };
+        if let Some(due) = writer.write(self.now, sender.una()) {
+            self.timers.add(due, Timer::Write(owner as u32));
+        }
+        sender.supply(self.now, writer.segments());
+        writer.is_over() && sender.is_done()
+    }
+
+    /// Sends what a flow's sender has to send, and sees to its timers.
+    #[inline]
+    pub(super) fn transmit(&mut self, owner: usize) {
+        if !self.flows[owner].active {
+            return; // between two transfers
+        }
+        loop {
+            let flow = &mut self.flows[owner];
+            let Some(data) = flow.sender.poll_transmit(self.now) else { break };
+            let Entrance { stage, exit, .. } = &flow.out;
+            let mut packet = Segment(data);
+            let observer = &mut self.observer;
+            let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
+                observer.at_link(link as usize, on_the_way(at, fate), carrying(owner, true, packet), fate);
+            });
+            let exit = *exit;
+            match passed {
+                Ok(due) => self.forward_segment(exit, due, packet),
+                Err(detour) => self.data.divert(exit, detour, packet),
+            }
+        }
+        let flow = &mut self.flows[owner];
+        self.observer.at_sender(self.now, owner, &flow.sender);
+        let deadline = flow.sender.poll_timeout();
+        let pacing = flow.sender.poll_pacing(self.now);
+        if let Some(deadline) = deadline
+            && deadline < flow.rto_entry
+        {
+            flow.rto_entry = deadline;
+            self.timers.add(deadline, Timer::Retransmission(owner as u32));
+        }
+        if let Some(due) = pacing
+            && due < flow.pace_entry
+        {
+            flow.pace_entry = due;
+            self.timers.add(due, Timer::Pacing(owner as u32));
+        }
+    }
+
+    /// A receiver sends an acknowledgement at `at`.
+    #[inline(always)] // the packet stays in registers
+    pub(super) fn acknowledge(&mut self, owner: usize, at: Time, ack: Ack) {
+        let Entrance { stage, exit, .. } = &self.flows[owner].back;
+        let mut packet = Acknowledgement(ack);
+        let due = pass_ack(owner as u32, stage, &mut self.links, &mut self.observer, at, &mut packet);
+        let exit = *exit;
+        match due {
+            Ok(due) => self.forward_ack(exit, due, packet),
+            Err(detour) => self.acks.divert(exit, detour, packet),
+        }
+    }
+}
+
+pub(super) fn carrying(number: usize, is_flow: bool, packet: &Segment) -> Carrying<'_> {
+    if is_flow {
+        Carrying::Data(number as u32, &packet.0)
+    } else {
+        Carrying::Datagram(number as u32, &packet.0)
+    }
+}
+
+/// How long the packet that was just offered to this link is under way behind the transmitter, if it gets there.
+#[inline]
+pub(super) fn on_the_way(link: &Link, fate: Fate) -> Duration {
+    match fate {
+        Fate::Arrives(at) | Fate::ArrivesTwice(at) => at.since(link.departure()),
+        Fate::Returns(_) | Fate::Waits | Fate::Dropped(_) => link.delay(),
+    }
+}
+
+/// Takes an acknowledgement through a stage: says when it is at the end, if it gets there.
+#[inline(always)] // the packet stays in registers
+pub(super) fn pass_ack<O: Observer>(
+    owner: u32,
+    stage: &Stage,
+    links: &mut [Link],
+    observer: &mut O,
+    at: Time,
+    packet: &mut Acknowledgement,
+) -> Result<Time, Detour> {
+    stage.pass(links, at, packet, |link, over, packet, fate| {
+        observer.at_link(link as usize, on_the_way(over, fate), Carrying::Ack(owner, &packet.0), fate);
+    })
+}
