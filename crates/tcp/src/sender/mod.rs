@@ -537,7 +537,7 @@ impl Sender {
             Pick::Again(seq) => {
                 flags = flags.with(Flags::RETRANSMISSION);
                 if self.config.exact_echo {
-                    flags = flags.with(Flags::ECT); // as Linux: a queue that marks everybody would drop it
+                    flags = flags.with(if self.config.l4s { Flags::ECT1 } else { Flags::ECT }); // as Linux: a queue that marks everybody would drop it
                 }
                 self.counters.retransmits += 1;
                 if let Some(undoing) = &mut self.undoing {
