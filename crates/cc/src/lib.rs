@@ -34,11 +34,14 @@
 //! ```
 
 pub mod analysis;
+mod bbr;
+mod bbr3;
 mod bic;
 #[cfg(test)]
 mod bottleneck;
 mod compound;
 mod cubic;
+mod dctcp;
 mod fast;
 mod highspeed;
 mod htcp;
@@ -51,10 +54,14 @@ mod scalable;
 mod scheme;
 mod vegas;
 mod westwood;
+mod windowed;
 
+pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use bic::Bic;
 pub use compound::Compound;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use fast::Fast;
 pub use highspeed::HighSpeed;
 pub use htcp::Htcp;
@@ -124,12 +131,58 @@ pub struct Ack {
     pub sacked: u64,
     /// Segments newly counted lost.
     pub lost: u64,
-    /// Segments newly reported as marked (ECN).
+    /// Segments newly reported as marked (ECN). With the classic echo (RFC 3168) 1 says that some were.
     pub marked: u64,
     /// Raw round-trip time of this acknowledgement; `None` under Karn's rule or without new data.
     pub rtt: Option<Duration>,
     /// A uniform number in [0, 1) from the host, if the controller [asks](Controller::wants_draw) for one; else 0.
     pub draw: f64,
+    /// How fast the network delivers, if the controller [asks](Controller::wants_rate); `None` without new data.
+    pub rate: Option<RateSample>,
+}
+
+/// What one acknowledgement says of the rate at which the network delivers (draft-ietf-ccwg-bbr-06 section 4.1).
+///
+/// Of the segments that it newly acknowledges or SACKs it is the most recently sent one, *the segment*, whose departure
+/// and arrival are compared.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct RateSample {
+    /// Segments that this acknowledgement newly acknowledges or SACKs.
+    pub acked: u64,
+    /// Segments delivered since the segment left.
+    pub delivered: u64,
+    /// The time that this took: the longer of sending and acknowledging them; zero if it cannot be relied upon.
+    pub interval: Duration,
+    /// [`Path::delivered`] when the segment left; a round trip is over once this has reached its start.
+    pub prior_delivered: u64,
+    /// Segments in flight when the segment left, itself included.
+    pub in_flight: u64,
+    /// Segments counted lost since the segment left.
+    pub lost: u64,
+    /// Had the sender run out of data when the segment left? Then the network may be faster than this.
+    pub app_limited: bool,
+    /// Raw round-trip time of the segment; `None` if it was sent more than once.
+    pub rtt: Option<Duration>,
+}
+
+impl RateSample {
+    /// Segments per second; zero if the sample cannot be relied upon.
+    pub fn per_second(&self) -> f64 {
+        if self.interval.is_zero() { 0.0 } else { self.delivered as f64 / self.interval.as_secs_f64() }
+    }
+}
+
+/// A segment that is newly counted lost, and what was when it left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Lost {
+    /// Its number.
+    pub seq: u64,
+    /// Segments in flight when it left, itself included.
+    pub in_flight: u64,
+    /// Segments counted lost since it left, itself included.
+    pub lost: u64,
+    /// Had the sender run out of data when it left?
+    pub app_limited: bool,
 }
 
 /// Everything a controller may write.
@@ -175,7 +228,8 @@ pub enum Event {
     Recovered,
     /// The last cut turned out to be spurious; the host has restored the window.
     Spurious,
-    /// Sending resumes after an idle time longer than the retransmission timeout.
+    /// Sending resumes after an idle time longer than the retransmission timeout. A controller that
+    /// [governs](Controller::governs) its window is told whenever sending resumes for which there were no data.
     Idle,
 }
 
@@ -183,7 +237,8 @@ pub enum Event {
 ///
 /// The host calls `on_sample` for every acknowledgement, in every state; `grow` when new data was
 /// acknowledged outside fast recovery (slow start after a timeout included) while the window was what limited
-/// the sender; `cut` once per episode.
+/// the sender; `cut` once per episode. What else it does is asked for with the methods that answer yes or no; the
+/// answers may not change, and a host asks but once.
 pub trait Controller: Send {
     /// Every acknowledgement, in every state, before `grow`.
     fn on_sample(&mut self, path: &Path, ack: &Ack, w: &mut Window) {
@@ -206,6 +261,33 @@ pub trait Controller: Send {
 
     /// Does the controller use [`Ack::draw`]? Hosts draw a number only for those that do.
     fn wants_draw(&self) -> bool {
+        false
+    }
+
+    /// Does the controller use [`Ack::rate`] and [`Controller::on_lost`]? Hosts keep the records that these take for no
+    /// other.
+    fn wants_rate(&self) -> bool {
+        false
+    }
+
+    /// A segment is newly counted lost. Told only to those that [want the rate](Controller::wants_rate), before the
+    /// `on_sample` of the same acknowledgement.
+    fn on_lost(&mut self, path: &Path, lost: &Lost, w: &Window) {
+        let _ = (path, lost, w);
+    }
+
+    /// Does the controller set the window by itself in every state? (Linux calls that `cong_control`.)
+    ///
+    /// Then the host calls `on_sample` last, when losses are counted and episodes begun or ended, so that `grow` has nothing
+    /// to do. Its recovery chooses what to send, but neither holds nor restores the window, and idleness does not reduce it.
+    /// `cut` is asked as ever, and after [`Signal::Timeout`] the window is one segment, unless the answer is `None`.
+    fn governs(&self) -> bool {
+        false
+    }
+
+    /// Does the controller need to know how many segments were marked, and not only that some were? Then the host uses
+    /// ECN with the feedback of RFC 8257, and [`Ack::marked`] is the number of segments acknowledged with an echo.
+    fn counts_marks(&self) -> bool {
         false
     }
 

@@ -14,7 +14,7 @@ mod red;
 mod rem;
 
 use crate::predictor::Ewma;
-use crate::{Ack, Controller, Event, Given, Parameter, Path, Scheme, Settings, Signal, Window};
+use crate::{Ack, Controller, Event, Given, Lost, Parameter, Path, Scheme, Settings, Signal, Window};
 use ackclock_units::{Duration, Time};
 use curve::{Curve, Seen};
 
@@ -323,6 +323,22 @@ impl Controller for Pert {
 
     fn wants_draw(&self) -> bool {
         true
+    }
+
+    fn wants_rate(&self) -> bool {
+        self.inner.wants_rate()
+    }
+
+    fn on_lost(&mut self, path: &Path, lost: &Lost, w: &Window) {
+        self.inner.on_lost(path, lost, w);
+    }
+
+    fn governs(&self) -> bool {
+        self.inner.governs()
+    }
+
+    fn counts_marks(&self) -> bool {
+        self.inner.counts_marks()
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {

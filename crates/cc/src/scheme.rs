@@ -314,6 +314,9 @@ pub fn schemes() -> &'static [&'static Scheme] {
         &crate::compound::SCHEME,
         &crate::layered::SCHEME,
         &crate::pert::SCHEME,
+        &crate::dctcp::SCHEME,
+        &crate::bbr::SCHEME,
+        &crate::bbr3::SCHEME,
         &crate::none::SCHEME,
     ]
 }

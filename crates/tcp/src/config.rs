@@ -163,12 +163,16 @@ impl RecoveryKind {
         }
     }
 
-    pub(crate) fn build(self) -> Box<dyn Recovery> {
+    /// `governed`: the controller sets the window itself, so that nothing reduces it in proportion.
+    pub(crate) fn build(self, governed: bool) -> Box<dyn Recovery> {
         match self {
             RecoveryKind::Tahoe => Box::new(Tahoe),
             RecoveryKind::Reno => Box::new(Reno::default()),
             RecoveryKind::NewReno(config) => Box::new(NewReno::new(config)),
-            RecoveryKind::Sack(config) => Box::new(Sack::new(config)),
+            RecoveryKind::Sack(config) => {
+                let proportional_rate = config.proportional_rate && !governed;
+                Box::new(Sack::new(SackConfig { proportional_rate }))
+            }
             RecoveryKind::Robust(config) => Box::new(Robust::new(config)),
             RecoveryKind::Hoe | RecoveryKind::LinKung => Box::new(Hoe::new()),
             RecoveryKind::RightEdge => Box::new(Hoe::right_edge()),
@@ -213,6 +217,9 @@ pub struct Config {
     pub delayed_ack: Option<Duration>,
     /// Negotiate ECN (RFC 3168).
     pub ecn: bool,
+    /// With it, echo each mark by itself (RFC 8257) instead of any until the window was reduced. For controllers that
+    /// [count marks](ackclock_cc::Controller::counts_marks), which need both.
+    pub exact_echo: bool,
     /// With it, say ECT(1) instead of ECT(0): the segments are an L4S sender's (RFC 9331).
     pub l4s: bool,
     /// Space segments by the window over the round-trip time; without it only a controller's own rate spaces them.
@@ -239,6 +246,7 @@ impl Default for Config {
             timestamps: true,
             delayed_ack: None,
             ecn: false,
+            exact_echo: false,
             l4s: false,
             pacing: None,
         }

@@ -27,6 +27,8 @@ pub struct Receiver {
     runs: [(u64, u64); 3],
     /// RFC 3168 section 6.1.3: echo until the sender says that it has reduced its window.
     echo_congestion: bool,
+    /// RFC 8257 section 3.2: echo whether the last segment was marked, no more and no less.
+    exact_echo: bool,
     arrived: u64,
     duplicates: u64,
 }
@@ -51,6 +53,7 @@ impl Receiver {
             deadline: None,
             runs: [(0, 0); 3],
             echo_congestion: false,
+            exact_echo: config.exact_echo,
             arrived: 0,
             duplicates: 0,
         }
@@ -87,10 +90,17 @@ impl Receiver {
         if data.seq >= self.reassembly.next() + u64::from(self.window) {
             return Some(self.acknowledge()); // outside the window: RFC 9293 section 3.10.7.4
         }
-        if data.flags.has(Flags::CWR) {
-            self.echo_congestion = false;
+        let marked = data.flags.has(Flags::CE);
+        let mut at_once = marked;
+        if self.exact_echo {
+            at_once = marked != self.echo_congestion; // DCTCP.CE changes: an immediate acknowledgement
+            self.echo_congestion = marked;
+        } else {
+            if data.flags.has(Flags::CWR) {
+                self.echo_congestion = false;
+            }
+            self.echo_congestion |= marked;
         }
-        self.echo_congestion |= data.flags.has(Flags::CE);
         if data.seq <= self.last_acked {
             self.recent = self.recent.max(data.sent_at); // RFC 7323 section 4.3 (2)
         }
@@ -98,7 +108,7 @@ impl Receiver {
             Arrival::InOrder => {
                 if let Some(delay) = self.delayed_ack {
                     self.unacknowledged += 1;
-                    if self.unacknowledged < SEGMENTS_PER_ACK && !data.flags.has(Flags::CE) {
+                    if self.unacknowledged < SEGMENTS_PER_ACK && !at_once {
                         self.deadline.get_or_insert(now + delay);
                         return None;
                     }

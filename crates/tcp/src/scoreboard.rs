@@ -209,6 +209,11 @@ impl Scoreboard {
         self.lost_again.len() as u64
     }
 
+    /// All segments whose retransmission was lost.
+    pub fn all_lost_again(&self) -> impl Iterator<Item = u64> {
+        self.lost_again.iter().copied()
+    }
+
     /// The lowest segment whose retransmission was lost has been retransmitted once more.
     pub fn resend_lost_again(&mut self) {
         self.resent += u64::from(self.lost_again.pop_first().is_some());

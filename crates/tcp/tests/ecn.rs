@@ -4,7 +4,8 @@ mod common;
 
 use ackclock_cc::Signal;
 use ackclock_tcp::recovery::NewRenoConfig;
-use ackclock_tcp::{Config, Flags, RecoveryKind};
+use ackclock_tcp::{Config, Data, Flags, Receiver, RecoveryKind};
+use ackclock_units::{Duration, Time};
 use common::lab::{Lab, Scripted, config, made, sack};
 
 fn lab(config: Config, limit: u64) -> Lab {
@@ -116,4 +117,61 @@ fn a_mark_that_is_not_answered_changes_nothing() {
     let told = told.lock().expect("one thread");
     assert_eq!((&told.cuts[..], told.grown), (&[Signal::Mark; 2][..], 15.0));
     assert_eq!(lab.sender.window().ssthresh, f64::INFINITY);
+}
+
+/// RFC 8257 section 3.2: the echo says whether the last segment was marked, and every change is acknowledged at once.
+#[test]
+fn an_exact_echo_follows_every_mark() {
+    let config = Config {
+        ecn: true,
+        exact_echo: true,
+        delayed_ack: Some(Duration::from_millis(100)),
+        ..Config::default()
+    };
+    let mut receiver = Receiver::new(&config, 0);
+    let mut seq = 0;
+    let mut send = |marked: bool, cwr: bool| {
+        let mut flags = Flags::ECT;
+        for (on, flag) in [(marked, Flags::CE), (cwr, Flags::CWR)] {
+            flags = if on { flags.with(flag) } else { flags };
+        }
+        let data = Data { seq, flags, ..Data::default() };
+        seq += 1;
+        receiver.on_data(Time::ZERO, &data).map(|ack| (ack.ack, ack.flags.has(Flags::ECE)))
+    };
+    assert_eq!(send(false, false), None);
+    assert_eq!(send(false, false), Some((2, false)));
+    assert_eq!(send(false, false), None);
+    assert_eq!(send(true, false), Some((4, true)), "a change is told at once");
+    assert_eq!(send(true, false), None, "what stays the same is not");
+    assert_eq!(send(true, true), Some((6, true)), "and CWR does not end it");
+    assert_eq!(send(false, false), Some((7, false)));
+}
+
+/// RFC 8257 section 3.3: of what an echo acknowledges all was marked; the window is cut once for a window of data.
+#[test]
+fn an_exact_echo_counts_what_it_acknowledges() {
+    let config = Config { ecn: true, exact_echo: true, ..config(sack(false), 10) };
+    let mut lab = Lab::new(config, "dctcp", 1000);
+    let alpha = |lab: &Lab| {
+        let mut alpha = f64::NAN;
+        lab.sender.controller().inspect(&mut |name, value| {
+            if name == "alpha" {
+                alpha = value
+            }
+        });
+        alpha
+    };
+    lab.send();
+    lab.hear(made(1, &[]), Flags::default());
+    assert_eq!(alpha(&lab), 1.0 - 1.0 / 16.0, "the first window is over, without a mark");
+    lab.send();
+    lab.hear(made(6, &[]), Flags::ECE);
+    let cwnd = lab.sender.window().cwnd;
+    assert_eq!(cwnd, 11.0 * (1.0 - 0.9375 / 2.0));
+    lab.hear(made(12, &[]), Flags::ECE);
+    assert_eq!((lab.sender.counters().window_cuts, lab.sender.window().cwnd), (1, cwnd));
+    // 11 acknowledged since the first, all of them marked.
+    assert_eq!(alpha(&lab), 0.9375 + (1.0 - 0.9375) / 16.0);
+    assert!(lab.send_all().iter().all(|data| data.flags.has(Flags::ECT)));
 }

@@ -2,7 +2,7 @@
 
 #![allow(dead_code)] // every test file takes the part it needs
 
-use ackclock_cc::{Ack, Controller, Event, Path, Scheme, Signal, Window};
+use ackclock_cc::{Ack, Controller, Event, Lost, Path, RateSample, Scheme, Signal, Window};
 use ackclock_units::{Duration, Time};
 
 /// A sender whose segments are acknowledged, lost and marked as the test says.
@@ -13,6 +13,9 @@ pub struct Host {
     /// The window before the last cut, for a spurious one.
     undo: Window,
     after_timeout: bool,
+    /// What the controller asks of its host.
+    wants_rate: bool,
+    governs: bool,
 }
 
 /// What can happen to it.
@@ -43,7 +46,9 @@ impl Host {
     /// A fresh connection with an initial window of ten segments.
     pub fn new(controller: Box<dyn Controller>) -> Host {
         let w = Window::starting_at(10.0);
-        let mut host = Host { controller, path: Path::default(), w, undo: w, after_timeout: false };
+        let (wants_rate, governs) = (controller.wants_rate(), controller.governs());
+        let path = Path::default();
+        let mut host = Host { controller, path, w, undo: w, after_timeout: false, wants_rate, governs };
         host.path.peer_window = 1e6;
         host.event(Event::Start);
         host.send();
@@ -68,7 +73,7 @@ impl Host {
 
     fn leave_recovery(&mut self) {
         if self.path.recovering {
-            if !self.after_timeout {
+            if !self.after_timeout && !self.governs {
                 self.w.cwnd = self.w.ssthresh.max(1.0);
             }
             self.path.recovering = false;
@@ -86,22 +91,28 @@ impl Host {
                 self.path.delivered += acked;
                 self.path.cwnd_limited = limited;
                 let rtt = (rtt_us > 0).then(|| Duration::from_micros(u64::from(rtt_us)));
-                self.acknowledge(Ack { acked: acked as f64, rtt, draw, ..Ack::default() });
+                let rate = self.rate(acked, 0, rtt);
+                self.acknowledge(Ack { acked: acked as f64, rtt, draw, rate, ..Ack::default() });
             }
             Happening::Duplicate { sacked, lost, marked } => {
                 self.path.delivered += u64::from(sacked);
                 let (sacked, lost, marked) = (u64::from(sacked), u64::from(lost), u64::from(marked));
-                self.acknowledge(Ack { sacked, lost, marked, ..Ack::default() });
+                self.lose(lost);
+                let rate = self.rate(sacked, lost, None);
+                self.acknowledge(Ack { sacked, lost, marked, rate, ..Ack::default() });
             }
             Happening::Cut(why) => {
                 if self.path.recovering && why != Signal::Timeout {
                     return; // once per episode
                 }
                 self.undo = self.w;
-                if let Some(ssthresh) = self.controller.cut(&self.path, &self.w, why) {
+                let answer = self.controller.cut(&self.path, &self.w, why);
+                if let Some(ssthresh) = answer {
                     assert!(ssthresh.is_finite() && ssthresh >= 0.0, "ssthresh {ssthresh} after {why:?}");
                     self.w.ssthresh = ssthresh;
                     self.w.cwnd = if why == Signal::Timeout { 1.0 } else { ssthresh };
+                }
+                if answer.is_some() || self.governs {
                     self.path.recovering = why != Signal::Mark;
                     self.after_timeout = why == Signal::Timeout;
                     self.clamp();
@@ -111,7 +122,9 @@ impl Host {
             Happening::Spurious => {
                 if self.path.recovering {
                     (self.path.recovering, self.after_timeout) = (false, false);
-                    self.w = self.undo;
+                    if !self.governs {
+                        self.w = self.undo;
+                    }
                     self.event(Event::Spurious);
                 }
             }
@@ -123,6 +136,30 @@ impl Host {
             Happening::Receiver(segments) => self.path.peer_window = f64::from(segments),
         }
         self.send();
+    }
+
+    /// What a host that measures the rate would say: everything in flight was sent a round-trip time ago.
+    fn rate(&self, acked: u64, lost: u64, rtt: Option<Duration>) -> Option<RateSample> {
+        let in_flight = self.path.in_flight as u64;
+        let delivered = in_flight.min(self.path.delivered);
+        (self.wants_rate && acked > 0).then(|| RateSample {
+            acked,
+            delivered,
+            interval: rtt.unwrap_or_default(),
+            prior_delivered: self.path.delivered - delivered,
+            in_flight,
+            lost,
+            app_limited: !self.path.cwnd_limited,
+            rtt,
+        })
+    }
+
+    fn lose(&mut self, lost: u64) {
+        for seq in 0..if self.wants_rate { lost } else { 0 } {
+            let in_flight = self.path.in_flight as u64;
+            let lost = Lost { seq: self.path.una + seq, in_flight, lost: seq + 1, app_limited: false };
+            self.controller.on_lost(&self.path, &lost, &self.w);
+        }
     }
 
     fn acknowledge(&mut self, ack: Ack) {
@@ -137,7 +174,7 @@ impl Host {
         self.clamp();
         // After a timeout hosts let the controller grow the window while they repair.
         let may_grow = !self.path.recovering || self.after_timeout;
-        if ack.acked > 0.0 && may_grow && self.path.cwnd_limited {
+        if ack.acked > 0.0 && may_grow && self.path.cwnd_limited && !self.governs {
             self.controller.grow(&self.path, &ack, &mut self.w);
             self.clamp();
         }

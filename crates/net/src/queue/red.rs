@@ -18,7 +18,8 @@ use ackclock_units::{Duration, Time};
 pub struct RedConfig {
     /// Average queue below which nothing happens.
     pub min_threshold: f64,
-    /// Average queue at which the probability reaches `max_probability`.
+    /// Average queue at which the probability reaches `max_probability`; equal to `min_threshold` for a step, at which it
+    /// is 1 (with a weight of 1 that is DCTCP's queue).
     pub max_threshold: f64,
     /// Probability at the upper threshold.
     pub max_probability: f64,
@@ -108,8 +109,8 @@ impl Red {
             Strike::None => Verdict::Enqueue,
             // ECN-capable packets are marked only while the average is below the region of certain drops
             // (RFC 3168 section 7 leaves this open; "gentle" has no such region below twice the threshold).
-            Strike::Random if self.config.mark && markable => Verdict::Mark,
-            Strike::Random | Strike::Certain => Verdict::Early,
+            Strike::Random | Strike::Step if self.config.mark && markable => Verdict::Mark,
+            Strike::Random | Strike::Step | Strike::Certain => Verdict::Early,
         }
     }
 
@@ -128,6 +129,9 @@ impl Red {
         if self.average < min_threshold || waiting < LEAST_WAITING {
             self.since_last = -1;
             return Strike::None;
+        }
+        if min_threshold == max_threshold {
+            return Strike::Step;
         }
         let base = if self.average < max_threshold {
             self.max_probability * (self.average - min_threshold) / (max_threshold - min_threshold)
@@ -174,6 +178,8 @@ impl Red {
 enum Strike {
     None,
     Random,
+    /// The thresholds are one, and it is reached: RFC 8257 section 3.1 has every packet marked.
+    Step,
     Certain,
 }
 
@@ -194,6 +200,27 @@ mod tests {
             limit: Limit::Packets(100),
         };
         Red::new(config, Stream::new(1, "red"))
+    }
+
+    #[test]
+    fn equal_thresholds_are_a_step() {
+        let mut red = red(false, false);
+        (red.config.min_threshold, red.config.max_threshold, red.config.mark) = (20.0, 20.0, true);
+        let mut judge = |packets, markable| {
+            let backlog = Backlog {
+                packets,
+                bytes: u64::from(packets) * 1000,
+                idle_since: None,
+                transmission: Duration::from_micros(10),
+            };
+            red.judge(Time::ZERO, 1000, markable, &backlog)
+        };
+        assert_eq!(judge(19, true), Verdict::Enqueue);
+        for _ in 0..3 {
+            assert_eq!((judge(20, true), judge(99, true)), (Verdict::Mark, Verdict::Mark));
+            assert_eq!(judge(20, false), Verdict::Early);
+        }
+        assert_eq!(judge(100, true), Verdict::Overflow);
     }
 
     fn share_dropped(red: &mut Red, queue: u32) -> f64 {

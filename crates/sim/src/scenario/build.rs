@@ -311,11 +311,11 @@ impl Scenario {
     fn room(&self, spec: &LinkSpec, rtt: Duration) -> Result<f64> {
         let scale = self.scale(spec, rtt);
         if let Some((min, max, path)) = spec.queue.thresholds(&scale)
-            && min >= max
+            && min > max
         {
             return Err(self
                 .error(path, format!("RED's thresholds are {min:.1} and {max:.1} packets here"))
-                .help("min must be below max"));
+                .help("min must be below max, or equal to it for a step"));
         }
         let medium = Medium { rate: spec.rate, segment: scale.segment };
         let late = spec.rate.bps_f64() / 8.0 * spec.impairments.lateness(&medium);
@@ -374,10 +374,14 @@ impl Scenario {
                 .error(&path, format!("it would stop at {stop}, and one of its flows starts at {start}"))
                 .help("let it stop later or start earlier"));
         }
+        let mut config = group.config.clone();
+        if group.control.build().counts_marks() {
+            (config.ecn, config.exact_echo) = (true, true); // RFC 8257: ECN with its own feedback
+        }
         Ok(FlowPlan {
             forward: with_access(&route.forward, access, links),
             reverse: with_access(&route.reverse, access, links),
-            config: group.config.clone(),
+            config,
             control: group.control.clone(),
             draws: Stream::new(self.seed, &format!("draws of {} {member}", group.label)),
             start: Time::ZERO + start,

@@ -57,7 +57,7 @@ impl Sender {
         if self.una < self.marked {
             // RFC 3168 section 6.1.2: a mark in this window of data was answered already, or a probe's repair.
             self.window.ssthresh = self.window.cwnd.max(LEAST_SSTHRESH);
-        } else if self.react(now, Signal::Loss) {
+        } else if self.react(now, Signal::Loss) || self.governs {
             self.remember(&window);
         } else {
             // The recovery holds the window where it is.
@@ -71,8 +71,13 @@ impl Sender {
             // What else is a loss once the first hole is one.
             heard.lost += self.board.detect(waiting.threshold(), self.recover);
         }
-        let episode = self.episode();
-        match self.recovery.begin(&episode, heard, &mut self.board, &mut self.window) {
+        let (episode, window) = (self.episode(), self.window);
+        let begin = self.recovery.begin(&episode, heard, &mut self.board, &mut self.window);
+        if self.governs {
+            self.window = window;
+            self.tell_of_losses(now);
+        }
+        match begin {
             Begin::Repair => self.state = State::Recovery,
             Begin::StartOver => {
                 let collapses = !self.restore_spared();
@@ -88,8 +93,12 @@ impl Sender {
         if heard.acked == 0 && !duplicate {
             return;
         }
-        let episode = self.episode();
-        match self.recovery.on_ack(&episode, heard, &mut self.board, &mut self.window) {
+        let (episode, window) = (self.episode(), self.window);
+        let progress = self.recovery.on_ack(&episode, heard, &mut self.board, &mut self.window);
+        if self.governs {
+            self.window = window;
+        }
+        match progress {
             Progress::Ends => {
                 self.restore_spared();
                 self.restart_timer(now);
@@ -208,6 +217,9 @@ impl Sender {
             undoing.forget();
         }
         self.start_over(self.collapses);
+        if self.rate.is_some() {
+            self.tell_of_all_lost(now);
+        }
         self.tame();
         self.deadline = Some(now + self.rtt.rto());
         self.leave_at_once(now); // (5.4)

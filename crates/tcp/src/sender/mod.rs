@@ -4,6 +4,7 @@ mod episode;
 mod pace;
 mod probe;
 mod rack;
+mod rate;
 mod undo;
 mod wait;
 
@@ -17,6 +18,7 @@ use ackclock_cc::{self as cc, Controller, Event, Path, Window};
 use ackclock_units::{Duration, Time};
 use pace::Pacer;
 use probe::Probing;
+use rate::Rate;
 use undo::Undoing;
 use wait::Waiting;
 
@@ -67,6 +69,11 @@ pub struct Sender {
     epoch: u8,
     controller: Box<dyn Controller>,
     wants_draw: bool,
+    governs: bool,
+    /// Does it neither govern its window nor want the rate?
+    plain: bool,
+    /// Does something want to know of every departure and arrival (`rack`, `rate`)?
+    observed: bool,
     recovery: Box<dyn Recovery>,
     sack: bool,
     state: State,
@@ -90,6 +97,8 @@ pub struct Sender {
     waiting: Option<Box<Waiting>>,
     /// With a detection that judges by time.
     rack: Option<Box<Rack>>,
+    /// If the controller wants to know the rate of delivery.
+    rate: Option<Box<Rate>>,
     /// If spurious reductions are undone.
     undoing: Option<Box<Undoing>>,
     rtt: RttEstimator,
@@ -140,8 +149,12 @@ impl Sender {
         let mut sender = Sender {
             epoch,
             wants_draw: controller.wants_draw(),
+            governs: controller.governs(),
+            plain: !controller.governs() && !controller.wants_rate(),
+            observed: config.detection.rack().is_some() || controller.wants_rate(),
+            rate: controller.wants_rate().then(Box::default),
+            recovery: config.recovery.build(controller.governs()),
             controller,
-            recovery: config.recovery.build(),
             sack: config.recovery.uses_sack(),
             state: State::Open,
             window,
@@ -292,8 +305,8 @@ impl Sender {
         }
         let peer_window = std::mem::replace(&mut self.peer_window, u64::from(ack.window));
         let acked = ack.ack - self.una;
-        if self.rack.is_some() {
-            self.tell_rack(now, ack);
+        if self.observed {
+            self.tell_of_arrivals(now, ack);
         }
         let was_sacked = self.board.advance(ack.ack);
         self.una = ack.ack;
@@ -318,12 +331,17 @@ impl Sender {
             acked: real(counted),
             sacked,
             lost,
-            marked: u64::from(self.config.ecn && ack.flags.has(Flags::ECE)),
+            marked: if ack.flags.has(Flags::ECE) { self.marks(acked) } else { 0 },
             rtt,
             draw: if self.wants_draw { draw() } else { 0.0 },
+            rate: None,
         };
         let path = self.path(now);
-        self.controller.on_sample(&path, &sample, &mut self.window);
+        if self.plain {
+            self.controller.on_sample(&path, &sample, &mut self.window);
+        } else if !self.governs {
+            self.let_measure(now, &sample, delivered);
+        }
 
         // RFC 6675 section 2: with SACK a duplicate is one that tells something new; RFC 5681 section 2 (e): without,
         // one that does not even change the window.
@@ -339,6 +357,9 @@ impl Sender {
         if self.undoing.is_some() {
             self.consider_undoing(now, ack, acked);
         }
+        if self.governs {
+            self.let_measure(now, &sample, delivered);
+        }
         self.tame();
         if self.nxt == self.una {
             self.all_acknowledged(now);
@@ -346,6 +367,48 @@ impl Sender {
         if self.rack.is_some() {
             self.follow_probe(now, ack, acked);
         }
+    }
+
+    /// Before the scoreboard hears of an acknowledgement.
+    #[cold]
+    fn tell_of_arrivals(&mut self, now: Time, ack: &Ack) {
+        if self.rack.is_some() {
+            self.tell_rack(now, ack);
+        }
+        if self.rate.is_some() {
+            self.tell_rate(ack);
+        }
+    }
+
+    /// `seq` leaves, and counts as in flight already.
+    #[cold]
+    fn tell_of_departure(&mut self, now: Time, seq: u64) {
+        if self.rack.is_some() {
+            self.tell_rack_of(now, seq);
+        }
+        if self.rate.is_some() {
+            self.tell_rate_of(now, seq);
+        }
+    }
+
+    /// What an acknowledgement of `acked` segments with an echo says of marks: that there were some, or how many.
+    #[cold]
+    fn marks(&self, acked: u64) -> u64 {
+        match (self.config.ecn, self.config.exact_echo) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => acked, // RFC 8257 section 3.3 (1), (3): SACK does not count
+        }
+    }
+
+    /// `on_sample` of a controller that wants the rate, or governs: it has heard of the losses, and everything is as it is now.
+    #[cold]
+    fn let_measure(&mut self, now: Time, sample: &cc::Ack, delivered: u64) {
+        self.tell_of_losses(now);
+        let rate = self.rate_sample(now, delivered);
+        let sample = cc::Ack { lost: self.newly_lost().unwrap_or(sample.lost), rate, ..*sample };
+        let path = self.path(now);
+        self.controller.on_sample(&path, &sample, &mut self.window);
     }
 
     /// Looks for segments that now count as lost, beyond the first hole's being one; returns how many.
@@ -388,17 +451,14 @@ impl Sender {
             if std::mem::take(&mut self.probing.due) {
                 return Some(self.probe(now));
             }
-            if now.since(self.last_sent) > self.rtt.rto() && self.has_new_data() {
+            if (self.governs || now.since(self.last_sent) > self.rtt.rto()) && self.has_new_data() {
                 self.restart_after_idleness(now);
             }
         }
         let pick = match (self.next_probe(now), self.state) {
             (Some(probe), _) => probe,
             (None, State::Open) => self.next_open()?,
-            (None, State::Recovery) => {
-                let episode = self.episode();
-                self.recovery.next(&episode, &mut self.board, &self.window)?
-            }
+            (None, State::Recovery) => self.next_recovery()?,
             (None, State::Loss) => self.next_loss()?,
         };
         Some(self.send(now, pick))
@@ -406,6 +466,12 @@ impl Sender {
 
     /// RFC 5681 section 4.1: the ACK clock has stopped, so the window starts again.
     fn restart_after_idleness(&mut self, now: Time) {
+        if self.governs {
+            if self.rate.as_ref().is_some_and(|rate| rate.is_app_limited()) {
+                self.tell(now, Event::Idle);
+            }
+            return;
+        }
         self.window.cwnd = self.window.cwnd.min(self.config.initial_window);
         self.last_sent = now;
         self.tell(now, Event::Idle);
@@ -437,6 +503,16 @@ impl Sender {
         }
     }
 
+    #[inline]
+    fn next_recovery(&mut self) -> Option<Pick> {
+        let episode = self.episode();
+        let pick = self.recovery.next(&episode, &mut self.board, &self.window);
+        if self.governs {
+            self.cwnd_limited = pick.is_none() && real(self.in_flight()) + 1.0 > self.window.cwnd;
+        }
+        pick
+    }
+
     fn next_loss(&mut self) -> Option<Pick> {
         self.cwnd_limited = real(self.board.pipe(self.nxt)) + 1.0 > self.window.cwnd;
         if self.cwnd_limited {
@@ -460,6 +536,9 @@ impl Sender {
         let seq = match pick {
             Pick::Again(seq) => {
                 flags = flags.with(Flags::RETRANSMISSION);
+                if self.config.exact_echo {
+                    flags = flags.with(if self.config.l4s { Flags::ECT1 } else { Flags::ECT }); // as Linux: a queue that marks everybody would drop it
+                }
                 self.counters.retransmits += 1;
                 if let Some(undoing) = &mut self.undoing {
                     undoing.on_resent(now, seq);
@@ -484,8 +563,8 @@ impl Sender {
                 self.nxt - 1
             }
         };
-        if self.rack.is_some() {
-            self.tell_rack_of(now, seq);
+        if self.observed {
+            self.tell_of_departure(now, seq);
         }
         self.counters.sent += 1;
         self.last_sent = now;

@@ -81,11 +81,12 @@ impl Sender {
     }
 
     /// Before the next segment's time: is it the pace that holds the sender back? It follows from the window or is the
-    /// controller's, so that it is not for want of data that the window is not full.
+    /// controller's, so that it is not for want of data that the window is not full. A controller that governs its window
+    /// knows its own pace, and is told of the window alone.
     #[cold]
     pub(super) fn is_held_back(&mut self) -> bool {
         let paced = self.is_paced();
-        if paced && self.has_new_data() {
+        if paced && !self.governs && self.has_new_data() {
             self.cwnd_limited = true;
         }
         paced

@@ -108,6 +108,9 @@ impl Sender {
         }
         if due(rack.deadline()) {
             let lost = self.detect_by_time(now);
+            if self.rate.is_some() {
+                self.tell_of_losses(now);
+            }
             if self.state == State::Open && self.board.lost() > 0 {
                 self.begin_recovery(now, Heard { acked: 0, delivered: 0, lost });
             }

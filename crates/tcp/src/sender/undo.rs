@@ -99,8 +99,10 @@ impl Sender {
             // RFC 4015 section 3.2 (6): what is outstanding, and no more than an initial window at once.
             let flight = (self.nxt - self.una) as f64;
             let cwnd = flight + (acked as f64).min(self.config.initial_window);
-            self.window.cwnd = cwnd.min(most).max(self.window.cwnd);
-            self.window.ssthresh = before.ssthresh;
+            if !self.governs {
+                self.window.cwnd = cwnd.min(most).max(self.window.cwnd);
+                self.window.ssthresh = before.ssthresh;
+            }
             undoing.before = None;
             self.counters.undone += 1;
             self.tell(now, Event::Spurious);
