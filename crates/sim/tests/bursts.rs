@@ -80,7 +80,8 @@ fn a_buffer_bounds_what_is_in_flight() {
     let seen = long_path(head, "control = \"none\"\nsend_buffer = \"144800 B\"");
     let expected = 100.0 * 1448.0 * 8.0 / 0.067;
     let goodput = seen.flows[0].goodput_bps;
-    assert!(goodput < expected && goodput > 0.95 * expected, "{goodput}");
+    // A whole round trip's segments come at once, at either end of the measuring window: one in thirty, more or less.
+    assert!((goodput / expected - 1.0).abs() < 1.0 / 29.0, "{goodput}");
     let looks = &seen.series.as_ref().expect("looks").flows[0];
     assert!(looks.iter().all(|look| look.in_flight <= 100.0));
     assert!(seen.flows[0].bursts.is_none());
