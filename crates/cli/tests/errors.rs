@@ -246,7 +246,7 @@ fn contradictions() {
         replaced("a delay that is none", "{ droptail = \"1 bdp\" }", "{ dualpi2 = { target = \"0 s\" } }"),
         replaced("a share of the whole", "{ droptail = \"1 bdp\" }", "{ dualpi2 = { share = 1.0 } }"),
         replaced("marking switched off where it cannot be", "{ droptail = \"1 bdp\" }", "{ dualpi2 = { mark = false } }"),
-        replaced("a link that retransmits and decides late", "{ droptail = \"1 bdp\" }", "\"fq_codel\", loss = 0.01, retransmission = true"),
+        replaced("a link that retransmits and decides late", "{ droptail = \"1 bdp\" }, loss = 0", "\"fq_codel\", loss = 0.01, retransmission = true"),
         replaced("RED with its thresholds swapped", "{ droptail = \"1 bdp\" }", "{ red = { limit = \"1 bdp\", min = \"9 packets\", max = \"8 kB\" } }"),
         replaced("too many looks", "seed = 7", "probe = \"1 ns\""),
         case("a run that could not advance", "duration = \"1 s\"\nsegment = { payload = \"1 B\", header = \"1 B\" }\n[topology.dumbbell]\nbottleneck = { rate = \"100 Gbit/s\", delay = \"0 s\" }\n[[flows]]\ncontrol = \"reno\"\n".to_owned()),
