@@ -537,7 +537,8 @@ impl Sender {
             Pick::Again(seq) => {
                 flags = flags.with(Flags::RETRANSMISSION);
                 if self.config.exact_echo {
-                    flags = flags.with(if self.config.l4s { Flags::ECT1 } else { Flags::ECT }); // as Linux: a queue that marks everybody would drop it
+                    // As Linux: a queue whose only answer is a threshold would drop it otherwise.
+                    flags = flags.with(if self.config.l4s { Flags::ECT1 } else { Flags::ECT });
                 }
                 self.counters.retransmits += 1;
                 if let Some(undoing) = &mut self.undoing {
