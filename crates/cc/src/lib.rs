@@ -137,6 +137,10 @@ pub struct Ack {
     pub rtt: Option<Duration>,
     /// A uniform number in [0, 1) from the host, if the controller [asks](Controller::wants_draw) for one; else 0.
     pub draw: f64,
+    /// From the sending of a segment to the sending of the acknowledgement that gave [`Ack::rtt`], each by its own host's
+    /// clock, if the controller [asks](Controller::wants_forward): the one-way delay and a constant. `None` where there
+    /// is no round-trip time.
+    pub forward: Option<Duration>,
     /// How fast the network delivers, if the controller [asks](Controller::wants_rate); `None` without new data.
     pub rate: Option<RateSample>,
 }
@@ -261,6 +265,11 @@ pub trait Controller: Send {
 
     /// Does the controller use [`Ack::draw`]? Hosts draw a number only for those that do.
     fn wants_draw(&self) -> bool {
+        false
+    }
+
+    /// Does the controller use [`Ack::forward`]? It takes time stamps of the receiver (RFC 7323).
+    fn wants_forward(&self) -> bool {
         false
     }
 

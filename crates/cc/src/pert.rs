@@ -75,6 +75,18 @@ pub const SCHEME: Scheme = Scheme {
             0.01..=0.99,
             "IV.B: from B > f / (1 - f) BDP with half of a buffer of one BDP",
         ),
+        Parameter::choice(
+            "delay",
+            "round-trip",
+            &[
+                ("round-trip", "of round-trip times"),
+                (
+                    "forward",
+                    "of one-way delays by the receiver's time stamps, which congestion on the way back leaves alone",
+                ),
+            ],
+            "what s averages and P is the smallest of; the source has round-trip times and names the other as a remedy",
+        ),
         Parameter::number("weight", 0.99, "", 0.0..=1.0, "IV.A: srtt_0.99"),
         Parameter::choice(
             "follow",
@@ -199,6 +211,8 @@ struct Response {
 pub struct Pert {
     inner: Box<dyn Controller>,
     average: Ewma,
+    /// The smallest one-way delay, if that is what counts.
+    forward: Option<Duration>,
     conservative: bool,
     curve: Curve,
     /// Share of the window; none asks the controller underneath.
@@ -230,6 +244,7 @@ impl Pert {
                 "zero" => Ewma::starting_at(weight, Duration::ZERO),
                 _ => Ewma::new(weight),
             },
+            forward: (settings.choice("delay") == "forward").then_some(Duration::MAX),
             conservative: settings.choice("follow") == "below",
             curve: match settings.choice("curve") {
                 "rem" => Curve::Rem(Box::new(rem::Rem::new(settings))),
@@ -256,9 +271,16 @@ impl Pert {
     /// The predictor's part of an acknowledgement.
     #[inline]
     fn follow(&mut self, path: &Path, ack: &Ack) -> f64 {
-        let base = path.rtt_min.as_nanos() as i64 as f64; // before the first sample the average is not a number
+        let (sample, base) = match &mut self.forward {
+            None => (ack.rtt, path.rtt_min),
+            Some(least) => {
+                *least = ack.forward.map_or(*least, |delay| delay.min(*least));
+                (ack.forward, *least)
+            }
+        };
+        let base = base.as_nanos() as i64 as f64; // before the first sample the average is not a number
         let mut raw = f64::NAN;
-        if let Some(rtt) = ack.rtt {
+        if let Some(rtt) = sample {
             self.fresh += 1;
             raw = rtt.as_nanos() as i64 as f64 - base;
             if self.conservative {
@@ -323,6 +345,10 @@ impl Controller for Pert {
 
     fn wants_draw(&self) -> bool {
         true
+    }
+
+    fn wants_forward(&self) -> bool {
+        self.forward.is_some() || self.inner.wants_forward()
     }
 
     fn wants_rate(&self) -> bool {

@@ -207,6 +207,9 @@ impl Pert {
             }
             other => return without("over", other, "\"reno\" or \"layered\""),
         };
+        if settings.choice("delay") != "round-trip" {
+            return without("delay", settings.choice("delay"), "\"round-trip\"");
+        }
         if settings.choice("curve") != "red" {
             return without("curve", settings.choice("curve"), "\"red\"");
         }

@@ -1,4 +1,5 @@
-//! An early response that never comes leaves no trace: whole runs are the same, segment by segment.
+//! Early responses in whole runs: one that never comes leaves no trace, segment by segment, and one to one-way delay does
+//! not mind what happens on the way back.
 
 use ackclock_cc::schemes;
 use ackclock_sim::run::run_point;
@@ -43,4 +44,34 @@ fn an_early_response_that_never_comes_leaves_no_trace() {
     }
     // Otherwise it does leave one.
     assert_ne!(everything("\"pert\""), everything("\"reno\""));
+}
+
+/// One PERT flow one way, four Reno flows the other: what it gets.
+fn beside_reverse_traffic(delay: &str) -> f64 {
+    let scenario = format!(
+        r#"
+        duration = "60 s"
+        measure = ["20 s", "60 s"]
+        [topology.dumbbell]
+        bottleneck = {{ rate = "20 Mbit/s", delay = "20 ms", queue = {{ droptail = "1 bdp" }} }}
+        access = {{ rate = "100 Mbit/s", delay = "1 ms" }}
+        [[flows]]
+        label = "pert"
+        control = {{ pert = {{ delay = "{delay}" }} }}
+        [[flows]]
+        label = "back"
+        control = "reno"
+        reverse = true
+        count = 4
+        "#
+    );
+    let sweep = Sweep::read("reverse traffic", &scenario, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let result = run_point(&sweep.points[0], false, &AtomicBool::new(false)).expect("it runs");
+    result.flows[0].goodput_bps
+}
+
+#[test]
+fn congestion_on_the_way_back_does_not_trigger_a_response_to_one_way_delay() {
+    let (round_trip, forward) = (beside_reverse_traffic("round-trip"), beside_reverse_traffic("forward"));
+    assert!(forward > 1.5 * round_trip, "{forward} and {round_trip}");
 }

@@ -75,6 +75,8 @@ pub struct SackBlock {
 pub struct Ack {
     /// The next segment expected: everything below has arrived.
     pub ack: u64,
+    /// When it was sent, by the receiver's clock (RFC 7323: TSval).
+    pub sent_at: Time,
     /// The send time that is echoed (RFC 7323: TSecr).
     pub echo: Time,
     /// Segments beyond `ack` that the receiver has room for.
@@ -115,6 +117,6 @@ mod tests {
     #[test]
     fn packets_are_small() {
         assert_eq!(size_of::<Data>(), 24);
-        assert_eq!(size_of::<Ack>(), 48);
+        assert_eq!(size_of::<Ack>(), 56);
     }
 }

@@ -88,7 +88,7 @@ impl Receiver {
             return None;
         }
         if data.seq >= self.reassembly.next() + u64::from(self.window) {
-            return Some(self.acknowledge()); // outside the window: RFC 9293 section 3.10.7.4
+            return Some(self.acknowledge(now)); // outside the window: RFC 9293 section 3.10.7.4
         }
         let marked = data.flags.has(Flags::CE);
         let mut at_once = marked;
@@ -130,10 +130,10 @@ impl Receiver {
                 if let Some((start, end)) = self.run_of(data.seq) {
                     self.report(start, end);
                 }
-                return Some(self.acknowledge_again(data.seq));
+                return Some(self.acknowledge_again(now, data.seq));
             }
         }
-        Some(self.acknowledge())
+        Some(self.acknowledge(now))
     }
 
     /// When [`Receiver::on_timeout`] wants to be called.
@@ -143,11 +143,11 @@ impl Receiver {
 
     /// The delayed acknowledgement, if it is due.
     pub fn on_timeout(&mut self, now: Time) -> Option<Ack> {
-        self.deadline.is_some_and(|deadline| deadline <= now).then(|| self.acknowledge())
+        self.deadline.is_some_and(|deadline| deadline <= now).then(|| self.acknowledge(now))
     }
 
     #[inline(always)] // the acknowledgement stays in registers
-    fn acknowledge(&mut self) -> Ack {
+    fn acknowledge(&mut self, now: Time) -> Ack {
         self.unacknowledged = 0;
         self.deadline = None;
         let ack = self.reassembly.next();
@@ -163,13 +163,13 @@ impl Receiver {
                 *block = SackBlock { offset: (start - ack) as u32, length: (end - start) as u32 };
             }
         }
-        Ack { ack, echo: self.recent, window: self.window, bytes: self.header, flags, blocks }
+        Ack { ack, sent_at: now, echo: self.recent, window: self.window, bytes: self.header, flags, blocks }
     }
 
     /// The acknowledgement of `seq`, which was there already: RFC 2883 section 4 reports it in front of what SACK reports.
     #[cold]
-    fn acknowledge_again(&mut self, seq: u64) -> Ack {
-        let mut ack = self.acknowledge();
+    fn acknowledge_again(&mut self, now: Time, seq: u64) -> Ack {
+        let mut ack = self.acknowledge(now);
         if self.reports_duplicates {
             let again = SackBlock { offset: seq.wrapping_sub(ack.ack) as u32, length: 1 };
             ack.blocks = [again, ack.blocks[0], ack.blocks[1]];

@@ -69,6 +69,7 @@ pub struct Sender {
     epoch: u8,
     controller: Box<dyn Controller>,
     wants_draw: bool,
+    wants_forward: bool,
     governs: bool,
     /// Does it neither govern its window nor want the rate?
     plain: bool,
@@ -150,7 +151,8 @@ impl Sender {
             epoch,
             wants_draw: controller.wants_draw(),
             governs: controller.governs(),
-            plain: !controller.governs() && !controller.wants_rate(),
+            plain: !controller.governs() && !controller.wants_rate() && !controller.wants_forward(),
+            wants_forward: controller.wants_forward(),
             observed: config.detection.rack().is_some() || controller.wants_rate(),
             rate: controller.wants_rate().then(Box::default),
             recovery: config.recovery.build(controller.governs()),
@@ -335,12 +337,13 @@ impl Sender {
             rtt,
             draw: if self.wants_draw { draw() } else { 0.0 },
             rate: None,
+            forward: None,
         };
         let path = self.path(now);
         if self.plain {
             self.controller.on_sample(&path, &sample, &mut self.window);
         } else if !self.governs {
-            self.let_measure(now, &sample, delivered);
+            self.let_measure(now, ack, &sample, delivered);
         }
 
         // RFC 6675 section 2: with SACK a duplicate is one that tells something new; RFC 5681 section 2 (e): without,
@@ -358,7 +361,7 @@ impl Sender {
             self.consider_undoing(now, ack, acked);
         }
         if self.governs {
-            self.let_measure(now, &sample, delivered);
+            self.let_measure(now, ack, &sample, delivered);
         }
         self.tame();
         if self.nxt == self.una {
@@ -401,12 +404,15 @@ impl Sender {
         }
     }
 
-    /// `on_sample` of a controller that wants the rate, or governs: it has heard of the losses, and everything is as it is now.
+    /// `on_sample` of a controller that wants more than all get, or governs: it has heard of the losses, and everything is as it is now.
     #[cold]
-    fn let_measure(&mut self, now: Time, sample: &cc::Ack, delivered: u64) {
+    fn let_measure(&mut self, now: Time, ack: &Ack, sample: &cc::Ack, delivered: u64) {
         self.tell_of_losses(now);
         let rate = self.rate_sample(now, delivered);
-        let sample = cc::Ack { lost: self.newly_lost().unwrap_or(sample.lost), rate, ..*sample };
+        // The echo is that of the segment which has just advanced the acknowledgement, as for the round-trip time.
+        let forward = sample.rtt.filter(|_| self.wants_forward).map(|_| ack.sent_at.since(ack.echo));
+        let lost = self.newly_lost().unwrap_or(sample.lost);
+        let sample = cc::Ack { lost, rate, forward, ..*sample };
         let path = self.path(now);
         self.controller.on_sample(&path, &sample, &mut self.window);
     }

@@ -300,6 +300,7 @@ impl Bench {
                     |(offset, length)| SackBlock { offset: stretched(offset), length: stretched(length) };
                 self.forge(&Ack {
                     ack: self.sender.una().saturating_add_signed(ack.into()),
+                    sent_at: self.before(age_ms),
                     echo: self.before(age_ms),
                     window: window.into(),
                     bytes: 40,
