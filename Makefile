@@ -53,12 +53,12 @@ choosing:
 .PHONY: reproduction
 reproduction:
 	mkdir -p docs/src/reproduction/pictures
-	for work in ctcp ltcp rr dcr ltcp-dcr pert ldp nocc; do \
+	for work in ctcp ltcp rr dcr ltcp-dcr pert ltcp-pert ldp nocc; do \
 		how=; feature=; \
 		if [ $$work = nocc ] && [ "$$(id -u)" = 0 ] && { $(KERNEL_TOOLS); }; then how=--emulate; feature="--features kernel"; fi; \
 		cargo run --release -q -p ackclock $$feature -- reproduce $$work $$how --out target/reproduction/$$work && \
 		cp target/reproduction/$$work/reproduction.md docs/src/reproduction/$$work.md && \
-		cp target/reproduction/$$work/pictures/* docs/src/reproduction/pictures/ || exit 1; \
+		{ [ ! -d target/reproduction/$$work/pictures ] || cp target/reproduction/$$work/pictures/* docs/src/reproduction/pictures/; } || exit 1; \
 	done
 
 # Instructions per delivered segment, per acknowledgement and so on, held against benches/results/instructions.json.
