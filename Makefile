@@ -58,7 +58,7 @@ reproduction:
 		if [ $$work = nocc ] && [ "$$(id -u)" = 0 ] && { $(KERNEL_TOOLS); }; then how=--emulate; feature="--features kernel"; fi; \
 		cargo run --release -q -p ackclock $$feature -- reproduce $$work $$how --out target/reproduction/$$work && \
 		cp target/reproduction/$$work/reproduction.md docs/src/reproduction/$$work.md && \
-		{ [ ! -d target/reproduction/$$work/pictures ] || cp target/reproduction/$$work/pictures/* docs/src/reproduction/pictures/; } || exit 1; \
+		cp -r target/reproduction/$$work/pictures/. docs/src/reproduction/pictures/ || exit 1; \
 	done
 
 # Instructions per delivered segment, per acknowledgement and so on, held against benches/results/instructions.json.
