@@ -63,6 +63,26 @@ fn dualpi2_keeps_flows_that_say_ect1_in_its_shallow_queue() {
 }
 
 /// A hundred packets per second beside flows that would take all: what they wait for and what they lose.
+/// RFC 9332's purpose: DCTCP and a classic flow on one link, one without delay, the other with all its own, neither starved.
+#[test]
+fn dualpi2_lets_dctcp_live_beside_a_classic_flow_without_its_delay() {
+    let text = "duration = \"20 s\"\nmeasure = [\"5 s\", \"20 s\"]\n".to_owned()
+        + &dumbbell(
+            "rate = \"50 Mbit/s\", delay = \"10 ms\", queue = \"dualpi2\"",
+            "[[flows]]\nlabel = \"l4s\"\ncontrol = \"dctcp\"\ntcp = { ecn = \"l4s\" }\n\
+             [[flows]]\nlabel = \"classic\"\ncontrol = \"cubic\"\ntcp = { ecn = true }\n",
+        );
+    let result = result(&text);
+    let queueing = |flow: usize| {
+        let flow = &result.flows[flow];
+        1e3 * (flow.rtt_mean_s.unwrap_or(f64::NAN) - flow.rtt_min_s.unwrap_or(f64::NAN))
+    };
+    assert!(queueing(0) < 2.0 && queueing(1) > 5.0, "{} and {} ms", queueing(0), queueing(1));
+    assert_eq!(result.links[0].drops, 0);
+    let least = result.flows.iter().map(|flow| flow.goodput_bps).fold(f64::INFINITY, f64::min);
+    assert!(least > 0.2 * 50e6 && result.links[0].utilisation > 0.97, "{least}");
+}
+
 #[test]
 fn fq_codel_isolates_a_sparse_flow() {
     let sparse = |queue: &str| {
