@@ -1,13 +1,13 @@
-//! Two routes of different length between the same nodes, and packets that are spread over both.
+//! Two routes of different length between the same two nodes. Packets are spread over both.
 //!
-//! Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks", 2006, section II.B.2.b: a
-//! router sends packets alternately over two routes. Left open there: the routes' rates; here one transmitter
-//! feeds both.
+//! Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks", 2006, section
+//! II.B.2.b: a router sends packets alternately over two routes. The source leaves the rates of the routes
+//! open. Here one transmitter feeds both routes.
 
 use crate::Share;
 use ackclock_units::Duration;
 
-/// Sends some of the packets the longer way.
+/// Sends some of the packets over the longer route.
 #[derive(Clone, Debug)]
 pub struct Alternate {
     longer: Duration,
@@ -16,24 +16,25 @@ pub struct Alternate {
 
 #[derive(Clone, Debug)]
 enum Choice {
-    /// Every second one: is it the next?
+    /// Every second packet takes the longer route. True if the next packet does.
     InTurn(bool),
-    /// At random.
+    /// A random share of the packets takes the longer route.
     Share(Share),
 }
 
 impl Alternate {
-    /// Every second packet goes the way that takes so much `longer`; the first one does not.
+    /// Every second packet takes a route that is `longer` by this delay. The first packet takes the short
+    /// route.
     pub fn in_turn(longer: Duration) -> Alternate {
         Alternate { longer, choice: Choice::InTurn(false) }
     }
 
-    /// A random share goes the way that takes so much `longer`.
+    /// A random share of the packets takes a route that is `longer` by this delay.
     pub fn at_random(longer: Duration, share: Share) -> Alternate {
         Alternate { longer, choice: Choice::Share(share) }
     }
 
-    /// By how much longer the next packet is under way, if it goes the longer way.
+    /// The additional delay of the next packet, if it takes the longer route.
     pub fn detour(&mut self) -> Option<Duration> {
         let longer_way = match &mut self.choice {
             Choice::InTurn(next) => std::mem::replace(next, !*next),

@@ -1,21 +1,21 @@
 //! The ECN field of a packet.
 
-/// What a packet says of ECN (RFC 3168 section 5, RFC 9331 section 2).
+/// The ECN codepoint of a packet (RFC 3168 section 5, RFC 9331 section 2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ecn {
-    /// Its transport does not know ECN: it cannot be marked.
+    /// Not-ECT: the transport does not support ECN. The packet cannot be marked.
     #[default]
     NotEct,
-    /// ECT(0): it can, and a mark means what a loss means.
+    /// ECT(0): the packet can be marked. A mark means the same as a loss.
     Ect0,
-    /// ECT(1): it can, and its sender expects the frequent marks of L4S.
+    /// ECT(1): the packet can be marked. The sender expects the frequent marks of L4S.
     Ect1,
-    /// It has been marked.
+    /// CE: the packet is marked.
     Ce,
 }
 
 impl Ecn {
-    /// May it be marked instead of being dropped?
+    /// True if a queue may mark the packet instead of dropping it.
     #[inline]
     pub fn is_capable(self) -> bool {
         self != Ecn::NotEct

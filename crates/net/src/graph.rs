@@ -1,4 +1,4 @@
-//! Nodes, the edges between them, and shortest paths.
+//! Nodes, directed edges between them, and shortest paths.
 
 use ackclock_units::Duration;
 use std::cmp::Reverse;
@@ -8,15 +8,15 @@ use std::fmt;
 /// A directed edge.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
-    /// Node that it leaves.
+    /// The node at which the edge begins.
     pub from: usize,
-    /// Node that it enters.
+    /// The node at which the edge ends.
     pub to: usize,
-    /// Propagation delay: what a shortest path minimises.
+    /// The propagation delay. A shortest path minimises its sum.
     pub delay: Duration,
 }
 
-/// A directed graph with named nodes; edges are numbered in the order in which they were added.
+/// A directed graph with named nodes. Edges are numbered in the order in which they were added.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     names: Vec<String>,
@@ -25,19 +25,19 @@ pub struct Graph {
     leaving: Vec<Vec<usize>>,
 }
 
-/// What a path costs so far: its delay, then its hops.
+/// The cost of a path: its delay, then its number of hops.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct Cost {
     delay: Duration,
     hops: u32,
 }
 
-/// There is no path between two nodes.
+/// No path leads from one node to another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NoRoute {
-    /// Where it should begin.
+    /// The name of the first node.
     pub from: String,
-    /// Where it should end.
+    /// The name of the last node.
     pub to: String,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for NoRoute {
 impl std::error::Error for NoRoute {}
 
 impl Graph {
-    /// The node called `name`, made if it is new.
+    /// The number of the node called `name`. The node is added if it is new.
     pub fn node(&mut self, name: &str) -> usize {
         if let Some(&known) = self.by_name.get(name) {
             return known;
@@ -62,12 +62,12 @@ impl Graph {
         number
     }
 
-    /// The node called `name`, if there is one.
+    /// The number of the node called `name`, if there is one.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// Names of all nodes.
+    /// The names of all nodes, in the order of their numbers.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -79,14 +79,19 @@ impl Graph {
         self.edges.len() - 1
     }
 
-    /// All edges.
+    /// All edges, in the order of their numbers.
     pub fn edges(&self) -> &[Edge] {
         &self.edges
     }
 
-    /// Edges of the path of least delay; among equals the one with fewest hops, then lowest numbers.
+    /// The edges of the path with the least delay. Among equal delays the path with the fewest hops wins,
+    /// then the one with the lowest edge numbers.
+    ///
+    /// # Errors
+    ///
+    /// [`NoRoute`] if no path leads from `from` to `to`.
     pub fn route(&self, from: usize, to: usize) -> Result<Vec<usize>, NoRoute> {
-        // Edge numbers settle ties because only a strictly better cost replaces.
+        // A path is replaced only by a strictly better one. Ties therefore go to the lower edge numbers.
         let mut best: Vec<Option<(Cost, Option<usize>)>> = vec![None; self.names.len()];
         let mut open = BinaryHeap::from([Reverse((Cost::default(), from))]);
         best[from] = Some((Cost::default(), None));

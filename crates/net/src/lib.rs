@@ -1,12 +1,12 @@
-//! The path between endpoints: links with their queues and impairments, and routes over a graph of them.
+//! The path between endpoints: links with their queues and impairments, and routes over a graph of links.
 //!
-//! A [`Link`] is *computed*, not stepped: when a packet is offered, its fate (dropped, or the instant at
-//! which it arrives at the far end) follows from what was offered before, so one call per packet is all
-//! there is. The same code serves virtual time, where the answer becomes an event, and real time, where a
-//! host sleeps until it is due. What a link carries is up to the host: anything that is [`Carried`].
+//! A [`Link`] is *computed*. When a packet is offered, everything that was offered before is known. So one
+//! call returns the result: the packet is dropped, or it arrives at a known instant. The same code serves
+//! virtual time and real time. In virtual time the answer becomes an event; in real time the host sleeps
+//! until the arrival is due. The host decides what a link carries: anything that implements [`Carried`].
 //!
-//! Where the queue decides only when the transmitter is free (CoDel, FQ-CoDel, DualPI2), a link is *stepped*: a packet
-//! [waits](Fate::Waits), and the link tells when to ask what became of it.
+//! Some queue disciplines decide at dequeue time: CoDel, FQ-CoDel and DualPI2. A link with such a queue is
+//! *stepped*. A packet [waits](Fate::Waits) there, and the link tells the host when to ask for decisions.
 
 mod alternate;
 mod ecn;
@@ -33,16 +33,16 @@ pub use reorder::Reorder;
 pub use share::Share;
 pub use variate::{BelowZero, Variate};
 
-/// What a link needs to know of a packet.
+/// What a link needs to know about a packet.
 pub trait Carried {
-    /// Size on the wire, headers included.
+    /// The size on the wire in bytes, headers included.
     fn bytes(&self) -> u32;
-    /// What it says of ECN: whether a queue may mark it instead of dropping it.
+    /// The ECN codepoint. It decides whether a queue may mark the packet instead of dropping it.
     #[inline]
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }
-    /// Marks the packet as having met congestion (RFC 3168: CE).
+    /// Sets the CE codepoint (RFC 3168): the packet has met congestion.
     fn mark(&mut self) {}
 }
 

@@ -1,68 +1,68 @@
-//! Loss that owes nothing to the queue: every packet with the same probability, whatever happened before,
-//! chosen packets, one packet in so many, or in bursts.
+//! Loss that does not depend on the queue: independent loss, chosen packets, every n-th packet, or bursts.
 //!
-//! Sources of the bursts: E. N. Gilbert, "Capacity of a Burst-Noise Channel", 1960, and E. O. Elliott, "Estimates of
-//! Error Rates for Codes on Burst-Noise Channels", 1963 (a chain of two states that moves with every packet);
-//! exponential periods with and without errors, as the two-state error models of ns-2 have them.
+//! Sources of the burst models: E. N. Gilbert, "Capacity of a Burst-Noise Channel", 1960, and E. O. Elliott,
+//! "Estimates of Error Rates for Codes on Burst-Noise Channels", 1963 (a Markov chain of two states that
+//! moves with every packet); the two-state error models of ns-2 (exponential periods with and without
+//! errors).
 
 use crate::{Share, Stream};
 use ackclock_units::{Duration, Time};
 
-/// Which packets are lost.
+/// A loss model: decides which packets are lost.
 #[derive(Clone, Debug)]
 pub struct Loss(Pattern);
 
 #[derive(Clone, Debug)]
 enum Pattern {
-    /// Independent trials.
+    /// Each packet is lost with the same probability, independently.
     Share(Share),
-    /// Packets that still pass before the next chosen one, and the gaps between those after it.
+    /// Packets that pass before the next chosen one, and the gaps after it.
     Chosen(u64, std::vec::IntoIter<u64>),
-    /// Packets that still pass before the next loss, and how many pass between any two.
+    /// Packets that pass before the next loss, and the number of packets between two losses.
     Periodic(u64, u64),
-    /// A chain of two states.
+    /// A Markov chain of two states.
     Gilbert(Gilbert),
-    /// Periods of two kinds.
+    /// Alternating periods with and without errors.
     Periods(Periods),
 }
 
 #[derive(Clone, Debug)]
 struct Gilbert {
-    /// Probability of a change, out of the good state and out of the bad one.
+    /// The probability of leaving the good state, and of leaving the bad state.
     change: [f64; 2],
-    /// Probability of a loss, in the good state and in the bad one.
+    /// The probability of a loss in the good state, and in the bad state.
     loss: [f64; 2],
     bad: bool,
     stream: Stream,
 }
 
-/// How long a period is.
+/// The length of a period.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Span {
-    /// So long in time.
+    /// A time.
     Time(Duration),
-    /// As long as so many packets are offered.
+    /// A number of offered packets.
     Packets(f64),
 }
 
 #[derive(Clone, Debug)]
 struct Periods {
-    /// Mean length of a period without errors and of one with errors, seconds or packets.
+    /// The mean length of a period without errors, and of one with errors, in seconds or packets.
     mean: [f64; 2],
-    /// Packets that were offered, if it is them that count.
+    /// The number of packets offered so far, if periods are counted in packets.
     packets: Option<u64>,
-    /// What the clock said at the last packet, and whether errors were on.
+    /// The clock at the last packet (seconds or packets), and whether errors were on then.
     last: (f64, bool),
     stream: Stream,
 }
 
 impl Loss {
-    /// Loss of each packet with `probability` in [0, 1], drawn from `stream`.
+    /// Each packet is lost with `probability` in [0, 1], drawn from `stream`.
     pub fn new(probability: f64, stream: Stream) -> Loss {
         Loss(Pattern::Share(Share::new(probability, stream)))
     }
 
-    /// Loss of the packets at these positions, the first packet that is offered being at 0.
+    /// The packets at these positions are lost. The first packet has position 0.
     pub fn of_packets(positions: impl IntoIterator<Item = u64>) -> Loss {
         let mut positions: Vec<u64> = positions.into_iter().collect();
         positions.sort_unstable();
@@ -77,20 +77,22 @@ impl Loss {
         Loss(Pattern::Chosen(gaps.next().unwrap_or(u64::MAX), gaps))
     }
 
-    /// Loss of every `period`-th packet; of all of them if it is 0 or 1.
+    /// Every `period`-th packet is lost; all packets if `period` is 0 or 1.
     pub fn every(period: u64) -> Loss {
         let gap = period.saturating_sub(1);
         Loss(Pattern::Periodic(gap, gap))
     }
 
-    /// Loss by a chain that moves from good to bad and back with the probabilities in `change` before each packet,
-    /// and loses with those in `loss` in the good state and in the bad one. It begins in the good state.
+    /// The Gilbert-Elliott model. Before each packet the chain leaves its state with the probability in
+    /// `change` (good, bad). Then it loses the packet with the probability in `loss` (good, bad). It begins
+    /// in the good state.
     pub fn gilbert(change: [f64; 2], loss: [f64; 2], stream: Stream) -> Loss {
         Loss(Pattern::Gilbert(Gilbert { change, loss, bad: false, stream }))
     }
 
-    /// Loss of everything in periods with errors of mean length `error`, between periods without errors of mean
-    /// length `free`, both exponential. It begins without errors. Both spans must be of the same kind, and not zero.
+    /// Every packet in a period with errors is lost. Periods are exponential: those with errors have the mean
+    /// length `error`, those without have the mean `free`. The first period is without errors. Both means
+    /// must be positive and of the same kind.
     pub fn periods(free: Span, error: Span, stream: Stream) -> Loss {
         let mean = [free, error].map(|span| match span {
             Span::Time(time) => time.as_secs_f64(),
@@ -100,7 +102,7 @@ impl Loss {
         Loss(Pattern::Periods(Periods { mean, packets, last: (0.0, false), stream }))
     }
 
-    /// Is the next packet lost, which comes at `now`?
+    /// True if the next packet, which comes at `now`, is lost.
     #[inline]
     pub fn strikes(&mut self, now: Time) -> bool {
         match &mut self.0 {
@@ -121,8 +123,8 @@ impl Gilbert {
 }
 
 impl Periods {
-    /// Exponential periods forget how long they have lasted, so that only the time since the last packet matters: a
-    /// Markov chain in continuous time, which tends to its mean share of errors as exp(-t (1/free + 1/error)).
+    /// Exponential periods have no memory, so only the time since the last packet matters. The state is a
+    /// Markov chain in continuous time. It tends to the mean share of errors as exp(-t (1/free + 1/error)).
     fn strikes(&mut self, now: Time) -> bool {
         let clock = match &mut self.packets {
             Some(packets) => {
@@ -141,7 +143,7 @@ impl Periods {
     }
 }
 
-/// True when nothing is left to count; then it begins again at what is `next`.
+/// Counts down; true at the end. The count then starts again from `next`.
 fn counts_down(left: &mut u64, next: impl FnOnce() -> u64) -> bool {
     let over = *left == 0;
     *left = if over { next() } else { *left - 1 };
@@ -167,12 +169,12 @@ mod tests {
         assert!(Loss::every(1).strikes(Time::ZERO));
     }
 
-    /// Which packets are lost, when one comes every millisecond.
+    /// The losses of a sequence of packets, one per millisecond.
     fn losses(mut loss: Loss, packets: u64) -> Vec<bool> {
         (0..packets).map(|n| loss.strikes(Time::ZERO + Duration::from_millis(n))).collect()
     }
 
-    /// Share of packets lost, and the mean length of a run of losses.
+    /// The share of lost packets, and the mean length of a run of losses.
     fn share_and_run(losses: &[bool]) -> (f64, f64) {
         let lost = losses.iter().filter(|&&lost| lost).count() as f64;
         let runs = losses.windows(2).filter(|pair| pair[0] && !pair[1]).count() as f64;
@@ -197,8 +199,8 @@ mod tests {
             let (share, run) =
                 share_and_run(&losses(Loss::periods(free, error, Stream::new(4, "loss")), 2_000_000));
             assert!((share - 1.0 / 11.0).abs() < 0.006, "{share}");
-            // Seen once in a unit, a run of losses of mean length m takes 1 / (1 - exp(-1 / m)) of them, and now and
-            // then one goes on over a period without errors that nobody has seen.
+            // Sampled once per unit, a run of mean length m takes 1 / (1 - exp(-1 / m)) samples. Now and then
+            // a run continues over a period without errors that no sample fell into.
             assert!((run - 100.5).abs() < 6.0, "{run}");
         }
     }

@@ -1,4 +1,4 @@
-//! Seeded random streams, one per element, so that adding an element never disturbs another's draws.
+//! Seeded random streams, one per element. Adding an element never changes the draws of another one.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -8,9 +8,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub struct Stream(Xoshiro256PlusPlus);
 
 impl Stream {
-    /// The stream of the element called `name` in the run with this `seed`.
+    /// The stream of the element called `name` in a run with this `seed`.
     pub fn new(seed: u64, name: &str) -> Stream {
-        // FNV-1a spreads the name; the generator's own seeding (SplitMix64) does the rest.
+        // FNV-1a hashes the name. The generator's own seeding (SplitMix64) does the rest.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
@@ -24,7 +24,7 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// A uniform word.
+    /// A uniform 64-bit word.
     pub fn word(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -34,12 +34,12 @@ impl Stream {
         low + (high - low) * self.uniform()
     }
 
-    /// An exponential variate of this mean.
+    /// An exponential random number with this mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.uniform())
     }
 
-    /// A standard normal variate (Box and Muller, 1958; the second of each pair is not used).
+    /// A standard normal random number (Box and Muller, 1958). The second number of each pair is not used.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.uniform()));
         radius * libm::cos(2.0 * std::f64::consts::PI * self.uniform())

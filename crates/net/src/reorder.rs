@@ -1,9 +1,10 @@
-//! Reordering: some packets take longer, and later ones overtake them.
+//! Reordering: some packets are delayed, and later ones overtake them.
 //!
 //! Source of the model: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks", 2006,
-//! sections II.B and V.A: a share of the packets, chosen uniformly, is delayed by a normal variate of mean
-//! 25 ms and standard deviation 8 ms. Left open there, and decided here: the delay comes behind the transmitter,
-//! so that a delayed packet does not hold up the others, and what becomes of draws below zero is [`BelowZero`].
+//! sections II.B and V.A. A share of the packets, chosen uniformly, is delayed by a normal random time of
+//! mean 25 ms and standard deviation 8 ms. The source leaves two things open, which are decided here. The
+//! delay comes after the transmitter, so that a delayed packet does not hold up the others. [`BelowZero`]
+//! tells what happens to negative draws.
 //!
 //! [`BelowZero`]: crate::BelowZero
 
@@ -15,17 +16,17 @@ use ackclock_units::Duration;
 pub struct Reorder {
     share: Share,
     delay: Variate,
-    /// Apart from the share's, so that the same packets are chosen whatever their delay.
+    /// Separate from the stream of `share`: the same packets are chosen whatever their delay.
     stream: Stream,
 }
 
 impl Reorder {
-    /// Delays those that `share` takes by a `delay` that is drawn from `stream`.
+    /// Delays the packets that `share` chooses. The `delay` is drawn from `stream`.
     pub fn new(share: Share, delay: Variate, stream: Stream) -> Reorder {
         Reorder { share, delay, stream }
     }
 
-    /// By how much the next packet is late, if it is chosen.
+    /// The delay of the next packet, if it is chosen.
     pub fn lateness(&mut self) -> Option<Duration> {
         self.share.takes().then(|| self.delay.draw(&mut self.stream))
     }

@@ -2,12 +2,12 @@
 
 use crate::Stream;
 
-/// Chooses packets, each with the same probability whatever was chosen before.
+/// Chooses packets at random, each with the same probability.
 #[derive(Clone, Debug)]
 pub struct Share {
     probability: f64,
     stream: Stream,
-    /// Packets that still pass before the next choice: found once per choice and not per packet.
+    /// Packets that pass before the next chosen one. It is drawn once per choice, not once per packet.
     until_next: u64,
 }
 
@@ -19,7 +19,7 @@ impl Share {
         share
     }
 
-    /// Is the next packet chosen?
+    /// True if the next packet is chosen.
     #[inline]
     pub fn takes(&mut self) -> bool {
         if self.until_next > 0 {
@@ -30,12 +30,12 @@ impl Share {
         true
     }
 
-    /// Packets that pass before the next choice: P(gap >= n) = (1 - p)^n, by inversion.
+    /// The number of packets before the next choice: P(gap >= n) = (1 - p)^n, by inversion.
     fn gap(&mut self) -> u64 {
         if self.probability <= 0.0 {
             return u64::MAX;
         }
-        // p = 1 makes this minus infinity and the quotient 0: every packet is chosen.
+        // p = 1 gives minus infinity here and a quotient of 0: every packet is chosen.
         let passes = libm::log1p(-self.probability);
         (libm::log(1.0 - self.stream.uniform()) / passes) as u64
     }

@@ -1,4 +1,4 @@
-//! Random times: how long a packet is delayed, how long somebody thinks.
+//! Distributions of times, for example of packet delays and think times.
 
 use crate::Stream;
 use ackclock_units::Duration;
@@ -6,42 +6,42 @@ use ackclock_units::Duration;
 /// A distribution of times.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Variate {
-    /// Always the same.
+    /// Always the same time.
     Fixed(Duration),
     /// Uniform between two times.
     Uniform(Duration, Duration),
     /// Normal.
     Normal {
-        /// Its mean before what is below zero is dealt with.
+        /// The mean before negative draws are replaced.
         mean: Duration,
-        /// Its standard deviation, likewise.
+        /// The standard deviation before negative draws are replaced.
         deviation: Duration,
-        /// What becomes of a draw below zero.
+        /// What replaces a negative draw.
         below_zero: BelowZero,
     },
     /// Exponential with this mean.
     Exponential(Duration),
-    /// Pareto: P(T > t) = (scale / t)^shape for t above the scale, which the mean decides.
+    /// Pareto: P(T > t) = (scale / t)^shape for t above the scale. The scale follows from the mean.
     Pareto {
-        /// Its mean.
+        /// The mean.
         mean: Duration,
-        /// Its shape, above 1; the smaller, the heavier the tail.
+        /// The shape, above 1. A smaller shape has a heavier tail.
         shape: f64,
     },
 }
 
-/// What becomes of a normal draw below zero, since no time is negative.
+/// What replaces a negative draw of a normal distribution. No time is negative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum BelowZero {
-    /// It becomes zero.
+    /// The time is zero.
     #[default]
     Zero,
-    /// It is drawn again, until it is not below zero.
+    /// The time is drawn again until it is not negative.
     Redraw,
 }
 
 impl Variate {
-    /// One draw.
+    /// Draws a time.
     pub fn draw(&self, stream: &mut Stream) -> Duration {
         match *self {
             Variate::Fixed(time) => time,
@@ -51,7 +51,7 @@ impl Variate {
             Variate::Normal { mean, deviation, below_zero } => {
                 let (mean, deviation) = (mean.as_secs_f64(), deviation.as_secs_f64());
                 let mut time = mean + deviation * stream.normal();
-                // The mean is not below zero, so that at least every second draw on average is not either.
+                // The mean is not negative, so at least half of all draws are not negative either.
                 while time < 0.0 && below_zero == BelowZero::Redraw {
                     time = mean + deviation * stream.normal();
                 }
@@ -65,7 +65,7 @@ impl Variate {
         }
     }
 
-    /// Its mean; of a normal one as it was given, before what is below zero is dealt with.
+    /// The mean. For a normal distribution: the mean before negative draws are replaced.
     pub fn mean(&self) -> Duration {
         match *self {
             Variate::Fixed(mean)
@@ -125,7 +125,8 @@ mod tests {
 
     #[test]
     fn what_is_below_zero_is_cut_off_or_drawn_again() {
-        // Half of all draws are below zero: as zeros they halve the mean of the others, which is 8 ms * sqrt(2 / pi).
+        // Half of all draws are negative. As zeros they halve the mean of the other half, 8 ms * sqrt(2 /
+        // pi).
         let others = 0.008 * (2.0 / std::f64::consts::PI).sqrt();
         let cut = draws(normal(BelowZero::Zero, 0));
         let zeros = cut.iter().filter(|&&x| x == 0.0).count() as f64 / cut.len() as f64;

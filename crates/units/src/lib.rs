@@ -1,8 +1,8 @@
-//! Time, rate and size, each with its unit in the type, and the one place where a human writes them.
+//! Time, rate and size. Each type carries its unit, and only this crate reads a quantity from text.
 //!
-//! Everything inside the engine is an integer of one base unit (nanoseconds, bits per second, bytes), so
-//! that results do not depend on the platform. Text such as `"40 ms"`, `"1 Gbit/s"` or `"64 kB"` is read by
-//! [`Duration`], [`Rate`] and [`Bytes`] through [`std::str::FromStr`]; a number without a unit is an error.
+//! Inside the engine every quantity is an integer of one base unit: nanoseconds, bits per second, bytes.
+//! Results therefore do not depend on the platform. [`Duration`], [`Rate`] and [`Bytes`] read text such as
+//! `"40 ms"`, `"1 Gbit/s"` or `"64 kB"` through [`std::str::FromStr`]. A number without a unit is an error.
 
 mod quantity;
 mod rate;

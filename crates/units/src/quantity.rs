@@ -1,16 +1,16 @@
-//! A number with its unit, as a human writes it.
+//! Reading a number with its unit from text, and [`Bytes`].
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A unit's name and what it is worth in the base unit.
+/// The name of a unit, and its value in the base unit.
 pub(crate) type Scale = (&'static str, f64);
 
 /// A size in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Bytes(pub u64);
 
-/// Why a text is not the quantity that was wanted.
+/// The text is not a valid quantity. The error names the problem and the remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QuantityError {
     text: String,
@@ -23,12 +23,12 @@ impl QuantityError {
         QuantityError { text: text.to_owned(), wanted, remedy: remedy.into() }
     }
 
-    /// What is wrong, without what would be right.
+    /// What is wrong with the text, without the remedy.
     pub fn problem(&self) -> String {
         format!("\"{}\" is not {}", self.text, self.wanted)
     }
 
-    /// What would be right.
+    /// What to write instead.
     pub fn remedy(&self) -> &str {
         &self.remedy
     }
@@ -43,7 +43,8 @@ impl fmt::Display for QuantityError {
 impl std::error::Error for QuantityError {}
 
 /// Reads `text` as a finite, non-negative number followed by one of `scales`.
-/// Units are matched exactly: `Mb/s` could mean bits or bytes, so it is refused rather than guessed.
+///
+/// Units match exactly. `Mb/s` could mean bits or bytes, so it is refused, not guessed.
 pub(crate) fn read(
     text: &str,
     wanted: &'static str,
@@ -76,7 +77,7 @@ pub(crate) fn read(
     }
 }
 
-/// The known unit that differs from `unit` in case only; a lone b is ambiguous, so both readings are named.
+/// The known unit that differs from `unit` in case only. A lone b is ambiguous, so both readings are named.
 fn meant(unit: &str, scales: &[Scale]) -> Option<String> {
     let find =
         |wanted: &str| scales.iter().map(|&(name, _)| name).find(|name| name.eq_ignore_ascii_case(wanted));
@@ -88,7 +89,7 @@ fn meant(unit: &str, scales: &[Scale]) -> Option<String> {
     find(unit).map(|name| format!("\"{name}\""))
 }
 
-/// Where the number ends; an exponent (`1e3`) belongs to the number.
+/// The index at which the number ends. An exponent (`1e3`) belongs to the number.
 fn unit_starts_at(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;

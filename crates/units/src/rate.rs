@@ -1,37 +1,38 @@
-//! Bits per second.
+//! Data rates in bits per second.
 
 use crate::quantity::{QuantityError, Scale, read};
 use crate::time::Duration;
 use std::fmt;
 use std::str::FromStr;
 
-/// A rate in bits per second; never zero when it was read from text.
+/// A rate in bits per second. A rate that was read from text is between 1 bit/s and 100 Tbit/s.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Rate(u64);
 
 impl Rate {
-    /// `bps` bits per second.
+    /// A rate of `bps` bits per second.
     pub const fn from_bps(bps: u64) -> Rate {
         Rate(bps)
     }
 
-    /// Bits per second.
+    /// The rate in bits per second.
     pub const fn bps(self) -> u64 {
         self.0
     }
 
-    /// Bits per second, as a float.
+    /// The rate in bits per second, as a float.
     pub fn bps_f64(self) -> f64 {
         self.0 as f64
     }
 
-    /// How long `bytes` take at this rate, rounded down to whole nanoseconds.
+    /// The transmission time of `bytes` at this rate, rounded down to whole nanoseconds.
     pub fn time_for(self, bytes: u64) -> Duration {
         let ns = u128::from(bytes) * 8_000_000_000 / u128::from(self.0.max(1));
         Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
-    /// Bytes that pass in `span`: the bandwidth-delay product when `span` is a round-trip time.
+    /// The number of bytes that pass in `span`. If `span` is a round-trip time, this is the bandwidth-delay
+    /// product.
     pub fn bytes_in(self, span: Duration) -> f64 {
         self.0 as f64 * span.as_secs_f64() / 8.0
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 
-/// An instant: nanoseconds since the clock's start. The clock is whatever the host says it is.
+/// An instant: nanoseconds since the start of the clock. The host decides which clock that is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(u64);
 
@@ -14,9 +14,9 @@ pub struct Time(u64);
 pub struct Duration(u64);
 
 impl Time {
-    /// The clock's start.
+    /// The start of the clock.
     pub const ZERO: Time = Time(0);
-    /// Later than every instant that a run can reach.
+    /// Later than every instant of any run.
     pub const NEVER: Time = Time(u64::MAX);
 
     /// The instant `ns` nanoseconds after the start.
@@ -34,7 +34,7 @@ impl Time {
         self.0 as f64 * 1e-9
     }
 
-    /// The span from `earlier` to this instant; zero if `earlier` is in fact later.
+    /// The span from `earlier` to this instant; zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -66,38 +66,39 @@ impl Duration {
         Duration(s * 1_000_000_000)
     }
 
-    /// `s` seconds, rounded to the nearest nanosecond; negative or NaN becomes zero, too large becomes [`Duration::MAX`].
+    /// `s` seconds, rounded to the nearest nanosecond. Negative values and NaN give zero; values that are too
+    /// large give [`Duration::MAX`].
     pub fn from_secs_f64(s: f64) -> Duration {
-        // A float-to-integer cast saturates, and NaN becomes zero.
+        // A cast from float to integer saturates, and NaN becomes zero.
         Duration((s * 1e9 + 0.5) as u64)
     }
 
-    /// Whole nanoseconds.
+    /// The span in whole nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds.
+    /// The span in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }
 
-    /// Milliseconds.
+    /// The span in milliseconds.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 * 1e-6
     }
 
-    /// Is this no time at all?
+    /// True if the span is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// This span `times` times over, saturating.
+    /// This span multiplied by `times`. Saturates at [`Duration::MAX`].
     pub const fn saturating_mul(self, times: u64) -> Duration {
         Duration(self.0.saturating_mul(times))
     }
 
-    /// This span scaled by `factor`, saturating.
+    /// This span multiplied by `factor`, rounded down. Saturates at zero and at [`Duration::MAX`].
     pub fn mul_f64(self, factor: f64) -> Duration {
         Duration((self.0 as f64 * factor) as u64)
     }

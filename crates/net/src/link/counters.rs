@@ -1,42 +1,43 @@
-//! What is counted at a link.
+//! The counters of a link.
 
-/// What has happened at a link since it was made.
+/// What a link has counted since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Packets offered, each once.
+    /// Packets offered to the link. A retransmission by the link does not count again.
     pub arrivals: u64,
-    /// Packets dropped because there was no room.
+    /// Packets dropped because the queue was full.
     pub overflows: u64,
-    /// Packets dropped early by the queue's decision.
+    /// Packets dropped by the AQM before the queue was full.
     pub early: u64,
     /// Packets lost at random.
     pub errors: u64,
-    /// Packets delayed so that others may overtake them.
+    /// Packets that were delayed so that later ones may overtake them.
     pub late: u64,
     /// Packets that arrived twice.
     pub copies: u64,
-    /// Corrupted packets that were corrected.
+    /// Corrupted packets that error correction repaired.
     pub corrected: u64,
-    /// Transmissions of packets that had been corrupted before.
+    /// Transmissions of packets that were corrupted before (link-level retransmissions).
     pub resent: u64,
-    /// Packets marked.
+    /// Packets marked with CE.
     pub marks: u64,
-    /// Time that packets have spent or will spend waiting, summed over packets, ns: counted when they
-    /// are admitted, or, where a queue decides when the transmitter is free, as it passes.
+    /// The waiting time in the queue, summed over packets, in ns. A computed queue adds a packet's whole
+    /// waiting time when it admits the packet. A dequeue-driven queue adds the time as it passes.
     pub waited_ns: u64,
-    /// Time that the transmitter works or will work on what was admitted, ns.
+    /// The transmission time of all admitted packets, in ns.
     pub service_ns: u64,
-    /// Most packets that ever waited.
+    /// The largest number of packets that ever waited at the same time.
     pub longest: u32,
 }
 
 impl Counters {
-    /// Packets dropped, for whatever reason.
+    /// All packets dropped: overflows, early drops and errors.
     pub fn drops(&self) -> u64 {
         self.overflows + self.early + self.errors
     }
 
-    /// What has happened since these were `earlier`; the longest queue is that of the whole time.
+    /// The difference between these counters and `earlier` ones. `longest` is not a difference: it stays the
+    /// maximum of the whole time.
     pub fn since(&self, earlier: &Counters) -> Counters {
         Counters {
             arrivals: self.arrivals - earlier.arrivals,

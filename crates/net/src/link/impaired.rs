@@ -1,31 +1,33 @@
-//! Links on which things go wrong: what may happen to a packet, and in which order.
+//! Links with impairments: what may happen to a packet, and in which order.
 //!
-//! A packet is lost before the queue; what is let in is transmitted, takes one of two routes, may be late, and may
-//! arrive twice. On a link that retransmits it is the channel behind the transmitter that corrupts packets.
+//! Loss strikes before the queue. An admitted packet is transmitted, takes one of two routes, may be delayed,
+//! and may be duplicated. On a link that retransmits, the channel behind the transmitter corrupts packets
+//! instead.
 
 use super::{Cause, Fate, Link, Retransmission};
 use crate::{Alternate, Carried, Loss, Reorder, Share};
 use ackclock_units::Time;
 
-/// What goes wrong on a link besides what its queue does.
+/// The impairments of a link. They act in addition to its queue.
 #[derive(Clone, Debug, Default)]
 pub struct Impairments {
-    /// Which packets are lost before they reach the queue; with `retransmission`, corrupted by the channel.
+    /// Which packets are lost before they reach the queue. With `retransmission`, the channel corrupts these
+    /// packets.
     pub loss: Option<Loss>,
-    /// Which of those that would be lost are corrected instead.
+    /// Which of the packets that would be lost are corrected instead.
     pub correction: Option<Share>,
-    /// What is lost otherwise is sent again.
+    /// Link-level retransmission of packets that are corrupted and not corrected.
     pub retransmission: Option<Retransmission>,
     /// Which packets take another route.
     pub alternate: Option<Alternate>,
-    /// Which packets are late, and by how much.
+    /// Which packets are delayed, and by how much.
     pub reorder: Option<Reorder>,
     /// Which packets arrive twice.
     pub duplicate: Option<Share>,
 }
 
 impl Impairments {
-    /// Do packets arrive in the order in which they were offered, and once?
+    /// True if packets arrive in the order in which they were offered, and each once.
     pub(super) fn keep_order(&self) -> bool {
         self.retransmission.is_none()
             && self.alternate.is_none()
@@ -36,7 +38,7 @@ impl Impairments {
 
 impl Link {
     /// Offers a packet to a link with impairments.
-    #[inline(never)] // out of the way of plain links
+    #[inline(never)] // keeps this code away from plain links
     pub(super) fn offer_impaired<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
         if self.retransmits() {
             let fate = self.offer_reliably(now, packet);
@@ -53,13 +55,13 @@ impl Link {
         self.behind_the_channel(Fate::Arrives(arrival))
     }
 
-    /// Offers a packet again of which it was said that it [returns](Fate::Returns) at `now`.
+    /// Offers a packet again whose fate was [`Fate::Returns`] with the instant `now`.
     pub fn offer_again(&mut self, now: Time) -> Fate {
         let fate = self.retransmit(now);
         self.behind_the_channel(fate)
     }
 
-    /// What happens to packets that get through.
+    /// Applies the impairments behind the channel to a packet that got through it.
     pub(super) fn behind_the_channel(&mut self, fate: Fate) -> Fate {
         let Fate::Arrives(arrival) = fate else { return fate };
         let alternate = self.impaired(|impairments| impairments.alternate.as_mut());
@@ -75,7 +77,7 @@ impl Link {
         Fate::Arrives(arrival)
     }
 
-    /// Does the channel corrupt what it carries at `at`, and nothing corrects it?
+    /// True if the channel corrupts the packet that it carries at `at`, and nothing corrects it.
     pub(super) fn is_corrupted(&mut self, at: Time) -> bool {
         let loss = self.impaired(|impairments| impairments.loss.as_mut());
         if !loss.is_some_and(|loss: &mut Loss| loss.strikes(at)) {
@@ -87,7 +89,7 @@ impl Link {
         !corrected
     }
 
-    /// One of the impairments, if this link has it.
+    /// The impairment that `which` selects, if this link has it.
     pub(super) fn impaired<T>(
         &mut self,
         which: impl FnOnce(&mut Impairments) -> Option<&mut T>,

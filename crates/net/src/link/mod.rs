@@ -16,29 +16,30 @@ use crate::queue::{Backlog, Queue, Verdict};
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::VecDeque;
 
-/// What becomes of a packet that was offered to a link.
+/// The fate of a packet that was offered to a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It arrives at the far end at this instant.
+    /// The packet arrives at the far end at this instant.
     Arrives(Time),
-    /// It arrives at the far end twice, at this instant.
+    /// The packet arrives at the far end twice, at this instant.
     ArrivesTwice(Time),
-    /// It was corrupted, and is to be [offered again](Link::offer_again) at this instant.
+    /// The packet was corrupted. The host must [offer it again](Link::offer_again) at this instant.
     Returns(Time),
-    /// It waits in the link's own queue, to be [held](Link::hold) at once: its fate is [settled](Link::settle) later.
+    /// The packet waits in the link's own queue. The host must [hold](Link::hold) it at once; its fate is
+    /// [decided](Link::settle) later.
     Waits,
-    /// It is gone.
+    /// The packet is dropped.
     Dropped(Cause),
 }
 
-/// Why a packet was dropped.
+/// The reason why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// No room in the queue.
+    /// The queue was full.
     Overflow,
-    /// The queue's early decision.
+    /// The AQM dropped the packet early.
     Early,
-    /// Random loss.
+    /// The packet was lost at random.
     Error,
 }
 
@@ -48,24 +49,25 @@ pub struct Link {
     rate: Rate,
     delay: Duration,
     queue: Queue,
-    /// What goes wrong here besides that; a plain link pays nothing for it.
+    /// The link's impairments. A link without any pays nothing for them.
     impairments: Option<Box<Impairments>>,
-    /// Nothing can happen to a packet here: room for everything, and no impairments.
+    /// True if no packet can be dropped, delayed or marked here: the queue is unlimited and there are no
+    /// impairments.
     sure: bool,
-    /// When the transmitter has finished everything admitted so far.
+    /// The instant at which the transmitter has finished everything that was admitted so far.
     free_at: Time,
-    /// Fractions of a nanosecond by which `free_at` is early, in units of 1/rate ns; less than `rate`.
+    /// The fraction of a nanosecond by which `free_at` is early, in units of 1/rate ns. Less than `rate`.
     fraction: u64,
-    /// Transmission time of the last packet size seen: (bytes, whole ns, remainder in 1/rate ns).
+    /// The transmission time of the last packet size: (bytes, whole ns, remainder in units of 1/rate ns).
     transmission: (u32, u64, u64),
-    /// Start of transmission and size of each packet that waits; kept only where the queue has a limit.
+    /// The start of transmission and the size of each waiting packet. Kept only if the queue has a limit.
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: u64,
     counters: Counters,
 }
 
 impl Link {
-    /// A link of `rate` and propagation `delay` behind `queue`.
+    /// A link with this `rate` and propagation `delay`, behind `queue`.
     pub fn new(rate: Rate, delay: Duration, queue: Queue) -> Link {
         Link {
             rate,
@@ -82,13 +84,13 @@ impl Link {
         }
     }
 
-    /// The same link, with what goes wrong on it. A link that retransmits cannot be one whose queue decides when the
-    /// transmitter is free: there `retransmission` is without effect.
+    /// The same link with `impairments`. Link-level retransmission does not work together with a
+    /// dequeue-driven queue: there `retransmission` has no effect.
     pub fn with_impairments(self, impairments: Impairments) -> Link {
         Link { impairments: Some(Box::new(impairments)), sure: false, ..self }
     }
 
-    /// The transmitter's rate.
+    /// The rate of the transmitter.
     pub fn rate(&self) -> Rate {
         self.rate
     }
@@ -98,51 +100,53 @@ impl Link {
         self.delay
     }
 
-    /// Its queue discipline.
+    /// The queue discipline.
     pub fn queue(&self) -> &Queue {
         &self.queue
     }
 
-    /// What goes wrong on it.
+    /// The impairments, if the link has any.
     pub fn impairments(&self) -> Option<&Impairments> {
         self.impairments.as_deref()
     }
 
-    /// Do packets arrive in the order in which they are said to arrive, and once?
+    /// True if packets arrive in the order of the link's answers, and each once.
     pub fn keeps_order(&self) -> bool {
         self.impairments.as_ref().is_none_or(|impairments| impairments.keep_order())
     }
 
-    /// May packets have to be offered again?
+    /// True if a packet's fate can be [`Fate::Returns`].
     pub fn retransmits(&self) -> bool {
         let retransmission = self.impairments.as_ref().and_then(|it| it.retransmission.as_ref());
         retransmission.is_some() && !self.is_stepped()
     }
 
-    /// When the packet that was offered last leaves the transmitter, if it was let in.
+    /// The instant at which the packet that was offered last leaves the transmitter. Valid only if it was
+    /// admitted.
     pub fn departure(&self) -> Time {
         let kept = self.impairments.as_ref().and_then(|impairments| impairments.retransmission.as_ref());
         kept.map_or(self.free_at, |retransmission| retransmission.departed)
     }
 
-    /// What has happened so far.
+    /// The counters since the link was made.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Restarts the search for the longest queue, for a measuring window that begins at `now`.
+    /// Restarts the maximum of the queue length. A measuring window begins at `now`.
     pub fn forget_longest(&mut self, now: Time) {
         self.expire(now);
         self.counters.longest = self.waiting(now).0;
     }
 
-    /// Time that the transmitter has worked up to `now`.
+    /// The time for which the transmitter has been busy up to `now`.
     pub fn busy(&self, now: Time) -> Duration {
         Duration::from_nanos(self.counters.service_ns) - self.free_at.since(now)
     }
 
-    /// Time that packets have spent waiting up to `now`, summed over packets, ns. Divided by a span this is the
-    /// mean queue. Where the queue is unlimited, those that still wait are taken to be as large as the last one.
+    /// The time that packets have waited up to `now`, summed over packets, in ns. Divided by a span, it is
+    /// the mean queue length. In an unlimited queue, the packets that still wait count as if all had the size
+    /// of the last one.
     pub fn waited_ns(&self, now: Time) -> u64 {
         if self.is_stepped() {
             return self.counters.waited_ns.saturating_add(self.waited_uncounted(now));
@@ -151,7 +155,8 @@ impl Link {
             let (_, transmission, _) = self.transmission;
             let backlog = self.free_at.since(now).as_nanos();
             let count = backlog.checked_div(transmission).unwrap_or(0);
-            // The last packet waits until one transmission before the end, the one before it until two, ...
+            // The last packet waits until one transmission before the end, the one before it until two, and
+            // so on.
             let sum = u128::from(count) * u128::from(backlog)
                 - u128::from(transmission) * (u128::from(count) * (u128::from(count) + 1) / 2);
             u64::try_from(sum).unwrap_or(u64::MAX)
@@ -162,8 +167,8 @@ impl Link {
         self.counters.waited_ns.saturating_sub(still)
     }
 
-    /// Packets and bytes that wait at `now`. Where the queue is unlimited only the bytes are known, and they
-    /// include what is left of the packet being transmitted.
+    /// The packets and bytes that wait at `now`. For an unlimited queue only the bytes are known (packets are
+    /// 0). They include the rest of the packet that is being transmitted.
     pub fn waiting(&mut self, now: Time) -> (u32, u64) {
         if self.queue.is_unlimited() {
             return (0, self.rate.bytes_in(self.free_at.since(now)) as u64);
@@ -175,7 +180,7 @@ impl Link {
         (self.waiting.len() as u32, self.waiting_bytes)
     }
 
-    /// Offers a packet at `now`. Calls must not go back in time.
+    /// Offers a packet at `now`, and returns its fate. `now` must not decrease from call to call.
     #[inline(always)] // the packet stays in registers
     pub fn offer<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
         self.counters.arrivals += 1;
@@ -186,7 +191,7 @@ impl Link {
         Fate::Arrives(self.transmit(now) + self.delay)
     }
 
-    /// Where something can happen to a packet.
+    /// Offers a packet to a link on which packets can be dropped, marked or held.
     #[inline]
     fn offer_to_queue<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
         if self.impairments.is_some() {
@@ -198,7 +203,7 @@ impl Link {
         }
     }
 
-    /// The next packet to be transmitted has this size.
+    /// Prepares the transmission time of a packet of `bytes`.
     #[inline(always)]
     fn size(&mut self, bytes: u32) {
         if bytes != self.transmission.0 {
@@ -206,7 +211,7 @@ impl Link {
         }
     }
 
-    /// What becomes of a packet that is not to be transmitted in its turn; otherwise it is queued.
+    /// Asks the queue about a packet. Returns its fate if the packet is not queued for transmission.
     #[inline(always)]
     fn refuse<P: Carried>(&mut self, now: Time, packet: &mut P) -> Option<Fate> {
         let bytes = packet.bytes();
@@ -214,7 +219,7 @@ impl Link {
             Queue::Unlimited => return None,
             Queue::DropTail(queue) => {
                 self.expire(now);
-                // An idle transmitter takes the packet at once: it never waits.
+                // An idle transmitter takes the packet at once. Such a packet never waits.
                 let full = self.free_at > now
                     && !queue.limit().admits(bytes, self.waiting.len() as u32, self.waiting_bytes);
                 self.counters.overflows += u64::from(full);
@@ -233,8 +238,8 @@ impl Link {
         None
     }
 
-    /// The same for queues that decide actively, without queueing the packet.
-    #[inline(never)] // out of the way of DropTail
+    /// Asks an AQM about a packet. Does not queue the packet.
+    #[inline(never)] // keeps this code away from DropTail
     fn judge<P: Carried>(&mut self, now: Time, packet: &mut P) -> Option<Fate> {
         self.follow_clock(now);
         self.expire(now);
@@ -258,7 +263,7 @@ impl Link {
         }
     }
 
-    /// What the queue's own clock would have shown it up to `now`.
+    /// Runs the periodic updates of the queue that were due up to `now`.
     fn follow_clock(&mut self, now: Time) {
         while let Some(due) = self.queue.due().filter(|due| *due <= now) {
             self.expire(due);
@@ -279,7 +284,8 @@ impl Link {
         }
     }
 
-    /// Transmits a packet of the size last seen as soon as the transmitter is free, and says when its last bit leaves.
+    /// Transmits a packet of the prepared size as soon as the transmitter is free. Returns the instant at
+    /// which its last bit leaves.
     #[inline]
     fn transmit(&mut self, now: Time) -> Time {
         let (_, mut whole, remainder) = self.transmission;
@@ -287,15 +293,15 @@ impl Link {
             whole += self.carry(now, remainder);
         }
         let start = self.free_at.max(now);
-        // At 1 bit/s and without a limit even these can overflow.
+        // At 1 bit/s and without a limit even these sums can overflow.
         self.counters.waited_ns = self.counters.waited_ns.saturating_add(start.since(now).as_nanos());
         self.counters.service_ns = self.counters.service_ns.saturating_add(whole);
         self.free_at = start + Duration::from_nanos(whole);
         self.free_at
     }
 
-    /// Carries fractions of a nanosecond over to the next packet of a busy period, so that a busy link keeps
-    /// exactly its rate, whatever the packets' size.
+    /// Carries fractions of a nanosecond over to the next packet of a busy period. So a busy link keeps
+    /// exactly its rate, whatever the packet sizes.
     fn carry(&mut self, now: Time, remainder: u64) -> u64 {
         let left = if self.free_at > now { self.fraction } else { 0 };
         let sum = left + remainder;
@@ -304,7 +310,7 @@ impl Link {
         whole
     }
 
-    /// Forgets packets whose transmission has begun.
+    /// Removes packets whose transmission has begun.
     #[inline]
     fn expire(&mut self, now: Time) {
         while let Some(&(start, bytes)) = self.waiting.front() {
@@ -317,11 +323,11 @@ impl Link {
     }
 }
 
-/// Transmission time of `bytes` in whole nanoseconds, and the rest in units of 1/rate ns.
+/// The transmission time of `bytes` in whole nanoseconds, and the remainder in units of 1/rate ns.
 fn transmission(bytes: u32, rate: Rate) -> (u32, u64, u64) {
     let bit_nanos = u128::from(bytes) * 8_000_000_000;
     let rate = u128::from(rate.bps().max(1));
-    // Only 2 GiB and more at 1 bit/s exceed u64, and saturate.
+    // Only packets of 2 GiB and more at 1 bit/s exceed u64. They saturate.
     (bytes, u64::try_from(bit_nanos / rate).unwrap_or(u64::MAX), (bit_nanos % rate) as u64)
 }
 
@@ -410,7 +416,7 @@ mod tests {
         link.waited_ns(Time::from_nanos(1_000_000));
     }
 
-    /// The same link, stepped packet by packet the obvious way.
+    /// The same link, simulated packet by packet in the obvious way.
     fn naive(arrivals: &[(u64, u32)], limit: usize) -> Vec<Option<u64>> {
         let mut departures: Vec<(u64, u64)> = Vec::new(); // (start, end)
         arrivals

@@ -1,29 +1,31 @@
 //! Link-level retransmission: a corrupted packet is sent again over the same link, out of order.
 //!
-//! Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks", 2006, sections II.A.5 and
-//! II.C.2: the base station keeps a packet that the channel corrupts; one round trip of the wireless link later it
-//! is back at the head of the queue; nothing restores the order. Left open there, and decided here: packets that
-//! are sent again can be corrupted again, as often as [`Retransmission::new`] lets them; they need no room in the
-//! queue; of several that are back, the one that came first goes first.
+//! Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks", 2006, sections II.A.5
+//! and II.C.2. The base station keeps a packet that the channel corrupts. One round trip of the wireless link
+//! later the packet is back at the head of the queue. Nothing restores the order. The source leaves three
+//! things open, which are decided here. A retransmission can be corrupted again, as often as
+//! [`Retransmission::new`] allows. A retransmission needs no room in the queue. If several packets are back,
+//! the one that came back first goes first.
 //!
-//! The link is computed all the same: who is offered later knows which packets will be back before its turn, so
-//! their transmissions are settled then, or when they are offered again, whichever comes first.
+//! The link is computed all the same. When a new packet is offered, the link knows which packets will be back
+//! before its turn. It computes their transmissions then, or when they are offered again, whichever comes
+//! first.
 
 use super::{Cause, Fate, Link};
 use crate::Carried;
 use ackclock_units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// Packets that wait to be sent again.
+/// The packets that wait for a retransmission.
 #[derive(Clone, Debug)]
 pub struct Retransmission {
     after: Duration,
     most: Option<u32>,
-    /// In the order in which they will be back, which is that of their last transmissions.
+    /// In the order in which they come back, which is the order of their last transmissions.
     kept: VecDeque<Kept>,
-    /// How many of these, from the first one on, have been given their next transmission.
+    /// The number of packets, from the front of `kept`, whose next transmission is already computed.
     settled: usize,
-    /// When the packet last asked about left, or the one that is offered again will leave.
+    /// The departure of the packet that was offered last, or offered again last.
     pub(super) departed: Time,
 }
 
@@ -32,17 +34,18 @@ struct Kept {
     back_at: Time,
     bytes: u32,
     attempts: u32,
-    /// Departure and fate of the next transmission, once it is settled.
+    /// The departure and fate of the next transmission, once it is computed.
     next: Option<(Time, Fate)>,
 }
 
 impl Retransmission {
-    /// A corrupted packet is back so long `after` it was sent, at `most` so many times.
+    /// A corrupted packet is back a time `after` its transmission. It is retransmitted `most` times at most;
+    /// `None` means no limit.
     pub fn new(after: Duration, most: Option<u32>) -> Retransmission {
         Retransmission { after, most, kept: VecDeque::new(), settled: 0, departed: Time::ZERO }
     }
 
-    /// The next packet to be settled, if it is back by `time`.
+    /// The next packet whose retransmission is not computed yet, if it is back by `time`.
     fn back_by(&self, time: Time) -> Option<Kept> {
         self.kept.get(self.settled).copied().filter(|kept| kept.back_at <= time)
     }
@@ -51,7 +54,7 @@ impl Retransmission {
 impl Link {
     /// Offers a packet to a link that retransmits.
     pub(super) fn offer_reliably<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
-        // Whatever is back when the transmitter gets to this packet goes first.
+        // Packets that are back before the transmitter is free go first.
         while let Some(kept) = self.retransmission().and_then(|r| r.back_by(now.max(self.free_at))) {
             self.resend(kept);
         }
@@ -64,7 +67,7 @@ impl Link {
         self.over_the_channel(departure, packet.bytes(), 0)
     }
 
-    /// The first of the kept packets is back at `now`.
+    /// The first of the kept packets is offered again at `now`. Returns its fate.
     pub(super) fn retransmit(&mut self, now: Time) -> Fate {
         if let Some(kept) = self.retransmission().and_then(|r| r.kept.front().copied())
             && kept.next.is_none()
@@ -75,7 +78,7 @@ impl Link {
             retransmission.settled = retransmission.settled.saturating_sub(1);
             retransmission.kept.pop_front()
         });
-        // A packet that was not kept is none of this link's.
+        // The link does not know a packet that it did not keep.
         let next = first.and_then(|kept| kept.next);
         let (departure, fate) = next.unwrap_or((now, Fate::Dropped(Cause::Error)));
         self.leaves(departure);
@@ -88,7 +91,7 @@ impl Link {
         }
     }
 
-    /// Transmits the next kept packet as soon as it is back and the transmitter is free.
+    /// Transmits a kept packet as soon as it is back and the transmitter is free.
     fn resend(&mut self, kept: Kept) {
         self.size(kept.bytes);
         let departure = self.transmit(kept.back_at);
@@ -100,7 +103,8 @@ impl Link {
         }
     }
 
-    /// What becomes of a packet that leaves the transmitter at `departure` after so many earlier attempts.
+    /// The fate of a packet that leaves the transmitter at `departure`, after this number of earlier
+    /// `attempts`.
     fn over_the_channel(&mut self, departure: Time, bytes: u32, attempts: u32) -> Fate {
         if !self.is_corrupted(departure) {
             return Fate::Arrives(departure + self.delay);
@@ -135,7 +139,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// 1 Mbit/s and 20 ms, on which these transmissions are corrupted.
+    /// A link of 1 Mbit/s and 20 ms that corrupts these transmissions.
     fn wireless(corrupted: &[u64], most: Option<u32>) -> Link {
         let link = Link::new(Rate::from_bps(1_000_000), Duration::from_millis(20), Queue::Unlimited);
         link.with_impairments(Impairments {
@@ -158,8 +162,8 @@ mod tests {
     fn a_corrupted_packet_is_back_at_the_head_of_the_queue() {
         let mut link = wireless(&[0], None);
         assert_eq!(offer(&mut link, 0, false), Fate::Returns(Time::from_nanos(48 * MS))); // 8 ms, and 40 ms
-        assert_eq!(offer(&mut link, 45, false), arrives(73)); // being transmitted when the first one is back
-        assert_eq!(offer(&mut link, 46, false), arrives(89)); // waits for it
+        assert_eq!(offer(&mut link, 45, false), arrives(73)); // in transmission when the first one is back
+        assert_eq!(offer(&mut link, 46, false), arrives(89)); // waits for the first one
         assert_eq!(offer(&mut link, 48, true), arrives(81));
         assert_eq!(link.counters().arrivals, 3);
         assert_eq!((link.counters().resent, link.counters().drops()), (1, 0));
@@ -174,7 +178,7 @@ mod tests {
         assert_eq!((link.counters().resent, link.counters().errors), (2, 1));
     }
 
-    /// When each packet arrives, the link's answers being followed.
+    /// The arrival time of each packet, according to the link.
     fn computed(offers: &[(u64, u32)], corrupted: &[u64]) -> Vec<u64> {
         let mut link = wireless(corrupted, None);
         let mut arrivals = vec![0; offers.len()];
@@ -192,7 +196,7 @@ mod tests {
         arrivals
     }
 
-    /// The same, stepped the obvious way: a queue, a transmitter, and what happens when it is through.
+    /// The same, simulated in the obvious way: a queue, a transmitter, and an event when it is free.
     fn naive(offers: &[(u64, u32)], corrupted: &[u64]) -> Vec<u64> {
         let mut arrivals = vec![0; offers.len()];
         let (mut first, mut queue) = (VecDeque::new(), VecDeque::new());
@@ -213,7 +217,7 @@ mod tests {
                     transmission += 1;
                 }
             }
-            // Everything that happens at this instant happens before the next transmission begins.
+            // All events of this instant come before the next transmission begins.
             let quiet = events.peek().is_none_or(|Reverse((next, ..))| *next > at);
             if quiet
                 && idle

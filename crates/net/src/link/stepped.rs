@@ -1,9 +1,10 @@
-//! Links whose queue decides when the transmitter is free: packets wait in the link's own queue, and the host is told
-//! when to ask again.
+//! Links with a dequeue-driven queue. The queue decides when the transmitter is free, so a packet waits in
+//! the link's own queue, and the host is told when to ask again.
 //!
-//! The host [holds](Link::hold) what [waits](Fate::Waits) under the ticket that it is given, asks what
-//! [became settled](Link::settle) after that and whenever a decision is [due](Link::due), and takes each packet from there.
-//! Decisions are made at their own instants, however late the host asks: before anything that comes later is taken in.
+//! If the fate of a packet is [`Fate::Waits`], the host [holds](Link::hold) the packet under a ticket. The
+//! host asks for [decisions](Link::settle) right after that, and whenever one is [due](Link::due). Each
+//! decision names a ticket, and the host forwards that packet. A decision is made for its own instant,
+//! however late the host asks: all decisions that are due are made before a later packet is queued.
 
 use super::{Cause, Fate, Link};
 use crate::Carried;
@@ -11,36 +12,37 @@ use crate::queue::{Queue, Sent, Stepped, Waiting};
 use ackclock_units::Time;
 use std::collections::VecDeque;
 
-/// What became of a packet that had waited.
+/// The decision about a packet that waited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settled {
-    /// Which one it is.
+    /// The ticket of the packet.
     pub ticket: u32,
-    /// When that was decided.
+    /// The instant of the decision.
     pub at: Time,
-    /// When its last bit leaves the transmitter, if it gets there.
+    /// The instant at which the last bit leaves the transmitter. Equal to `at` if the packet was dropped by
+    /// the queue.
     pub departure: Time,
-    /// Whether and when it arrives.
+    /// Whether the packet arrives, and when.
     pub fate: Fate,
-    /// Has it been marked?
+    /// True if the queue marked the packet.
     pub marked: bool,
 }
 
-/// What a link keeps of its queue.
+/// The link's own state for such a queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Steps {
-    /// What was decided and not yet asked for.
+    /// Decisions that the host has not asked for yet.
     settled: VecDeque<Settled>,
-    /// When the queue last ceased to be empty.
+    /// The instant at which the queue last became non-empty.
     filled_at: Time,
-    /// Up to when the waiting packets' time is counted.
+    /// The instant up to which the waiting time of the queued packets is counted.
     counted_to: Time,
-    /// Has the transmitter been given a packet since it last found the queue empty?
+    /// True if the queue gave the transmitter a packet when it was last asked.
     worked: bool,
 }
 
 impl Link {
-    /// Does its queue decide when the transmitter is free?
+    /// True if the queue decides when the transmitter is free.
     pub fn is_stepped(&self) -> bool {
         self.stepped().is_some()
     }
@@ -49,32 +51,34 @@ impl Link {
         if let Queue::Stepped(queue) = &self.queue { Some(queue) } else { None }
     }
 
-    /// Takes a packet in of which it was said that it [waits](Fate::Waits), at the same instant. `flow` tells the
-    /// packet's flow from others. Returns the ticket under which it will be settled; tickets are small, and used again.
+    /// Queues a packet whose fate was [`Fate::Waits`]. To be called at the same instant `now`. `flow`
+    /// identifies the packet's flow. Returns the ticket under which the decision will come. Tickets are small
+    /// numbers and are reused.
     pub fn hold<P: Carried>(&mut self, now: Time, flow: u64, packet: &P) -> u32 {
         self.decide(now);
         self.count_waiting(now);
         let idle = self.free_at <= now;
-        let Queue::Stepped(queue) = &mut self.queue else { return u32::MAX }; // nothing waits at a computed link
+        // A computed link never holds packets.
+        let Queue::Stepped(queue) = &mut self.queue else { return u32::MAX };
         if queue.pool().packets() == 0 {
             queue.steps.filled_at = now;
         }
         let ticket =
             queue.enqueue(Waiting { since: now, flow, bytes: packet.bytes(), ecn: packet.ecn() }, idle);
         self.counters.overflows += queue.settle_dropped(now, Cause::Overflow);
-        // What the transmitter takes at once does not wait.
+        // A packet that the transmitter takes at once does not wait.
         let waiting = if idle { 0 } else { queue.pool().packets() };
         self.counters.longest = self.counters.longest.max(waiting);
         ticket
     }
 
-    /// When the next decision is due, if something waits.
+    /// The instant of the next decision, if a packet waits.
     pub fn due(&self) -> Option<Time> {
         let queue = self.stepped().filter(|queue| queue.pool().packets() > 0)?;
         Some(self.free_at.max(queue.steps.filled_at))
     }
 
-    /// The next packet whose fate is settled by `now`; to be called until there is none.
+    /// The next decision that was due by `now`. Call it until it returns `None`.
     pub fn settle(&mut self, now: Time) -> Option<Settled> {
         if self.stepped()?.steps.settled.is_empty() {
             self.decide(now);
@@ -90,7 +94,7 @@ impl Link {
         while let Some(due) = self.due().filter(|due| *due <= now) {
             self.step(due);
         }
-        // The transmitter asks for a packet when it becomes free, even if there is none.
+        // A transmitter that becomes free asks for a packet even if the queue is empty.
         if self.free_at <= now && self.stepped().is_some_and(|queue| queue.steps.worked) {
             self.step(self.free_at);
         }
@@ -114,7 +118,7 @@ impl Link {
         }
     }
 
-    /// Adds what packets have waited up to `now`.
+    /// Adds the waiting time of the queued packets up to `now`.
     fn count_waiting(&mut self, now: Time) {
         self.counters.waited_ns = self.counters.waited_ns.saturating_add(self.waited_uncounted(now));
         if let Queue::Stepped(queue) = &mut self.queue {
@@ -122,7 +126,7 @@ impl Link {
         }
     }
 
-    /// Time that packets have waited since that was counted last, summed over packets, ns.
+    /// The waiting time that is not counted yet, summed over packets, in ns.
     pub(super) fn waited_uncounted(&self, now: Time) -> u64 {
         self.stepped().map_or(0, |queue| {
             let span = now.since(queue.steps.counted_to).as_nanos();
@@ -132,7 +136,7 @@ impl Link {
 }
 
 impl Stepped {
-    /// Settles what was dropped last; returns how many packets that are.
+    /// Records a drop for each packet in `dropped`. Returns their number.
     fn settle_dropped(&mut self, at: Time, cause: Cause) -> u64 {
         let fate = Fate::Dropped(cause);
         let settled = |&ticket: &u32| Settled { ticket, at, departure: at, fate, marked: false };

@@ -1,7 +1,7 @@
-//! CoDel: packets are dropped, or marked, while the shortest time that any of them has waited stays above a target.
+//! CoDel: drops or marks packets while the least waiting time stays above a target.
 //!
-//! Source: RFC 8289, section 5 (the pseudo-code). What the RFC leaves open: how much may wait, which is the user's choice;
-//! and marking, which is done as in Linux: a packet that is marked leaves, and counts as a drop does.
+//! Source: RFC 8289, section 5 (the pseudo-code). The RFC leaves two things open. The limit of the queue is
+//! the user's choice. Marking is done as in Linux: a marked packet leaves the queue, and counts as a drop.
 
 use super::pool::{Chain, Pool};
 use super::{Limit, Sent};
@@ -10,18 +10,18 @@ use ackclock_units::{Duration, Time};
 /// CoDel's parameters.
 #[derive(Clone, Debug)]
 pub struct CoDelConfig {
-    /// TARGET: the acceptable standing delay.
+    /// TARGET: the acceptable standing queue delay.
     pub target: Duration,
-    /// INTERVAL: how long the delay must have been above it, and the first spacing of drops.
+    /// INTERVAL: how long the delay must stay above the target, and the first spacing of drops.
     pub interval: Duration,
-    /// `maxpacket`: nothing is dropped while no more than one packet of so many bytes waits.
+    /// `maxpacket`, bytes: nothing is dropped while at most this much waits.
     pub mtu: u32,
-    /// Packets that may be marked are marked where others are dropped.
+    /// True: ECN-capable packets are marked instead of dropped.
     pub mark: bool,
 }
 
 impl CoDelConfig {
-    /// The RFC's values (section 5.3) for packets of up to `mtu` bytes.
+    /// The RFC's values (section 5.3) for packets of up to `mtu` bytes, without marking.
     pub fn usual(mtu: u32) -> CoDelConfig {
         CoDelConfig {
             target: Duration::from_millis(5),
@@ -32,23 +32,24 @@ impl CoDelConfig {
     }
 }
 
-/// Section 5.5: a drop state that comes so many intervals after the last one begins at a rate from there.
+/// Section 5.5: if a drop state begins within this many intervals of the last one, it continues at that one's
+/// rate.
 const RECENT: u64 = 16;
 
-/// The control law of one queue: section 5.2's variables.
+/// The state of one queue: the variables of section 5.2.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Law {
-    /// When a delay that stays above the target will have done so for an interval.
+    /// The instant at which the delay will have been above the target for an interval.
     first_above: Option<Time>,
     drop_next: Time,
-    /// Drops in this drop state.
+    /// The number of drops in this drop state.
     count: u32,
-    /// What `count` was when this drop state began.
+    /// The value of `count` when this drop state began.
     last_count: u32,
     dropping: bool,
 }
 
-/// A queue, all that waits at its link, and where to put what is dropped.
+/// A queue, the pool of all packets that wait at its link, and the list of dropped packets.
 pub(super) struct Source<'a> {
     pub(super) config: &'a CoDelConfig,
     pub(super) chain: &'a mut Chain,
@@ -63,7 +64,7 @@ impl Source<'_> {
 }
 
 impl Law {
-    /// The packet that leaves at `now`, if there is one, marked or not (section 5.5).
+    /// Section 5.5, `dequeue`: the packet that leaves at `now`, if there is one, marked or not.
     pub(super) fn dequeue(&mut self, now: Time, mut source: Source<'_>) -> Option<Sent> {
         let (mut packet, mut may_drop) = self.next(now, &mut source);
         let mut marked = false;
@@ -95,7 +96,7 @@ impl Law {
         packet.map(|place| Sent { place, marked })
     }
 
-    /// The drop state begins: where the last one ended, if that was not long ago.
+    /// Enters the drop state. Continues at the rate of the last drop state if that was recent.
     fn enter(&mut self, now: Time, config: &CoDelConfig) {
         self.dropping = true;
         let drops = self.count - self.last_count;
@@ -111,14 +112,15 @@ impl Law {
         from + Duration::from_nanos(spacing as u64)
     }
 
-    /// Section 5.6: `dodequeue`. The next packet, and whether it has been above the target for long enough.
+    /// Section 5.6, `dodequeue`: the next packet, and whether the delay has been above the target for an
+    /// interval.
     fn next(&mut self, now: Time, source: &mut Source<'_>) -> (Option<u32>, bool) {
         let Some(place) = source.chain.pop(source.pool) else {
             self.first_above = None;
             return (None, false);
         };
         let waited = now.since(source.pool[place].since);
-        // Section 4.4: of all queues that share the link.
+        // Section 4.4: the bytes of all queues that share the link.
         if waited < source.config.target || source.pool.bytes() <= u64::from(source.config.mtu) {
             self.first_above = None;
             return (Some(place), false);
@@ -128,7 +130,7 @@ impl Law {
     }
 }
 
-/// The discipline: one queue.
+/// The queue discipline: CoDel on one queue.
 #[derive(Clone, Debug)]
 pub struct CoDel {
     config: CoDelConfig,
@@ -138,7 +140,7 @@ pub struct CoDel {
 }
 
 impl CoDel {
-    /// A queue with room for `limit`.
+    /// An empty queue that holds at most `limit`.
     pub fn new(config: CoDelConfig, limit: Limit) -> CoDel {
         CoDel { config, limit, law: Law::default(), chain: Chain::new() }
     }

@@ -1,18 +1,18 @@
-//! DropTail: first in, first out, and arrivals are dropped when the room is used up.
+//! DropTail: first in, first out. Arrivals are dropped when the queue is full.
 //!
-//! The limit is on what waits; the packet being transmitted has left the queue, as in ns-2.
+//! The limit counts the waiting packets. A packet in transmission has left the queue, as in ns-2.
 
-/// How much may wait.
+/// The capacity of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// So many packets.
+    /// A number of packets.
     Packets(u32),
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
 }
 
 impl Limit {
-    /// Does a packet of `bytes` still fit behind so many packets and bytes?
+    /// True if a packet of `bytes` fits behind `waiting` packets with `waiting_bytes` bytes.
     #[inline]
     pub fn admits(self, bytes: u32, waiting: u32, waiting_bytes: u64) -> bool {
         match self {
@@ -22,19 +22,19 @@ impl Limit {
     }
 }
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Clone, Copy, Debug)]
 pub struct DropTail {
     limit: Limit,
 }
 
 impl DropTail {
-    /// Room for `limit`.
+    /// An empty queue that holds at most `limit`.
     pub fn new(limit: Limit) -> DropTail {
         DropTail { limit }
     }
 
-    /// Its room.
+    /// The capacity.
     pub fn limit(&self) -> Limit {
         self.limit
     }

@@ -1,10 +1,14 @@
-//! DualPI2: a shallow queue for scalable (L4S) flows beside one for classic flows, and one controller that couples both.
+//! DualPI2: a shallow queue for scalable (L4S) flows beside one for classic flows, and one controller for
+//! both.
 //!
-//! Source: RFC 9332, appendix A with its edge cases (figures 2, 3, 5, 7 and 8); overload is met by drops ("drop on
-//! saturation"). Where it leaves a choice: the scheduler is weighted round robin by bytes, whose credit changes only while
-//! both queues hold packets and starts anew when the link is idle (as the RFC says of Linux); the delay of the L queue is
-//! how long the packet that leaves has waited (note a), and `floor` (`Th_len`) counts those left behind it, as the
-//! pseudo-code does; a likelihood above 1 counts as 1, since no more than every packet can be marked.
+//! Source: RFC 9332, appendix A with its edge cases (figures 2, 3, 5, 7 and 8). Overload is handled by drops
+//! ("drop on saturation"). Where the RFC leaves a choice:
+//!
+//! - The scheduler is weighted round robin by bytes. Its credit changes only while both queues hold packets,
+//!   and is reset when the link is idle (as the RFC says of Linux).
+//! - The delay of the L queue is the waiting time of the packet that leaves (note a).
+//! - `floor` (`Th_len`) counts the packets that remain behind it, as in the pseudo-code.
+//! - A likelihood above 1 counts as 1: no more than every packet can be marked.
 
 use super::pool::{Chain, Pool};
 use super::sampled::Clock;
@@ -15,34 +19,35 @@ use ackclock_units::{Duration, Time};
 /// DualPI2's parameters.
 #[derive(Clone, Debug)]
 pub struct DualPi2Config {
-    /// Target delay of the classic queue.
+    /// The target delay of the classic queue.
     pub target: Duration,
-    /// `Tupdate`: time between two updates of the probability.
+    /// `Tupdate`: the time between two updates of the probability.
     pub period: Duration,
-    /// Integral gain, Hz.
+    /// The integral gain, Hz.
     pub alpha: f64,
-    /// Proportional gain, Hz.
+    /// The proportional gain, Hz.
     pub beta: f64,
-    /// k: the L queue is marked so many times as often as the root of the classic probability says.
+    /// k, the coupling factor: the L queue's marking probability is k times the base probability p'.
     pub coupling: f64,
-    /// `minTh`: delay of the L queue at which its own marking begins.
+    /// `minTh`: the delay of the L queue at which its own marking begins.
     pub threshold: Duration,
-    /// By how much more delay it has become certain; zero makes it a step.
+    /// The additional delay at which its own marking becomes certain. Zero makes it a step.
     pub range: Duration,
-    /// `Th_len`: it marks nothing of its own accord while no more packets than these are left behind.
+    /// `Th_len`, packets: the L queue does no marking of its own while at most this many packets remain
+    /// behind.
     pub floor: u32,
-    /// Share of the link that the scheduler leaves to the classic queue while both have packets.
+    /// The share of the link that the scheduler gives to the classic queue while both queues hold packets.
     pub share: f64,
-    /// Bytes of the largest packets.
+    /// The size of the largest packets, bytes.
     pub mtu: u32,
-    /// What both queues together can hold.
+    /// The capacity of both queues together.
     pub limit: Limit,
 }
 
 impl DualPi2Config {
-    /// Target delay of the classic queue on the public Internet (figure 2, line 8).
+    /// The target delay of the classic queue on the public Internet (figure 2, line 8).
     pub const TARGET: Duration = Duration::from_millis(15);
-    /// The longest round-trip time that is to be expected there (line 9).
+    /// The longest expected round-trip time on the public Internet (line 9).
     pub const RTT_MAX: Duration = Duration::from_millis(100);
 
     /// The RFC's values (figure 2) for packets of up to `mtu` bytes.
@@ -63,7 +68,8 @@ impl DualPi2Config {
         config.on_paths(DualPi2Config::TARGET, DualPi2Config::RTT_MAX)
     }
 
-    /// The controller for this target delay and this longest round-trip time (figure 2, lines 12 to 14).
+    /// The same configuration with gains for this target delay and this longest round-trip time (figure 2,
+    /// lines 12 to 14).
     #[must_use]
     pub fn on_paths(self, target: Duration, rtt_max: Duration) -> DualPi2Config {
         let period = target.min(Duration::from_nanos(rtt_max.as_nanos() / 3));
@@ -78,14 +84,14 @@ impl DualPi2Config {
     }
 }
 
-/// `p_Lmax`: at this coupled probability the L queue is overloaded.
+/// `p_Lmax`: from this coupled probability on, the L queue is overloaded.
 const MOST_COUPLED: f64 = 1.0;
 
 /// One of the two queues.
 #[derive(Clone, Debug)]
 struct Half {
     chain: Chain,
-    /// Likelihoods of packets that were spared, summed up: what makes marks regular instead of random.
+    /// The sum of the likelihoods of packets that were not chosen. It makes marks regular instead of random.
     count: f64,
 }
 
@@ -94,7 +100,7 @@ impl Half {
         Half { chain: Chain::new(), count: 0.0 }
     }
 
-    /// Figure 4: `recur`.
+    /// Figure 4, `recur`: true if the next packet is marked or dropped.
     fn recurs(&mut self, likelihood: f64) -> bool {
         self.count += likelihood.min(1.0);
         let due = self.count > 1.0;
@@ -102,13 +108,13 @@ impl Half {
         due
     }
 
-    /// How long its first packet has waited, s.
+    /// The time that the first packet has waited, s.
     fn delay(&self, now: Time, pool: &Pool) -> f64 {
         self.chain.first(pool).map_or(0.0, |first| now.since(first.since).as_secs_f64())
     }
 }
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Clone, Debug)]
 pub struct DualPi2 {
     config: DualPi2Config,
@@ -117,9 +123,9 @@ pub struct DualPi2 {
     classic: Half,
     /// p', the base probability.
     base: f64,
-    /// The greater delay at the last update, s.
+    /// The larger of the two queues' delays at the last update, s.
     delay: f64,
-    /// Bytes that the L queue may still send before the classic one.
+    /// Positive: the L queue goes first. Bytes, weighted by the shares.
     credit: f64,
 }
 
@@ -136,7 +142,8 @@ impl DualPi2 {
         self.base * self.base
     }
 
-    /// p_CL: the probability with which an L packet is marked on account of the classic queue (line 4); above 1 in overload.
+    /// p_CL: the probability with which the classic queue's load marks an L packet (line 4). Above 1 in
+    /// overload.
     pub fn coupled_probability(&self) -> f64 {
         self.base * self.config.coupling
     }
@@ -145,7 +152,7 @@ impl DualPi2 {
         self.config.limit
     }
 
-    /// Figure 3.
+    /// Figure 3, `enqueue`.
     pub(super) fn enqueue(&mut self, place: u32, idle: bool, pool: &mut Pool, dropped: &mut Vec<u32>) {
         self.follow_clock(pool[place].since, pool);
         if !idle && !self.config.limit.admits(self.config.mtu, pool.packets(), pool.bytes()) {
@@ -159,7 +166,7 @@ impl DualPi2 {
         half.chain.push(pool, place);
     }
 
-    /// Figure 7.
+    /// Figure 7, `dequeue`.
     pub(super) fn dequeue(&mut self, now: Time, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
         self.follow_clock(now, pool);
         while pool.packets() > 0 {
@@ -176,7 +183,7 @@ impl DualPi2 {
         None
     }
 
-    /// Lines 4 to 8: a packet from the L queue, unless it is dropped.
+    /// Figure 7, lines 4 to 8: a packet from the L queue, unless it is dropped.
     fn next_low_latency(&mut self, now: Time, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
         let (coupled, classic) = (self.coupled_probability(), self.classic_probability());
         let half = &mut self.low_latency;
@@ -196,7 +203,7 @@ impl DualPi2 {
         Some(Sent { place, marked: half.recurs(native.max(coupled)) })
     }
 
-    /// Lines 10 to 17: a packet from the classic queue, unless it is dropped.
+    /// Figure 7, lines 10 to 17: a packet from the classic queue, unless it is dropped.
     fn next_classic(&mut self, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
         let probability = self.classic_probability();
         let place = self.classic.chain.pop(pool)?;
@@ -208,7 +215,7 @@ impl DualPi2 {
         Some(Sent { place, marked })
     }
 
-    /// Is the next packet one of the L queue? Something waits.
+    /// True if the next packet comes from the L queue. At least one packet waits.
     fn schedules_low_latency(&mut self, pool: &Pool) -> bool {
         let DualPi2 { config, low_latency, classic, credit, .. } = self;
         let (Some(low), Some(high)) = (low_latency.chain.first(pool), classic.chain.first(pool)) else {
@@ -223,18 +230,18 @@ impl DualPi2 {
         chosen
     }
 
-    /// All updates that were due up to `now`.
+    /// Runs all updates that were due up to `now`.
     fn follow_clock(&mut self, now: Time, pool: &Pool) {
         while self.clock.due() <= now {
             self.update(self.clock.due(), pool);
             self.clock.advance();
             if self.base == 0.0 && self.delay == 0.0 && pool.packets() == 0 {
-                return self.clock.skip(now); // further ones change nothing
+                return self.clock.skip(now); // further updates change nothing
             }
         }
     }
 
-    /// Figure 8.
+    /// Figure 8: the update of the base probability.
     fn update(&mut self, now: Time, pool: &Pool) {
         let DualPi2Config { alpha, beta, target, .. } = self.config;
         let delay = self.classic.delay(now, pool).max(self.low_latency.delay(now, pool));
@@ -245,12 +252,12 @@ impl DualPi2 {
 }
 
 impl DualPi2Config {
-    /// `p_Cmax`: from this classic probability on drops replace marks.
+    /// `p_Cmax`: from this classic probability on, ECN-capable packets are dropped, not marked.
     fn most_marked(&self) -> f64 {
         (1.0 / (self.coupling * self.coupling)).min(1.0)
     }
 
-    /// Figure 5: `laqm`.
+    /// Figure 5, `laqm`: the L queue's own marking probability.
     fn native(&self, delay: Duration) -> f64 {
         if delay >= self.threshold + self.range {
             return 1.0;
@@ -260,7 +267,7 @@ impl DualPi2Config {
     }
 }
 
-/// What lets the L queue go first for as long as it may.
+/// The largest credit of the L queue, bytes weighted by the shares.
 fn full_credit(config: &DualPi2Config) -> f64 {
     (1.0 - config.share) * f64::from(config.mtu)
 }

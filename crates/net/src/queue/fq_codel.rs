@@ -1,9 +1,13 @@
-//! FQ-CoDel: a queue for each flow, by its hash; deficit round robin between them, new ones first; CoDel in each.
+//! FQ-CoDel: a queue for each hash of a flow, deficit round robin between the queues, and CoDel in each
+//! queue.
 //!
-//! Source: RFC 8290. Where it leaves a choice: a queue has had its turn when its credits are used up, not only when they
-//! are overdrawn (section 3; section 4.2 says negative), as in Linux; an overflow drops at least one packet (section 4.1:
-//! half of a queue's packets, which are none of one). Flows are told apart by a number that the host gives each packet; it
-//! is salted by addition, as the RFC says, and spread by SplitMix64's finaliser in the place of a Jenkins hash.
+//! Source: RFC 8290. Where the RFC leaves a choice:
+//!
+//! - A queue's turn ends when its credits reach zero, as in Linux and section 3. Section 4.2 says "negative".
+//! - An overflow drops at least one packet. Section 4.1 says half of a queue's packets, which is none if only
+//!   one waits.
+//! - The host gives each flow a number. The number is salted by addition, as the RFC says, and hashed by
+//!   SplitMix64's finaliser instead of a Jenkins hash.
 
 use super::codel::{CoDelConfig, Law, Source};
 use super::pool::{Chain, Pool};
@@ -14,13 +18,13 @@ use ackclock_units::Time;
 /// FQ-CoDel's parameters.
 #[derive(Clone, Debug)]
 pub struct FqCoDelConfig {
-    /// Of CoDel in each queue.
+    /// The parameters of CoDel in each queue.
     pub codel: CoDelConfig,
-    /// Number of queues, at least 1.
+    /// The number of queues, at least 1.
     pub queues: u32,
-    /// Bytes that a queue may send in its turn, at least 1.
+    /// The number of bytes that a queue may send in its turn, at least 1.
     pub quantum: u32,
-    /// What all queues together can hold.
+    /// The capacity of all queues together.
     pub limit: Limit,
 }
 
@@ -36,10 +40,10 @@ impl FqCoDelConfig {
     }
 }
 
-/// Section 4.1: packets that an overflow drops at most at once.
+/// Section 4.1: the largest number of packets that one overflow drops.
 const BATCH: u32 = 64;
 
-/// No queue.
+/// The end of a list.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
@@ -47,13 +51,13 @@ struct FlowQueue {
     chain: Chain,
     law: Law,
     credits: i64,
-    /// Is it in one of the lists?
+    /// True if the queue is in one of the lists.
     active: bool,
-    /// The queue behind it there.
+    /// The next queue in that list.
     behind: u32,
 }
 
-/// Queues that take turns.
+/// A list of queues that take turns.
 #[derive(Clone, Debug)]
 struct List {
     head: u32,
@@ -78,7 +82,7 @@ impl List {
     }
 }
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Clone, Debug)]
 pub struct FqCoDel {
     config: FqCoDelConfig,
@@ -89,7 +93,7 @@ pub struct FqCoDel {
 }
 
 impl FqCoDel {
-    /// Queues whose hash is salted from `stream`.
+    /// Empty queues. The salt of the hash is drawn from `stream`.
     pub fn new(config: FqCoDelConfig, mut stream: Stream) -> FqCoDel {
         let queue =
             FlowQueue { chain: Chain::new(), law: Law::default(), credits: 0, active: false, behind: NONE };
@@ -101,12 +105,12 @@ impl FqCoDel {
         self.config.limit
     }
 
-    /// The number of the queue in which a flow waits.
+    /// The number of the queue in which the packets of `flow` wait.
     pub fn queue_of(&self, flow: u64) -> u32 {
         (spread(flow.wrapping_add(self.salt)) % self.queues.len() as u64) as u32
     }
 
-    /// Section 4.1.
+    /// Section 4.1: enqueueing.
     pub(super) fn enqueue(&mut self, place: u32, idle: bool, pool: &mut Pool, dropped: &mut Vec<u32>) {
         let number = self.queue_of(pool[place].flow);
         let queue = &mut self.queues[number as usize];
@@ -135,7 +139,7 @@ impl FqCoDel {
         dropped.extend((0..batch).map_while(|_| chain.pop(pool)));
     }
 
-    /// Section 4.2.
+    /// Section 4.2: dequeueing.
     pub(super) fn dequeue(&mut self, now: Time, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
         loop {
             let is_new = self.new.head != NONE;
@@ -156,7 +160,8 @@ impl FqCoDel {
                 queue.credits -= i64::from(pool[sent.place].bytes);
                 return Some(sent);
             }
-            // It is empty. A new one stays for a round of the old ones, so that it cannot starve them.
+            // The queue is empty. A new queue moves to the old ones for one round, so that it cannot starve
+            // them.
             queue.active = is_new;
             list.pop(&self.queues);
             if is_new {
@@ -166,7 +171,7 @@ impl FqCoDel {
     }
 }
 
-/// SplitMix64's finaliser: every bit of the input changes every bit of the output with even odds.
+/// SplitMix64's finaliser: each bit of the input flips each bit of the output with probability one half.
 fn spread(mut word: u64) -> u64 {
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

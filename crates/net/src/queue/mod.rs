@@ -1,7 +1,7 @@
-//! Queue disciplines: does a packet get through, marked or not? One file each.
+//! Queue disciplines, one file each: they decide whether a packet gets through, and whether it is marked.
 //!
-//! Most of them only judge arrivals, and the [link](crate::Link) keeps the backlog. Others decide when the transmitter is
-//! free, and keep their packets themselves.
+//! Most disciplines decide about arrivals only, and the [link](crate::Link) keeps the backlog. Dequeue-driven
+//! disciplines decide when the transmitter is free, and keep their packets themselves.
 
 mod codel;
 mod droptail;
@@ -30,21 +30,22 @@ pub(crate) use pool::Waiting;
 use ackclock_units::{Duration, Time};
 use sampled::Sampled;
 
-/// What an arriving packet finds.
+/// The state of the queue that an arriving packet finds.
 #[derive(Clone, Copy, Debug)]
 pub struct Backlog {
-    /// Packets waiting; the one being transmitted does not count.
+    /// The number of waiting packets, without the one in transmission.
     pub packets: u32,
-    /// Bytes waiting; the packet being transmitted does not count.
+    /// The number of waiting bytes, without the packet in transmission.
     pub bytes: u64,
-    /// When the transmitter last became idle, if it is.
+    /// The instant at which the transmitter became idle; `None` while it is busy.
     pub idle_since: Option<Time>,
-    /// How long one packet of the arriving size takes to transmit.
+    /// The transmission time of a packet of the arriving size.
     pub transmission: Duration,
 }
 
 impl Backlog {
-    /// Whether there is room for a packet of `bytes`. An idle transmitter takes it at once: it never waits.
+    /// Whether there is room for a packet of `bytes`. An idle transmitter takes the packet at once, so there
+    /// always is.
     pub fn verdict(&self, limit: Limit, bytes: u32) -> Verdict {
         if self.idle_since.is_some() || limit.admits(bytes, self.packets, self.bytes) {
             Verdict::Enqueue
@@ -54,22 +55,22 @@ impl Backlog {
     }
 }
 
-/// What becomes of an arriving packet.
+/// The decision about an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It waits its turn.
+    /// The packet is queued.
     Enqueue,
-    /// It waits its turn, marked.
+    /// The packet is marked and queued.
     Mark,
-    /// It is dropped because there is no room.
+    /// The packet is dropped because the queue is full.
     Overflow,
-    /// It is dropped before the room runs out.
+    /// The packet is dropped before the queue is full.
     Early,
-    /// It waits, and its fate is decided when the transmitter is free.
+    /// The packet waits. A dequeue-driven discipline will decide.
     Wait,
 }
 
-/// A packet that leaves a queue, by its place there.
+/// A packet that leaves a queue, named by its place in the pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) place: u32,
@@ -79,24 +80,25 @@ pub(crate) struct Sent {
 /// A queue discipline.
 #[derive(Clone, Debug)]
 pub enum Queue {
-    /// Room for everything.
+    /// No limit.
     Unlimited,
-    /// Arrivals are dropped when the room is used up.
+    /// Arrivals are dropped when the queue is full.
     DropTail(DropTail),
-    /// Random early detection.
+    /// Random early detection: RED, with its gentle and adaptive forms.
     Red(Box<Red>),
-    /// A price from queue and rate.
+    /// REM: a price from queue length and rate.
     Rem(Box<Rem>),
-    /// A proportional-integral controller of the queue.
+    /// PI: a proportional-integral controller of the queue length.
     Pi(Box<Pi>),
-    /// A proportional-integral controller of the delay.
+    /// PIE: a proportional-integral controller of the queue delay.
     Pie(Box<Pie>),
-    /// One that decides when the transmitter is free.
+    /// A dequeue-driven discipline.
     Stepped(Box<Stepped>),
 }
 
 impl Queue {
-    /// Judges a packet of `bytes` that arrives at `now`; `markable` if it may be marked instead of dropped.
+    /// Decides about a packet of `bytes` that arrives at `now`. `markable`: true if it may be marked instead
+    /// of dropped.
     pub fn judge(&mut self, now: Time, bytes: u32, markable: bool, backlog: &Backlog) -> Verdict {
         match self {
             Queue::Unlimited => Verdict::Enqueue,
@@ -109,7 +111,7 @@ impl Queue {
         }
     }
 
-    /// How much may wait, if there is a bound.
+    /// The capacity, if there is a limit.
     pub fn limit(&self) -> Option<Limit> {
         match self {
             Queue::Unlimited => None,
@@ -120,13 +122,14 @@ impl Queue {
         }
     }
 
-    /// When it next looks at the backlog, if it does so by a clock of its own.
+    /// The instant of the next periodic update, if the discipline has any.
     #[inline]
     pub fn due(&self) -> Option<Time> {
         self.sampled().map(|sampled| sampled.clock().due())
     }
 
-    /// Looks at the backlog at the instant that was due. Would further looks change nothing while nothing arrives?
+    /// Runs the periodic update that was due, with the backlog of that instant. True if further updates would
+    /// change nothing until a packet arrives.
     pub fn renew(&mut self, backlog: &Backlog) -> bool {
         match self {
             Queue::Unlimited | Queue::DropTail(_) | Queue::Red(_) | Queue::Stepped(_) => true,
@@ -136,7 +139,7 @@ impl Queue {
         }
     }
 
-    /// The next look is after `now`: nothing would have changed before.
+    /// Skips the updates up to `now`. To be called if they would change nothing.
     pub fn skip(&mut self, now: Time) {
         let sampled = match self {
             Queue::Unlimited | Queue::DropTail(_) | Queue::Red(_) | Queue::Stepped(_) => return,
@@ -147,7 +150,7 @@ impl Queue {
         sampled.clock_mut().skip(now);
     }
 
-    /// What it has in common with others that have a clock, if it has one.
+    /// The state of a discipline with periodic updates.
     #[inline]
     fn sampled(&self) -> Option<&Sampled> {
         match self {
@@ -158,7 +161,7 @@ impl Queue {
         }
     }
 
-    /// Is there room for everything?
+    /// True if the queue has no limit.
     pub fn is_unlimited(&self) -> bool {
         matches!(self, Queue::Unlimited)
     }

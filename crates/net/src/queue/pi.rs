@@ -1,55 +1,56 @@
-//! PI: a proportional-integral controller that steers the queue to a target.
+//! PI: a proportional-integral controller that holds the queue length at a target.
 //!
-//! Source: C. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP
-//! Flows", INFOCOM 2001: p += a (q - q_ref) - b (q_old - q_ref) at 170 Hz; its design for 3750 packets/s is the default.
+//! Source: C. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers
+//! Supporting TCP Flows", INFOCOM 2001: p += a (q - q_ref) - b (q_old - q_ref) at 170 Hz. The default is the
+//! source's design for 3750 packets/s.
 
 use super::sampled::Sampled;
 use super::{Backlog, Limit, Verdict};
 use crate::Stream;
 use ackclock_units::Duration;
 
-/// PI's parameters; queues in packets.
+/// PI's parameters. Queue lengths are in packets.
 #[derive(Clone, Debug)]
 pub struct PiConfig {
-    /// Gain of the queue now, per packet.
+    /// The gain of the present queue length, per packet.
     pub a: f64,
-    /// Gain of the queue one period ago, per packet.
+    /// The gain of the queue length one period ago, per packet.
     pub b: f64,
-    /// Target queue.
+    /// The target queue length.
     pub target: f64,
-    /// Time between two samples of the queue.
+    /// The time between two samples of the queue length.
     pub period: Duration,
-    /// Packets that may be marked are marked where others are dropped.
+    /// True: ECN-capable packets are marked instead of dropped.
     pub mark: bool,
-    /// What the queue can hold at most.
+    /// The capacity.
     pub limit: Limit,
 }
 
 impl PiConfig {
-    /// The source's gains and rate of sampling; a target of 50 packets as in ns-2.
+    /// The source's gains and sampling rate, and a target of 50 packets as in ns-2.
     pub fn usual(limit: Limit) -> PiConfig {
         let period = Duration::from_secs_f64(1.0 / 170.0);
         PiConfig { a: 1.822e-5, b: 1.816e-5, target: 50.0, period, mark: false, limit }
     }
 }
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Clone, Debug)]
 pub struct Pi {
     config: PiConfig,
     sampled: Sampled,
-    /// The queue one period ago.
+    /// The queue length one period ago.
     last: f64,
 }
 
 impl Pi {
-    /// A queue that draws from `stream`.
+    /// An empty queue that draws from `stream`.
     pub fn new(config: PiConfig, stream: Stream) -> Pi {
         let sampled = Sampled::new(config.period, config.limit, config.mark, stream);
         Pi { config, sampled, last: 0.0 }
     }
 
-    /// The probability with which a packet is dropped or marked.
+    /// The probability with which an arriving packet is dropped or marked.
     pub fn probability(&self) -> f64 {
         self.sampled.probability
     }
@@ -62,7 +63,7 @@ impl Pi {
         &mut self.sampled
     }
 
-    /// The end of a period. Would further ones without arrivals change nothing?
+    /// The end of a period. True if further ones would change nothing without arrivals.
     pub(super) fn renew(&mut self, backlog: &Backlog) -> bool {
         let PiConfig { a, b, target, .. } = self.config;
         self.sampled.clock_mut().advance();

@@ -1,7 +1,8 @@
-//! PIE: proportional integral controller enhanced, on the delay of the queue.
+//! PIE: proportional integral controller enhanced, a controller of the queue delay.
 //!
-//! Source: RFC 8033, sections 4 and 5 and appendix A. The delay is what waits over the link's rate, which is known here (section
-//! 5.2 estimates it). ECN-capable packets are marked while the probability is at most 10 % (section 5.1).
+//! Source: RFC 8033, sections 4 and 5 and appendix A. The delay is the backlog divided by the rate of the
+//! link, which is known here; section 5.2 estimates it. ECN-capable packets are marked while the probability
+//! is at most 10 % (section 5.1).
 
 use super::sampled::Sampled;
 use super::{Backlog, Limit, Verdict};
@@ -11,23 +12,23 @@ use ackclock_units::{Duration, Rate};
 /// PIE's parameters.
 #[derive(Clone, Debug)]
 pub struct PieConfig {
-    /// QDELAY_REF: the target delay.
+    /// QDELAY_REF: the target queue delay.
     pub target: Duration,
-    /// T_UPDATE: time between two updates.
+    /// T_UPDATE: the time between two updates.
     pub period: Duration,
-    /// Weight of the delay's distance from the target, 1/s.
+    /// The weight of the difference between delay and target, 1/s.
     pub alpha: f64,
-    /// Weight of the delay's change, 1/s.
+    /// The weight of the change of the delay, 1/s.
     pub beta: f64,
-    /// MAX_BURST: how long a burst is let through.
+    /// MAX_BURST: how long a burst gets through without drops.
     pub burst: Duration,
-    /// The link's rate.
+    /// The rate of the link.
     pub rate: Rate,
-    /// MEAN_PKTSIZE: two packets of so many bytes are never dropped from.
+    /// MEAN_PKTSIZE, bytes: nothing is dropped while at most two packets of this size wait.
     pub packet: u32,
-    /// Packets that may be marked are marked where others are dropped.
+    /// True: ECN-capable packets are marked instead of dropped.
     pub mark: bool,
-    /// What the queue can hold at most.
+    /// The capacity.
     pub limit: Limit,
 }
 
@@ -50,19 +51,19 @@ impl PieConfig {
 
 /// Section 5.1: MARK_ECNTH.
 const MOST_TO_MARK: f64 = 0.1;
-/// Section 4.1: below this probability a delay under half the target is left alone.
+/// Section 4.1: below this probability nothing is dropped while the delay is under half the target.
 const LEAST_TO_DROP: f64 = 0.2;
-/// Section 5.4 (appendix A): bounds of the accumulated probability between two drops.
+/// Section 5.4 (appendix A): the bounds of the accumulated probability between two drops.
 const ACCUMULATED: (f64, f64) = (0.85, 8.5);
-/// Section 4.2: the probability's steps are divided below these probabilities.
+/// Section 4.2: below each of these probabilities the step is divided by the second number.
 const SCALES: [(f64, f64); 6] =
     [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
 /// Section 5.5: the largest step at a probability of 10 % and above.
 const LARGEST_STEP: f64 = 0.02;
-/// Section 4.2: while nothing waits.
+/// Section 4.2: the factor by which the probability decays while nothing waits.
 const DECAY: f64 = 0.98;
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Clone, Debug)]
 pub struct Pie {
     config: PieConfig,
@@ -74,14 +75,14 @@ pub struct Pie {
 }
 
 impl Pie {
-    /// A queue that draws from `stream`.
+    /// An empty queue that draws from `stream`.
     pub fn new(config: PieConfig, stream: Stream) -> Pie {
         let sampled = Sampled::new(config.period, config.limit, config.mark, stream);
         let burst = config.burst;
         Pie { config, sampled, delay: 0.0, burst, accumulated: 0.0 }
     }
 
-    /// The probability with which a packet is dropped or marked.
+    /// The probability with which an arriving packet is dropped or marked.
     pub fn probability(&self) -> f64 {
         self.sampled.probability
     }
@@ -94,7 +95,8 @@ impl Pie {
         &mut self.sampled
     }
 
-    /// Section 4.2, and 4.4 for the burst. Would further updates without arrivals change nothing?
+    /// The update of sections 4.2 and 4.4 (burst). True if further ones would change nothing without
+    /// arrivals.
     pub(super) fn renew(&mut self, backlog: &Backlog) -> bool {
         let PieConfig { alpha, beta, period, .. } = self.config;
         let target = self.config.target.as_secs_f64();
@@ -126,7 +128,7 @@ impl Pie {
         self.sampled.hit(markable && self.sampled.probability <= MOST_TO_MARK)
     }
 
-    /// Section 4.1, with the spacing of section 5.4.
+    /// Section 4.1, with the spacing of section 5.4: true if an arriving packet is dropped or marked.
     fn strikes(&mut self, backlog: &Backlog) -> bool {
         let calm =
             self.delay < 0.5 * self.config.target.as_secs_f64() && self.sampled.probability < LEAST_TO_DROP;
@@ -152,7 +154,7 @@ mod tests {
     use super::*;
     use ackclock_units::Time;
 
-    /// 8 Mbit/s: 1000 bytes are 1 ms.
+    /// A queue on 8 Mbit/s: 1000 bytes take 1 ms.
     fn pie() -> Pie {
         let config = PieConfig::usual(Rate::from_bps(8_000_000), 1000, Limit::Packets(500));
         Pie::new(PieConfig { mark: true, ..config }, Stream::new(1, "pie"))
@@ -211,7 +213,8 @@ mod tests {
         }
         let mean = f64::from(gaps.iter().sum::<i32>()) / gaps.len() as f64;
         assert!(gaps.iter().all(|gap| (85..=850).contains(gap)), "{gaps:?}");
-        assert!((mean - 184.0).abs() < 10.0, "{mean}"); // 84 that cannot, and then one in a hundred
+        // 84 packets that cannot be dropped, then one in a hundred
+        assert!((mean - 184.0).abs() < 10.0, "{mean}");
     }
 
     #[test]

@@ -1,34 +1,34 @@
-//! Where packets wait whose queue decides when the transmitter is free: places in one pool, and chains through it.
+//! The pool in which packets of dequeue-driven disciplines wait, and chains (queues) through it.
 //!
-//! A link has one pool, however many queues its discipline has, so that memory follows the packets that wait and nothing
-//! is allocated once there are as many places as were ever needed.
+//! A link has one pool, however many queues its discipline has. So memory follows the number of waiting
+//! packets. Once the pool has grown to its largest size, nothing is allocated.
 
 use crate::Ecn;
 use ackclock_units::Time;
 use std::ops::Index;
 
-/// A packet as its queue knows it.
+/// A waiting packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
-    /// When it came.
+    /// The instant at which the packet arrived.
     pub(crate) since: Time,
-    /// What tells its flow from others.
+    /// A number that identifies the packet's flow.
     pub(crate) flow: u64,
     pub(crate) bytes: u32,
     pub(crate) ecn: Ecn,
 }
 
-/// No place.
+/// The end of a chain.
 const NOWHERE: u32 = u32::MAX;
 
-/// The places of a link.
+/// The pool of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
     places: Vec<Waiting>,
-    /// The place behind each, in its chain or among the free ones.
+    /// The next place, in a chain or in the list of free places.
     behind: Vec<u32>,
     free: u32,
-    /// In all chains together.
+    /// The number of packets in all chains.
     packets: u32,
     bytes: u64,
 }
@@ -38,17 +38,17 @@ impl Pool {
         Pool { places: Vec::new(), behind: Vec::new(), free: NOWHERE, packets: 0, bytes: 0 }
     }
 
-    /// Packets in all chains.
+    /// The number of packets in all chains.
     pub(crate) fn packets(&self) -> u32 {
         self.packets
     }
 
-    /// Bytes in all chains.
+    /// The number of bytes in all chains.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Gives a packet a place, which is in no chain yet.
+    /// Gives a packet a place. The place is in no chain yet.
     pub(crate) fn place(&mut self, packet: Waiting) -> u32 {
         if self.free == NOWHERE {
             self.places.push(packet);
@@ -61,7 +61,7 @@ impl Pool {
         place
     }
 
-    /// The place of a packet that is in no chain is free for another.
+    /// Frees the place of a packet. The place must be in no chain.
     pub(crate) fn release(&mut self, place: u32) {
         self.behind[place as usize] = self.free;
         self.free = place;
@@ -76,7 +76,7 @@ impl Index<u32> for Pool {
     }
 }
 
-/// A queue: first in, first out.
+/// A queue through the pool: first in, first out.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
     head: u32,
@@ -103,7 +103,7 @@ impl Chain {
         pool.places.get(self.head as usize)
     }
 
-    /// Appends the packet at this place.
+    /// Appends the packet at `place`.
     pub(crate) fn push(&mut self, pool: &mut Pool, place: u32) {
         let bytes = u64::from(pool[place].bytes);
         if self.packets == 0 {
@@ -118,7 +118,7 @@ impl Chain {
         pool.bytes += bytes;
     }
 
-    /// Takes out the packet that has waited longest; its place stays its own.
+    /// Removes the packet that has waited longest. Its place stays occupied until it is released.
     pub(crate) fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
         if self.packets == 0 {
             return None;
@@ -146,7 +146,7 @@ mod tests {
             let mut pool = Pool::new();
             let mut chains = vec![Chain::new(); 3];
             let mut deques = vec![VecDeque::new(); 3];
-            // Places that were taken out of their chains and are not free yet.
+            // Places that were removed from their chains and are not free yet.
             let mut out: VecDeque<(u32, u32)> = VecDeque::new();
             let mut most = 0;
             for (chain, what, bytes) in steps {
@@ -165,7 +165,7 @@ mod tests {
                     }
                 }
                 if out.len() > 2 && let Some((place, bytes)) = out.pop_front() {
-                    prop_assert_eq!(pool[place].bytes, bytes); // nobody has used it meanwhile
+                    prop_assert_eq!(pool[place].bytes, bytes); // not reused in the meantime
                     pool.release(place);
                 }
                 for (chain, deque) in chains.iter().zip(&deques) {

@@ -1,46 +1,47 @@
 //! RED: random early detection, with its gentle and adaptive forms.
 //!
 //! Sources: S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance", ToN 1993
-//! (classic); S. Floyd, "Recommendation on using the gentle variant of RED", 2000 (gentle); S. Floyd,
-//! R. Gummadi and S. Shenker, "Adaptive RED", 2001 (adaptive, and the automatic weight and thresholds).
+//! (classic); S. Floyd, "Recommendation on using the gentle variant of RED", 2000 (gentle); S. Floyd, R.
+//! Gummadi and S. Shenker, "Adaptive RED", 2001 (adaptive, and the automatic weight and thresholds).
 //!
-//! What differs: the average counts packets, not bytes; probabilities are not scaled by packet size. As in ns-2,
-//! whose RED is its authors', nothing is dropped early while fewer than two packets wait, however high the
-//! average still is (otherwise a link idles and goes on dropping), and the packet with which the average
-//! crosses the lower threshold is let in.
+//! What differs: the average counts packets, not bytes, and probabilities are not scaled by packet size. Two
+//! details follow ns-2, whose RED is by the same authors. Nothing is dropped early while fewer than two
+//! packets wait, however high the average still is; otherwise a link could idle and drop at the same time.
+//! The packet with which the average crosses the lower threshold is admitted.
 
 use super::{Backlog, Limit, Verdict};
 use crate::Stream;
 use ackclock_units::{Duration, Time};
 
-/// RED's parameters, all in packets.
+/// RED's parameters. Queue lengths are in packets.
 #[derive(Clone, Debug)]
 pub struct RedConfig {
-    /// Average queue below which nothing happens.
+    /// The average queue below which nothing is dropped early.
     pub min_threshold: f64,
-    /// Average queue at which the probability reaches `max_probability`; equal to `min_threshold` for a step, at which it
-    /// is 1 (with a weight of 1 that is DCTCP's queue).
+    /// The average queue at which the probability reaches `max_probability`. If it equals `min_threshold`,
+    /// the probability is a step from 0 to 1. With a `weight` of 1 that is DCTCP's queue.
     pub max_threshold: f64,
-    /// Probability at the upper threshold.
+    /// The probability at the upper threshold, in [0, 1].
     pub max_probability: f64,
-    /// Weight of one arrival in the average queue.
+    /// The weight of one arrival in the average queue, in (0, 1].
     pub weight: f64,
-    /// Between one and two upper thresholds the probability rises to 1 instead of jumping there.
+    /// True: between one and two upper thresholds the probability rises to 1 instead of jumping to 1.
     pub gentle: bool,
-    /// Early actions are 1/p to 2/p packets apart, as in ns-2 (`wait_`); otherwise 1 to 1/p (the paper's section 7).
+    /// True: early drops are 1/p to 2/p packets apart, as in ns-2 (`wait_`). False: 1 to 1/p packets (the
+    /// paper's section 7).
     pub wait: bool,
-    /// `max_probability` follows the load so that the average stays midway between the thresholds.
+    /// True: `max_probability` adapts so that the average stays midway between the thresholds.
     pub adaptive: bool,
-    /// Packets that may be marked are marked where others are dropped early.
+    /// True: ECN-capable packets are marked instead of dropped early.
     pub mark: bool,
-    /// What the queue can hold at most.
+    /// The capacity.
     pub limit: Limit,
 }
 
 impl RedConfig {
-    /// The automatic choice of "Adaptive RED" section 5 for a link on which one packet takes `transmission`:
-    /// a target delay of 5 ms gives the lower threshold (5 packets at least), the upper one is three times
-    /// that, and the weight averages over ten typical round trips of 100 ms.
+    /// The automatic choice of "Adaptive RED" section 5, for a link on which one packet takes `transmission`.
+    /// The lower threshold is a delay of 5 ms, at least 5 packets. The upper threshold is three times the
+    /// lower one. The weight averages over ten typical round trips of 100 ms.
     pub fn automatic(transmission: Duration, limit: Limit) -> RedConfig {
         let per_packet = transmission.as_secs_f64().max(1e-12);
         let min_threshold = (0.005 / per_packet / 2.0).max(5.0);
@@ -58,29 +59,29 @@ impl RedConfig {
     }
 }
 
-/// Packets that must wait for an early action.
+/// The least number of waiting packets for an early drop.
 const LEAST_WAITING: u32 = 2;
-/// How often an adaptive queue reconsiders ("Adaptive RED" figure 1: every 0.5 s).
+/// The time between two adaptations ("Adaptive RED" figure 1: every 0.5 s).
 const INTERVAL: Duration = Duration::from_millis(500);
-/// Range of an adaptive `max_probability` ("Adaptive RED" section 4.1).
+/// The range of an adaptive `max_probability` ("Adaptive RED" section 4.1).
 const PROBABILITY_RANGE: (f64, f64) = (0.01, 0.5);
-/// Multiplicative decrease of an adaptive `max_probability`.
+/// The factor of the multiplicative decrease of an adaptive `max_probability`.
 const ADAPTIVE_DECREASE: f64 = 0.9;
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Clone, Debug)]
 pub struct Red {
     config: RedConfig,
     stream: Stream,
     average: f64,
     max_probability: f64,
-    /// Packets since the last early action; -1 while the average is below the lower threshold.
+    /// Packets since the last early drop; -1 while the average is below the lower threshold.
     since_last: i64,
     adapted_at: Time,
 }
 
 impl Red {
-    /// A queue that draws from `stream`.
+    /// An empty queue that draws from `stream`.
     pub fn new(config: RedConfig, stream: Stream) -> Red {
         let max_probability = config.max_probability;
         Red { config, stream, average: 0.0, max_probability, since_last: -1, adapted_at: Time::ZERO }
@@ -91,7 +92,7 @@ impl Red {
         self.average
     }
 
-    /// Its room.
+    /// The capacity.
     pub fn limit(&self) -> Limit {
         self.config.limit
     }
@@ -107,14 +108,16 @@ impl Red {
         }
         match early {
             Strike::None => Verdict::Enqueue,
-            // ECN-capable packets are marked only while the average is below the region of certain drops
-            // (RFC 3168 section 7 leaves this open; "gentle" has no such region below twice the threshold).
+            // ECN-capable packets are marked only while the average is below the region in which every packet
+            // is dropped. RFC 3168 section 7 leaves this open. With "gentle" that region begins at twice the
+            // upper threshold.
             Strike::Random | Strike::Step if self.config.mark && markable => Verdict::Mark,
             Strike::Random | Strike::Step | Strike::Certain => Verdict::Early,
         }
     }
 
-    /// Floyd and Jacobson, section 4: after an idle time, as if that many small packets had found it empty.
+    /// Floyd and Jacobson, section 4: an idle time counts as if that many small packets had found the queue
+    /// empty.
     fn update_average(&mut self, now: Time, backlog: &Backlog) {
         let weight = self.config.weight;
         if let Some(since) = backlog.idle_since {
@@ -178,7 +181,7 @@ impl Red {
 enum Strike {
     None,
     Random,
-    /// The thresholds are one, and it is reached: RFC 8257 section 3.1 has every packet marked.
+    /// Both thresholds are equal, and the average reached them. RFC 8257 section 3.1: every packet is marked.
     Step,
     Certain,
 }
@@ -241,7 +244,7 @@ mod tests {
     #[test]
     fn probability_follows_the_average() {
         assert_eq!(share_dropped(&mut red(false, false), 4), 0.0);
-        // Uniform spacing makes the share 2p/(1+p): between p and 2p.
+        // Uniform spacing gives a share of 2p/(1+p), which is between p and 2p.
         let middle = share_dropped(&mut red(false, false), 10);
         assert!((0.085..0.105).contains(&middle), "{middle}");
         assert_eq!(share_dropped(&mut red(false, false), 15), 1.0);

@@ -1,10 +1,12 @@
-//! REM: a price that rises while more arrives than leaves or more waits than should, and a probability from it.
+//! REM: a price that rises while the arrival rate exceeds the capacity or the queue exceeds its target. The
+//! marking probability follows from the price.
 //!
 //! Source: S. Athuraliya, S. Low, V. Li, Q. Yin, "REM: Active Queue Management", IEEE Network 15(3), 2001:
-//! price = max(0, price + gamma (alpha (b - b*) + x - c)), probability = 1 - phi^(-price); defaults from there.
+//! price = max(0, price + gamma (alpha (b - b*) + x - c)), probability = 1 - phi^(-price). The defaults are
+//! the source's.
 //!
-//! Intervals are those of ns-2, whose REM is its authors': 2 ms, and the input rate of each as it is; `weight` smooths it over
-//! several. Packets are counted, not bytes.
+//! The intervals follow ns-2, whose REM is by the same authors: 2 ms, with the input rate of each interval
+//! alone. `weight` can smooth the rate over several intervals. The queue counts packets, not bytes.
 
 use super::sampled::Sampled;
 use super::{Backlog, Limit, Verdict};
@@ -14,28 +16,28 @@ use ackclock_units::Duration;
 /// REM's parameters.
 #[derive(Clone, Debug)]
 pub struct RemConfig {
-    /// Step size of the price.
+    /// The step size of the price.
     pub gamma: f64,
-    /// Weight of the queue's mismatch beside the rate's.
+    /// The weight of the queue mismatch relative to the rate mismatch.
     pub alpha: f64,
-    /// Base of the probability's exponential, above 1.
+    /// The base of the probability's exponential, above 1.
     pub phi: f64,
-    /// Target queue b*, packets.
+    /// b*: the target queue length, packets.
     pub target: f64,
-    /// Share of the newest interval in the average input rate.
+    /// The weight of the newest interval in the average input rate, in (0, 1].
     pub weight: f64,
-    /// Length of an interval.
+    /// The length of an interval.
     pub period: Duration,
-    /// Packets that can leave in an interval.
+    /// c: the number of packets that can leave in an interval.
     pub capacity: f64,
-    /// Packets that may be marked are marked where others are dropped.
+    /// True: ECN-capable packets are marked instead of dropped.
     pub mark: bool,
-    /// What the queue can hold at most.
+    /// The capacity.
     pub limit: Limit,
 }
 
 impl RemConfig {
-    /// The source's and ns-2's values, for a link on which one packet takes `transmission`.
+    /// The values of the source and of ns-2, for a link on which one packet takes `transmission`.
     pub fn usual(transmission: Duration, limit: Limit) -> RemConfig {
         let period = Duration::from_millis(2);
         RemConfig {
@@ -52,20 +54,20 @@ impl RemConfig {
     }
 }
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Clone, Debug)]
 pub struct Rem {
     config: RemConfig,
     sampled: Sampled,
-    /// Arrivals in this interval.
+    /// The number of arrivals in this interval.
     arrivals: u64,
-    /// Average arrivals in an interval.
+    /// x: the average number of arrivals in an interval.
     input: f64,
     price: f64,
 }
 
 impl Rem {
-    /// A queue that draws from `stream`.
+    /// An empty queue that draws from `stream`.
     pub fn new(config: RemConfig, stream: Stream) -> Rem {
         let sampled = Sampled::new(config.period, config.limit, config.mark, stream);
         Rem { config, sampled, arrivals: 0, input: 0.0, price: 0.0 }
@@ -84,7 +86,7 @@ impl Rem {
         &mut self.sampled
     }
 
-    /// The end of an interval. Would further ones without arrivals change nothing?
+    /// The end of an interval. True if further ones would change nothing without arrivals.
     pub(super) fn renew(&mut self, backlog: &Backlog) -> bool {
         let RemConfig { gamma, alpha, phi, target, weight, capacity, .. } = self.config;
         self.sampled.clock_mut().advance();

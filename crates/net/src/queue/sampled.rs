@@ -1,22 +1,22 @@
-//! What disciplines have in common that sample the queue by a clock of their own, and drop or mark with a probability.
+//! The common part of disciplines with a periodic update that drop or mark with a probability.
 
 use super::{Backlog, Limit, Verdict};
 use crate::Stream;
 use ackclock_units::{Duration, Time};
 
-/// The common part: a clock, a probability, and what is done with it.
+/// A clock for the updates, a probability, and the drop or mark decision.
 #[derive(Clone, Debug)]
 pub struct Sampled {
     clock: Clock,
     stream: Stream,
     limit: Limit,
     mark: bool,
-    /// Of dropping or marking an arrival.
+    /// The probability of dropping or marking an arriving packet.
     pub(super) probability: f64,
 }
 
 impl Sampled {
-    /// Samples come one `period` apart; packets that may be marked are marked instead of dropped if `mark`.
+    /// Updates are one `period` apart. `mark`: true if ECN-capable packets are marked instead of dropped.
     pub(super) fn new(period: Duration, limit: Limit, mark: bool, stream: Stream) -> Sampled {
         Sampled { clock: Clock::new(period), stream, limit, mark, probability: 0.0 }
     }
@@ -33,12 +33,13 @@ impl Sampled {
         &mut self.clock
     }
 
-    /// True with the probability.
+    /// True with the present probability.
     pub(super) fn strikes(&mut self) -> bool {
         self.stream.uniform() < self.probability
     }
 
-    /// An arrival for which there is room is hit with the probability.
+    /// Decides about an arriving packet. If there is room, the packet is dropped or marked with the
+    /// probability.
     pub(super) fn judge(&mut self, bytes: u32, markable: bool, backlog: &Backlog) -> Verdict {
         if backlog.verdict(self.limit, bytes) == Verdict::Overflow {
             return Verdict::Overflow;
@@ -46,13 +47,13 @@ impl Sampled {
         if self.strikes() { self.hit(markable) } else { Verdict::Enqueue }
     }
 
-    /// What becomes of a packet that is hit.
+    /// The decision about a packet that is dropped or marked.
     pub(super) fn hit(&self, markable: bool) -> Verdict {
         if self.mark && markable { Verdict::Mark } else { Verdict::Early }
     }
 }
 
-/// Instants that are one period apart.
+/// A clock that ticks once per period.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     due: Time,
@@ -60,7 +61,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// The first instant is one period after the run's start.
+    /// The first tick is one period after the start of the run.
     pub(super) fn new(period: Duration) -> Clock {
         let period = period.max(Duration::from_nanos(1));
         Clock { due: Time::ZERO + period, period }
@@ -74,7 +75,7 @@ impl Clock {
         self.due += self.period;
     }
 
-    /// To the first instant after `now`.
+    /// Advances to the first tick after `now`.
     pub(super) fn skip(&mut self, now: Time) {
         if self.due > now {
             return;
@@ -97,7 +98,7 @@ mod tests {
         assert_eq!(clock.due().as_nanos(), 60_000_000);
         clock.skip(Time::from_nanos(60_000_000));
         assert_eq!(clock.due().as_nanos(), 70_000_000);
-        clock.skip(Time::from_nanos(69_000_000)); // an instant that is to come is not passed over
+        clock.skip(Time::from_nanos(69_000_000)); // a tick in the future is not skipped
         assert_eq!(clock.due().as_nanos(), 70_000_000);
     }
 

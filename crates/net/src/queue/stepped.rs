@@ -1,4 +1,4 @@
-//! Disciplines that keep their packets, and decide what becomes of them when the transmitter is free.
+//! Dequeue-driven disciplines: they keep their packets, and decide about them when the transmitter is free.
 
 use super::codel::CoDel;
 use super::dualpi2::DualPi2;
@@ -8,25 +8,25 @@ use super::{Limit, Sent};
 use crate::link::Steps;
 use ackclock_units::Time;
 
-/// Such a discipline.
+/// A dequeue-driven discipline.
 #[derive(Clone, Debug)]
 pub enum Scheme {
-    /// Drops while the delay stays above a target.
+    /// CoDel: drops while the delay stays above a target.
     CoDel(CoDel),
-    /// The same in a queue for each flow.
+    /// FQ-CoDel: CoDel in a queue for each flow.
     FqCoDel(FqCoDel),
-    /// A shallow queue for scalable flows beside one for classic flows.
+    /// DualPI2: a shallow queue for scalable flows beside one for classic flows.
     DualPi2(DualPi2),
 }
 
-/// The discipline with the packets that wait in it.
+/// A dequeue-driven discipline with its waiting packets.
 #[derive(Clone, Debug)]
 pub struct Stepped {
     scheme: Scheme,
     pool: Pool,
-    /// Places of what `enqueue` or `dequeue` has dropped last.
+    /// The places of the packets that the last `enqueue` or `dequeue` dropped.
     pub(crate) dropped: Vec<u32>,
-    /// What the link keeps of it.
+    /// The link's own state for this queue.
     pub(crate) steps: Steps,
 }
 
@@ -37,7 +37,7 @@ impl From<Scheme> for Stepped {
 }
 
 impl Stepped {
-    /// The discipline itself.
+    /// The discipline.
     pub fn scheme(&self) -> &Scheme {
         &self.scheme
     }
@@ -58,7 +58,8 @@ impl Stepped {
         self.pool.release(place);
     }
 
-    /// Takes a packet in, or drops it or others; `idle` if the transmitter will take it at once. Returns its place.
+    /// Queues a packet, or drops it or others. `idle`: true if the transmitter will take the packet at once.
+    /// Returns the packet's place.
     pub(crate) fn enqueue(&mut self, packet: Waiting, idle: bool) -> u32 {
         let Stepped { scheme, pool, dropped, .. } = self;
         dropped.clear();
@@ -71,7 +72,7 @@ impl Stepped {
         place
     }
 
-    /// The packet that leaves at `now`, if there is one; others may be dropped before it.
+    /// The packet that leaves at `now`, if there is one. Others may be dropped before it.
     pub(crate) fn dequeue(&mut self, now: Time) -> Option<Sent> {
         let Stepped { scheme, pool, dropped, .. } = self;
         dropped.clear();
