@@ -53,6 +53,8 @@ const FLOW: &[&str] = &[
     "label",
     "control",
     "recovery",
+    "payload_bytes",
+    "segment_bytes",
     "goodput_bps",
     "throughput_bps",
     "sent",

@@ -188,7 +188,27 @@ fn document() -> Checked {
     for file in ["report.html", "results.json", "emulation.json", "capture/bottleneck.pcapng"] {
         ensure(directory.path().join("out").join(file).is_file(), format!("there is no {file}"))?;
     }
-    Ok(())
+    pictured(&directory.path().join("out/series/flows.csv"), &point["flows"][0])
+}
+
+/// The rates in pictures and files are made from the kernel's segments: their sum is what the table says was delivered.
+fn pictured(series: &Path, flow: &serde_json::Value) -> Checked {
+    ensure(flow["payload_bytes"] == 988 && flow["segment_bytes"] == 1040, flow.to_string())?;
+    let text = fs::read_to_string(series)?;
+    let (mut before, mut bytes) = (0.0, 0.0);
+    for row in text.lines().skip(1) {
+        let cells: Vec<&str> = row.split(',').collect();
+        let (at, goodput): (f64, f64) = (cells[0].parse()?, cells[7].parse()?);
+        if at > 0.5 {
+            bytes += goodput * (at - before) / 8.0;
+        }
+        before = at;
+    }
+    let delivered = flow["delivered"].as_u64().unwrap_or(0) as f64 * 988.0;
+    ensure(
+        (bytes / delivered - 1.0).abs() < 0.01,
+        format!("{bytes} B in the series, {delivered} B delivered"),
+    )
 }
 
 /// An experiment whose claim holds wherever it is run, and one that fails.

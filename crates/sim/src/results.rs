@@ -61,6 +61,10 @@ pub struct FlowResult {
     pub control: String,
     /// Its recovery's word.
     pub recovery: String,
+    /// Payload of a full segment, bytes; in an emulation that of the kernel's segments.
+    pub payload_bytes: u32,
+    /// A full segment on the wire, bytes.
+    pub segment_bytes: u32,
     /// Payload delivered in order, bit/s.
     pub goodput_bps: f64,
     /// Bytes on the wire that reached the receiver, bit/s.
@@ -381,6 +385,8 @@ fn flow_result(id: usize, group: &GroupInfo, tally: &FlowTally, window_s: f64) -
         label: group.label.clone(),
         control: group.control.to_owned(),
         recovery: group.recovery.to_owned(),
+        payload_bytes: group.payload,
+        segment_bytes: group.segment,
         goodput_bps: tally.delivered as f64 * f64::from(group.payload) * 8.0 / window_s,
         throughput_bps: tally.arrived as f64 * f64::from(group.segment) * 8.0 / window_s,
         sent: counters.sent,

@@ -121,7 +121,7 @@ fn paint(_: &OutputDirectory, _: &Path, _: &str) -> Result<(), Failure> {
 pub(crate) fn picture(sweep: &Sweep, results: &[PointResult], what: Pictured) -> Option<(String, String)> {
     let across = |id| across::charts(sweep, results).into_iter().find(|chart| chart.id == id);
     let over_time = |in_flight| {
-        let points = shown::shown(sweep, results).ok()?;
+        let points = shown::shown(results);
         curves::one(&points, in_flight)
     };
     let chart = match what {
@@ -141,7 +141,7 @@ pub(crate) fn write(
     sweep: &Sweep,
     results: &[PointResult],
 ) -> Result<(), Failure> {
-    let points = shown::shown(sweep, results)?;
+    let points = shown::shown(results);
     let gallery = Gallery::new(sweep, results, &points);
     gallery.write(to, &points)?;
     series::write(to, &points, &sweep.axes)?;
@@ -158,7 +158,7 @@ pub(crate) fn keep_captures(
     sweep: &Sweep,
     results: &[PointResult],
 ) -> Result<(), Failure> {
-    for (shown, point) in shown::shown(sweep, results)?.iter().zip(&sweep.points) {
+    for (shown, point) in shown::shown(results).iter().zip(&sweep.points) {
         let from = captures.folder(point);
         // Two points that are the same share one capture, which goes to the first.
         if from.exists() {

@@ -1,10 +1,8 @@
 //! A point of a sweep with the names that reports, pictures and files give it.
 
-use crate::Failure;
 use crate::figures::{seeded, short};
 use ackclock_sim::engine::{Sample, Series};
 use ackclock_sim::results::PointResult;
-use ackclock_sim::scenario::Sweep;
 use ackclock_units::Time;
 use std::ops::Range;
 
@@ -15,8 +13,6 @@ pub(crate) struct Shown<'a> {
     pub(crate) name: String,
     /// The same as the name of a folder; empty if there is only one point.
     pub(crate) folder: String,
-    /// Bytes of payload in a segment, and bytes of a segment on the wire, flow by flow.
-    pub(crate) sizes: Vec<(u32, u32)>,
 }
 
 impl Shown<'_> {
@@ -47,10 +43,10 @@ impl Shown<'_> {
     pub(crate) fn rates(&self, series: &Series, flow: usize, look: usize) -> (f64, f64) {
         let Some(before) = look.checked_sub(1) else { return (0.0, 0.0) };
         let per_second = 8.0 / series.at[look].since(series.at[before]).as_secs_f64();
-        let (Sample { delivered, arrived, .. }, (payload, segment)) =
-            (series.flows[flow][look], self.sizes[flow]);
+        let (Sample { delivered, arrived, .. }, result) =
+            (series.flows[flow][look], &self.result.flows[flow]);
         let rate = |segments: f32, bytes: u32| f64::from(segments) * f64::from(bytes) * per_second;
-        (rate(delivered, payload), rate(arrived, segment))
+        (rate(delivered, result.payload_bytes), rate(arrived, result.segment_bytes))
     }
 
     /// Are averages taken over a part of the run only?
@@ -79,24 +75,18 @@ pub(crate) fn plain(value: &serde_json::Value) -> String {
 }
 
 /// Names every point.
-pub(crate) fn shown<'a>(sweep: &Sweep, results: &'a [PointResult]) -> Result<Vec<Shown<'a>>, Failure> {
+pub(crate) fn shown(results: &[PointResult]) -> Vec<Shown<'_>> {
     let seeded = seeded(results);
     let digits = results.len().to_string().len();
-    let mut all = Vec::with_capacity(results.len());
-    for (number, (point, result)) in sweep.points.iter().zip(results).enumerate() {
-        let built = point.scenario.build()?;
-        let members = built
-            .groups
-            .iter()
-            .flat_map(|group| std::iter::repeat_n((group.payload, group.segment), group.count));
-        let name = name(result, seeded);
+    let names = results.iter().map(|result| (result, name(result, seeded)));
+    let shown = names.enumerate().map(|(number, (result, name))| {
         let folder = match results.len() {
             1 => String::new(),
             _ => format!("{:0digits$}-{}", number + 1, slug(&name)),
         };
-        all.push(Shown { result, name, folder, sizes: members.collect() });
-    }
-    Ok(all)
+        Shown { result, name, folder }
+    });
+    shown.collect()
 }
 
 fn name(result: &PointResult, seeded: bool) -> String {

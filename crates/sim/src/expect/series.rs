@@ -109,7 +109,7 @@ pub(super) fn flow_looks(point: &PointResult, args: &Arguments, variable: &str) 
     let flows = group_flows(point, &args.text(0, "a group's label")?)?;
     let series = series(point)?;
     if variable == "goodput" {
-        let bits = payload_bits(point, &flows);
+        let bits = payload_bits(&flows);
         let delivered = flow_looks(point, args, "delivered")?;
         let interval = delivered.get(1).map_or(f64::NAN, |(at, _)| *at);
         return Ok(delivered.into_iter().map(|(at, segments)| (at, segments * bits / interval)).collect());
@@ -172,16 +172,14 @@ fn whole_nanoseconds(seconds: f64) -> f64 {
     (seconds * 1e9).round() / 1e9
 }
 
-/// Bits of payload per segment. A flow's goodput tells it, so that the probes need not.
-fn payload_bits(point: &PointResult, flows: &[&FlowResult]) -> f64 {
-    let delivered: u64 = flows.iter().map(|flow| flow.delivered).sum();
-    let goodput: f64 = flows.iter().map(|flow| flow.goodput_bps).sum();
-    goodput * (point.measure_s[1] - point.measure_s[0]) / delivered.max(1) as f64
+/// Bits of payload per segment; the flows of a group have segments of one size.
+fn payload_bits(flows: &[&FlowResult]) -> f64 {
+    flows.first().map_or(f64::NAN, |flow| f64::from(flow.payload_bytes) * 8.0)
 }
 
 fn goodput_between(point: &PointResult, args: &Arguments) -> Answer {
     let flows = group_flows(point, &args.text(0, "a group's label")?)?;
-    let bits = payload_bits(point, &flows);
+    let bits = payload_bits(&flows);
     let span = args.number(2, "a time in seconds")? - args.number(1, "a time in seconds")?;
     let looks = within(point, flow_looks(point, args, "delivered")?, args, 1)?;
     Ok(looks.into_iter().sum::<f64>() * bits / span)
