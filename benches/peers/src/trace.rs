@@ -64,6 +64,10 @@ impl Observer for Log {
         }
     }
 
+    fn at_transmitter(&mut self, _: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        self.at_link(link, delay, packet, fate);
+    }
+
     fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
         if flow == self.flow as usize {
             let (cwnd, pipe) = (sender.window().cwnd, sender.in_flight());

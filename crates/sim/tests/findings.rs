@@ -2,8 +2,11 @@
 
 mod common;
 
+use ackclock_net::Fate;
 use ackclock_sim::engine::{Carrying, Engine, Observer};
+use ackclock_sim::follow::What;
 use ackclock_sim::scenario::{Sweep, Value};
+use ackclock_tcp::Sender;
 use ackclock_units::{Duration, Time};
 use common::{audit, built, dumbbell, points, result, watched};
 
@@ -40,13 +43,15 @@ fn stragglers_of_earlier_connections_arrive() {
 fn datagrams_belong_to_the_same_stream_at_every_link() {
     struct Streams(Vec<(usize, u32)>);
     impl Observer for Streams {
-        fn at_link(&mut self, link: usize, _: Duration, packet: Carrying<'_>, _: ackclock_net::Fate) {
+        fn at_link(&mut self, link: usize, _: Duration, packet: Carrying<'_>, _: Fate) {
             if let Carrying::Datagram(stream, data) = packet
                 && data.seq == 0
             {
                 self.0.push((link, stream));
             }
         }
+        fn at_transmitter(&mut self, _: Time, _: usize, _: Duration, _: Carrying<'_>, _: Fate) {}
+        fn at_sender(&mut self, _: Time, _: usize, _: &Sender) {}
     }
     let text = format!(
         "duration = \"1 s\"\n[topology.parking_lot]\nhops = 2\nlink = {{ rate = \"10 Mbit/s\", delay = \"1 ms\" }}\n\
@@ -180,4 +185,31 @@ fn short_on_periods_keep_the_rate() {
     // 8 ms of sending per datagram are eight on periods: 32 ms.
     let expected: Vec<_> = (0..32).map(|n| Time::from_nanos(n * 32_000_000)).collect();
     assert_eq!(watch.datagrams[0], expected);
+}
+
+/// What CoDel dropped was dated by its sending, and what it let go was never taken off the queue: a watcher that is perhaps
+/// not there did not hear what became of packets that had waited.
+#[test]
+fn a_packet_that_codel_drops_is_dropped_when_it_has_waited() {
+    let text = "duration = \"20 s\"\nmeasure = [\"5 s\", \"20 s\"]\n".to_owned()
+        + &dumbbell(
+            "rate = \"20 Mbit/s\", delay = \"10 ms\", queue = { codel = { limit = \"1000 packets\" } }",
+            "[[flows]]\ncontrol = \"reno\"\ncount = 2\nfollow = 1\n[predict]\n",
+        );
+    let result = result(&text);
+    assert!(result.links[0].drops > 20 && result.links[0].queue_mean < 50.0);
+    let course = &result.courses[0];
+    let dropped: Vec<_> = course.events.iter().filter(|event| event.what == What::Dropped).collect();
+    assert!(dropped.len() > 5, "{}", dropped.len());
+    for event in dropped {
+        let sent = course.segments[event.segment as usize].sent_ns;
+        // RFC 8289: nothing is dropped that has not waited for the target of 5 ms.
+        assert!(event.at_ns >= sent + 5_000_000, "{event:?}, sent at {sent} ns");
+    }
+    let predictions = result.predictions.expect("they were asked for");
+    for predictor in &predictions.predictors {
+        if let Some(at) = predictor.flow_losses.queue_at_false_positives {
+            assert!(at[0] > 0.99, "{}: {at:?} of 1000 packets", predictor.name);
+        }
+    }
 }

@@ -174,6 +174,12 @@ impl Observer for Taps {
         }
     }
 
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        for tap in &mut self.taps {
+            tap.at_transmitter(now, link, delay, packet, fate);
+        }
+    }
+
     fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
         for tap in &mut self.taps {
             tap.at_sender(now, flow, sender);

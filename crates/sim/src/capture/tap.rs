@@ -246,6 +246,10 @@ impl<W: Write> Observer for Tap<W> {
         }
     }
 
+    fn at_transmitter(&mut self, _: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        self.at_link(link, delay, packet, fate);
+    }
+
     fn at_sender(&mut self, now: Time, _: usize, _: &Sender) {
         self.release(now);
     }

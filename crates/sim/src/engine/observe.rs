@@ -15,24 +15,18 @@ pub enum Carrying<'a> {
     Datagram(u32, &'a Data),
 }
 
-/// A watcher of runs.
+/// A watcher of runs. Nothing has a default: a watcher that holds others and forgets to pass a call on would watch less
+/// than it seems to, and nobody would notice.
 pub trait Observer {
     /// A packet met its fate at a link; if it arrives, it left the transmitter `delay` before: the propagation
     /// delay, and more if the packet is late. One that returns or waits meets another fate at the same link later.
-    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
-        let _ = (link, delay, packet, fate);
-    }
+    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate);
 
-    /// The fate of a packet that has waited in a link's own queue was settled at `now`.
-    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
-        let _ = now;
-        self.at_link(link, delay, packet, fate);
-    }
+    /// The fate of a packet that has waited in a link's own queue was settled at `now`; `delay` is as above.
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate);
 
     /// A sender has dealt with an acknowledgement or a timeout.
-    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
-        let _ = (now, flow, sender);
-    }
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender);
 }
 
 /// Two watchers of the same run.
@@ -61,6 +55,12 @@ impl<A: Observer> Observer for Option<A> {
         }
     }
 
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        if let Some(watcher) = self {
+            watcher.at_transmitter(now, link, delay, packet, fate);
+        }
+    }
+
     fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
         if let Some(watcher) = self {
             watcher.at_sender(now, flow, sender);
@@ -71,4 +71,13 @@ impl<A: Observer> Observer for Option<A> {
 /// Nobody watches.
 pub struct Nobody;
 
-impl Observer for Nobody {}
+impl Observer for Nobody {
+    #[inline(always)]
+    fn at_link(&mut self, _: usize, _: Duration, _: Carrying<'_>, _: Fate) {}
+
+    #[inline(always)]
+    fn at_transmitter(&mut self, _: Time, _: usize, _: Duration, _: Carrying<'_>, _: Fate) {}
+
+    #[inline(always)]
+    fn at_sender(&mut self, _: Time, _: usize, _: &Sender) {}
+}

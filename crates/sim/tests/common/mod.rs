@@ -159,6 +159,10 @@ impl Observer for Watch {
         }
     }
 
+    fn at_transmitter(&mut self, _: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        self.at_link(link, delay, packet, fate);
+    }
+
     fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
         if now < self.now {
             self.wrong = Some(format!("time goes back from {} to {now}", self.now));
