@@ -1,14 +1,14 @@
-//! BIC: a binary search for the window that just fits.
+//! BIC: a binary search for the largest window that fits the path.
 //!
 //! Source: L. Xu, K. Harfoush, I. Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance
 //! Networks", INFOCOM 2004, section III.
 //!
-//! What differs: the paper's pseudo-code forgets the last maximum while it probes beyond it, so that fast
-//! convergence would follow every probing; here, as in Linux, the last maximum is remembered for that comparison.
-//! The paper reacts to fast recovery alone; a timeout is taken as the same news about the maximum.
-//! Its pseudo-code never ends the search, its text ends it at Smin: the increment is at least Smin.
-//! Linux has beta = 0.2 (205 of 1024), max_increment = 16 and divisor = 4, and searches more gently near the
-//! maximum; these are parameters here, the last is not.
+//! What differs: the paper's pseudo-code forgets the last maximum while it probes beyond it, so that every
+//! probing would be followed by fast convergence. Here, as in Linux, the last maximum is kept for that
+//! comparison. The paper reacts to fast recovery only; here a timeout sets the maximum in the same way. The
+//! pseudo-code never ends the search, but the text ends it at Smin; here the increment is at least Smin.
+//! Linux has beta = 0.2 (205 of 1024), max_increment = 16 and divisor = 4, which are parameters here. Linux
+//! also searches more slowly near the maximum, which is left out.
 
 use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 
@@ -89,18 +89,20 @@ pub struct Bic {
     low_decrease: f64,
     fast_convergence: bool,
     search: Search,
-    /// The search that the last cut ended, should that cut turn out to be spurious.
+    /// The search before the last reduction. It is restored if that reduction was spurious.
     undo: Search,
 }
 
-/// Where the maximum is thought to be.
+/// The state of the search.
 #[derive(Clone, Copy)]
 struct Search {
-    /// The maximum aimed at, segments; infinite before the first loss and beyond the last maximum.
+    /// The maximum to search for, segments. Infinite before the first loss, and while probing beyond the last
+    /// maximum.
     max: f64,
-    /// The maximum found last, segments; zero before the first loss.
+    /// The last maximum, segments; zero before the first loss.
     last_max: f64,
-    /// While probing beyond the maximum: segments per round trip, and the window at which they double.
+    /// While probing beyond the maximum: segments per round trip, and the window at which that number
+    /// doubles.
     probe: Option<(f64, f64)>,
 }
 
@@ -123,11 +125,11 @@ impl Bic {
         }
     }
 
-    /// Segments per round trip at `cwnd`.
+    /// The growth per round trip at `cwnd`, segments.
     fn increment(&mut self, cwnd: f64) -> f64 {
         let s = &mut self.search;
         if cwnd >= s.max {
-            // The maximum did not hold: "slow start" from one segment per round trip.
+            // The window passed the maximum: "slow start" from one segment per round trip.
             s.max = f64::INFINITY;
             s.probe = Some((1.0, cwnd + 1.0));
         }
@@ -142,12 +144,12 @@ impl Bic {
         ((s.max - cwnd) / self.divisor).max(self.min_increment).min(self.max_increment)
     }
 
-    /// Average window (segments) under periodic loss of probability `p`.
+    /// The average window (segments) under periodic loss of probability `p`.
     ///
-    /// The epoch from (1 - beta) W back to W: additive increase while the distance exceeds divisor * Smax, then a
-    /// distance that shrinks exponentially, then Smin per round. This is the paper's assumption that every epoch
-    /// regains its peak; epochs too short for that keep a peak from earlier for long, so at high loss rates what a
-    /// flow has depends on its past.
+    /// The window grows from (1 - beta) W back to W. While the distance to W exceeds divisor * Smax, growth
+    /// is additive. Then the distance shrinks exponentially, then the window grows by Smin per round. The
+    /// paper assumes that every epoch reaches its peak again. Shorter epochs keep an earlier peak for a long
+    /// time, so at high loss rates the window depends on the flow's past.
     pub fn response(&self, p: f64) -> f64 {
         let reno = libm::sqrt(1.5 / p);
         if reno < self.low_window {
@@ -162,18 +164,18 @@ impl Bic {
         segments / rounds
     }
 
-    /// Segments and round trips between two losses at window `peak`.
+    /// The segments and the round trips between two losses, with windows that peak at `peak`.
     fn epoch(&self, peak: f64) -> (f64, f64) {
         let (d, fast, slow) =
             (self.divisor, self.divisor * self.max_increment, self.divisor * self.min_increment);
         let far = self.beta * peak;
-        // Distances to the peak where each phase begins.
+        // The distances to the peak at which each phase begins.
         let (near, last) = (far.min(fast), far.min(slow));
         let additive = (far - near) / self.max_increment;
         let binary = d * libm::log(near / last);
         let ending = last / self.min_increment;
         let rounds = additive + binary + ending;
-        // What each phase's average distance to the peak takes away.
+        // The sum over all phases of the average distance to the peak.
         let missing = additive * (far + near) / 2.0 + d * (near - last) + ending * last / 2.0;
         (rounds * peak - missing, rounds)
     }
@@ -193,7 +195,7 @@ impl Controller for Bic {
         let s = &mut self.search;
         s.probe = None;
         let falling = self.fast_convergence && w.cwnd < s.last_max;
-        // The middle between the maximum and the window after the cut.
+        // The middle between the window before and after the reduction.
         s.max = if falling { w.cwnd * (2.0 - self.beta) / 2.0 } else { w.cwnd };
         s.last_max = s.max;
         let decrease = if w.cwnd < self.low_window { self.low_decrease } else { self.beta };
@@ -236,10 +238,10 @@ mod tests {
         let mut b = bic();
         assert_eq!(b.cut(&Path::default(), &at(1000.0), Signal::Loss), Some(875.0));
         assert_eq!(b.search.max, 1000.0);
-        // Falling: the maximum goes to the middle of 900 and 787.5.
+        // The window falls: the maximum is the middle of 900 and 787.5.
         assert_eq!(b.cut(&Path::default(), &at(900.0), Signal::Loss), Some(787.5));
         assert_eq!(b.search.max, 843.75);
-        // Rising again.
+        // The window rises again.
         b.cut(&Path::default(), &at(844.0), Signal::Loss);
         assert_eq!(b.search.max, 844.0);
     }
@@ -270,7 +272,7 @@ mod tests {
             seen.push((grown(&mut b, cwnd) + 0.5).floor());
         }
         assert_eq!(seen, [1.0, 1.0, 2.0, 2.0, 4.0, 8.0, 16.0, 32.0, 32.0]);
-        // Fast convergence still knows the maximum it left behind.
+        // Fast convergence still uses the last maximum.
         b.cut(&Path::default(), &at(2000.0), Signal::Loss);
         assert_eq!(b.search.max, 2000.0);
     }
@@ -292,7 +294,7 @@ mod tests {
     #[test]
     fn the_response_is_that_of_the_law() {
         for peak in [50.0, 200.0, 1000.0, 20_000.0] {
-            // The controller itself, from the window after a loss until the search is over.
+            // The controller itself, from the window after a loss until the search ends.
             let mut b = bic();
             b.cut(&Path::default(), &at(peak), Signal::Loss);
             let mut w = at(0.875 * peak);

@@ -1,33 +1,35 @@
-//! One flow over one FIFO link, packet by packet: what the delay-based schemes' tests run against.
+//! One flow over one FIFO link, packet by packet, for tests of delay-based schemes.
 
 use crate::{Ack, Controller, Event, Path, Window};
 use ackclock_units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// A sender with unlimited data, a link with an unlimited queue, a receiver that acknowledges every segment.
+/// A sender with unlimited data, a link with an unlimited queue, and a receiver that acknowledges every
+/// segment.
 pub struct OneFlow {
-    /// What the controller is told.
+    /// The input of the controller.
     pub path: Path,
-    /// What the controller writes.
+    /// The output of the controller.
     pub w: Window,
-    /// Seconds per segment at the link.
+    /// The transmission time of a segment on the link, seconds.
     service: f64,
-    /// Round-trip time without queueing, seconds.
+    /// The round-trip time without queueing, seconds.
     base: f64,
-    /// When the link becomes free, seconds.
+    /// The time at which the link becomes free, seconds.
     free_at: f64,
-    /// Sent and not yet acknowledged: when sent, when acknowledged, seconds.
+    /// Segments in flight: when sent, and when acknowledged, seconds.
     flying: VecDeque<(f64, f64)>,
 }
 
 impl OneFlow {
-    /// A link of `rate` segments per second and `base` seconds of propagation, there and back.
+    /// A link of `rate` segments per second, and `base` seconds of propagation delay for both directions
+    /// together.
     pub fn new(rate: f64, base: f64, w: Window) -> OneFlow {
         let (service, free_at) = (1.0 / rate, 0.0);
         OneFlow { path: Path::default(), w, service, base, free_at, flying: VecDeque::new() }
     }
 
-    /// Runs for `seconds`, calling the controller as a host does.
+    /// Runs for `seconds`. Calls the controller as a host does.
     pub fn run(&mut self, controller: &mut dyn Controller, seconds: f64) {
         let mut now = self.path.now.as_secs_f64();
         let end = now + seconds;
@@ -53,7 +55,7 @@ impl OneFlow {
         self.path.now = Time::from_nanos((end * 1e9) as u64);
     }
 
-    /// Segments that the link cannot hold in flight by itself: the queue.
+    /// The queue in segments: what is in flight beyond the bandwidth-delay product.
     pub fn queue(&self) -> f64 {
         self.flying.len() as f64 - self.base / self.service
     }

@@ -1,16 +1,16 @@
-//! Compound TCP (CTCP): Reno's loss window plus a delay window that grows fast while no queue is seen and
-//! gives way once one is.
+//! Compound TCP (CTCP): Reno's loss window plus a delay window. The delay window grows fast while there is no
+//! queue, and shrinks when there is one.
 //!
 //! Source: K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP Approach for High-speed and Long Distance
 //! Networks", INFOCOM 2006, sections III and V. CTCP-NWR, without the reduction on delay, is its section
 //! VI.B.6.
 //!
-//! The host's window is the whole one: `Window::cwnd` = loss window (the paper's cwnd) + dwnd. Only dwnd is
-//! kept here; the loss window is what is left, so that nothing falls apart when the host sets the window by
-//! itself. A round lasts until the segment that was next to be sent at its start is acknowledged.
+//! `Window::cwnd` is the whole window: the loss window (the paper's cwnd) plus dwnd. This file stores dwnd
+//! only. The loss window is the rest, so the parts stay consistent when the host sets the window by itself. A
+//! round ends when the segment that was next to send at its start is acknowledged.
 //!
-//! What differs: nothing that the paper settles. Each of its open points is a switch or a parameter, named in
-//! the notes below.
+//! What differs: nothing that the paper defines. Where the paper is open, there is a switch or a parameter,
+//! named in the notes below.
 
 use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, reno, slow_start};
 use ackclock_units::Duration;
@@ -124,36 +124,36 @@ pub struct Compound {
     window_reduction: bool,
     /// The delay window, segments.
     dwnd: f64,
-    /// dwnd before the last cut, should that turn out to be spurious.
+    /// dwnd before the last reduction. It is restored if that reduction was spurious.
     dwnd_before: f64,
-    /// The loss window when last looked at, segments.
+    /// The loss window at the last update, segments.
     loss_window: f64,
-    /// The smallest raw sample outside recovery.
+    /// The smallest raw round-trip time outside recovery.
     base_rtt: Duration,
     /// The backlog at the end of the last round, segments.
     diff: f64,
     round: Round,
 }
 
-/// The raw samples of one round.
+/// The raw round-trip times of one round.
 #[derive(Default)]
 struct Round {
-    /// Is there one? Not in recovery.
+    /// True while a round is in progress. False in recovery.
     open: bool,
-    /// It ends when this segment is acknowledged.
+    /// The round ends when this segment is acknowledged.
     last: u64,
-    /// No sample before this segment is acknowledged.
+    /// The next sample is taken when this segment is acknowledged, or later.
     next: u64,
-    /// Segments from one sample to the next.
+    /// The distance between two samples, segments.
     spacing: u64,
-    /// Samples at most.
+    /// The largest number of samples.
     most: u64,
     taken: u64,
     sum: Duration,
 }
 
 impl Round {
-    /// Starts a round: M = RTT / delta samples over a window of `win` segments, evenly spread (section V).
+    /// Starts a round: M = RTT / delta samples, evenly spread over a window of `win` segments (section V).
     fn start(path: &Path, win: f64, delta: Duration) -> Round {
         let most = if delta.is_zero() { u64::MAX } else { (path.srtt.as_nanos() / delta.as_nanos()).max(1) };
         let spacing = if delta.is_zero() { 0 } else { (win / most as f64) as u64 };
@@ -194,10 +194,10 @@ impl Compound {
         }
     }
 
-    /// Takes the host's window apart: the loss window is what dwnd leaves, at least one segment.
+    /// Splits the host's window: the loss window is the window minus dwnd, and at least one segment.
     ///
-    /// In slow start dwnd is left as it is: a host may end recovery below the threshold that the cut returned
-    /// and come back to it, where the parts fit again.
+    /// In slow start dwnd keeps its value. A host may end recovery below the threshold that `cut` returned,
+    /// and grow back to it. Then both parts fit again.
     #[inline]
     fn split(&mut self, w: &Window) {
         self.loss_window = (w.cwnd - self.dwnd).max(1.0);
@@ -206,11 +206,11 @@ impl Compound {
         }
     }
 
-    /// Sets the delay window, and with it the whole one.
+    /// Sets the delay window, and with it the whole window.
     fn set_dwnd(&mut self, dwnd: f64, w: &mut Window) {
         self.dwnd = dwnd;
         w.cwnd = self.loss_window + dwnd;
-        // A retreat before a queue must not look like the slow start after a loss.
+        // A reduction before a queue must not look like the slow start after a loss.
         w.ssthresh = w.ssthresh.min(w.cwnd);
     }
 
@@ -246,7 +246,7 @@ impl Compound {
 impl Controller for Compound {
     fn on_sample(&mut self, path: &Path, ack: &Ack, w: &mut Window) {
         if path.recovering {
-            self.round.open = false; // section V: neither sampling nor dwnd during recovery
+            self.round.open = false; // section V: no samples and no change of dwnd during recovery
             return;
         }
         if let Some(rtt) = ack.rtt {
@@ -267,7 +267,7 @@ impl Controller for Compound {
     fn grow(&mut self, _path: &Path, ack: &Ack, w: &mut Window) {
         self.split(w);
         let acked = slow_start(ack.acked, w);
-        w.cwnd += acked / w.cwnd; // equation 2: dwnd stays, so it is the loss window that grows
+        w.cwnd += acked / w.cwnd; // equation 2: dwnd is constant, the loss window grows
         self.loss_window = (w.cwnd - self.dwnd).max(1.0);
     }
 
@@ -278,7 +278,7 @@ impl Controller for Compound {
         let win = w.cwnd.min(path.peer_window);
         let half = self.loss_window / 2.0; // RFC 5681 equation 4, for the loss part
         let dwnd = (win * (1.0 - self.beta) - half).max(0.0); // equation 5, line 3
-        self.dwnd = if why == Signal::Timeout { 0.0 } else { dwnd }; // section III: off until slow start is over
+        self.dwnd = if why == Signal::Timeout { 0.0 } else { dwnd }; // section III: off in slow start
         self.loss_window = half;
         Some(half + dwnd)
     }
@@ -291,7 +291,8 @@ impl Controller for Compound {
                 self.split(w);
             }
             Event::Idle => {
-                // The delay window described a queue that is gone; the host may have cut further already.
+                // The delay window belonged to a queue that is gone. The host may already have reduced the
+                // window further.
                 w.cwnd = w.cwnd.min(self.loss_window.max(1.0));
                 self.dwnd = 0.0;
                 self.split(w);
@@ -309,22 +310,23 @@ impl Controller for Compound {
     }
 }
 
-/// Backlog of the connection in the bottleneck, segments: diff = (win / base - win / rtt) * base (section
-/// III). Both times in one unit.
+/// The backlog of the connection at the bottleneck, segments: diff = (win / base - win / rtt) * base (section
+/// III). Both times have the same unit.
 pub fn backlog(win: f64, base: f64, rtt: f64) -> f64 {
     win * (1.0 - base / rtt)
 }
 
-/// W_m, segments: the window just before a loss at loss rate `p` where no queue builds (equation 16).
+/// W_m, segments: the window just before a loss, at loss rate `p`, if no queue builds (equation 16).
 pub fn peak(alpha: f64, beta: f64, k: f64, p: f64) -> f64 {
     let kept = libm::pow(1.0 - beta, 2.0 - k);
     libm::pow(alpha * (2.0 - k) / ((1.0 - kept) * p), 1.0 / (2.0 - k))
 }
 
-/// Average window, segments, at loss rate `p` where no queue builds: equation 17, line 1, times the RTT.
+/// The average window, segments, at loss rate `p`, if no queue builds: equation 17, line 1, times the RTT.
 ///
-/// The paper's second line does not follow from its first: it lacks the factor (1 - k) and has alpha^(2-k) in
-/// the denominator where alpha^(1/(2-k)) belongs in the numerator, 284 times too much with the defaults.
+/// The paper's second line does not follow from its first. It lacks the factor (1 - k), and has alpha^(2-k)
+/// in the denominator where alpha^(1/(2-k)) belongs in the numerator. With the defaults the result is 284
+/// times too large.
 pub fn response(alpha: f64, beta: f64, k: f64, p: f64) -> f64 {
     let w_m = peak(alpha, beta, k, p);
     let rounds = libm::pow(w_m, 1.0 - k) * (1.0 - libm::pow(1.0 - beta, 1.0 - k)) / (alpha * (1.0 - k));

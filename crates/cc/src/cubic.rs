@@ -2,13 +2,13 @@
 //!
 //! Source: RFC 9438, CUBIC for Fast and Long-Distance Networks.
 //!
-//! What differs: the reduction applies to the congestion window by default where the RFC's section 4.6 has the
-//! flight size (it allows either); `reduce = "flight"` takes the other reading. Where the Reno-friendly estimate
-//! is below the window already reached, the window stays (section 4.3 would set it to the estimate, and Linux
-//! keeps it). Each segment acknowledged counts as one of the RFC's ACKs, so that delayed acknowledgements do not
-//! slow the growth. An epoch begins with the first growth in congestion avoidance after a reduction; time in
-//! which the sender was not limited by its window does not count towards it (section 5.8). HyStart++ (RFC 9406),
-//! which section 4.10 recommends, is left out: slow start is the standard one.
+//! What differs: by default the reduction applies to the congestion window. Section 4.6 of the RFC uses the
+//! flight size and allows both; `reduce = "flight"` selects it. If the Reno-friendly estimate is below the
+//! present window, the window does not change. Section 4.3 would set it to the estimate; Linux keeps it. Each
+//! acknowledged segment counts as one of the RFC's ACKs, so delayed acknowledgements do not slow the growth.
+//! An epoch begins with the first growth in congestion avoidance after a reduction. Time in which the window
+//! did not limit the sender does not count (section 5.8). Slow start is standard: HyStart++ (RFC 9406), which
+//! section 4.10 recommends, is left out.
 
 use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 use ackclock_units::Time;
@@ -91,26 +91,26 @@ pub struct Cubic {
     reno_friendly: bool,
     reduce_flight: bool,
     epoch: Epoch,
-    /// The epoch that the last cut ended, should that cut turn out to be spurious.
+    /// The epoch before the last reduction. It is restored if that reduction was spurious.
     undo: Epoch,
-    /// When the last acknowledgement came.
+    /// The time of the last acknowledgement.
     seen: Time,
 }
 
-/// One congestion avoidance stage, and what the next one inherits.
+/// One congestion avoidance stage, and the values that the next one inherits.
 #[derive(Clone, Copy)]
 struct Epoch {
-    /// Has congestion avoidance begun?
+    /// True in congestion avoidance.
     running: bool,
-    /// When it began, shifted by the time that does not count.
+    /// The start of the stage, shifted by the time that does not count.
     since: Time,
-    /// Window at which the cubic is flat, segments; zero if there is none to aim at.
+    /// W_max: the window at which the cubic is flat, segments; zero if there is none.
     w_max: f64,
-    /// Seconds from the beginning to there.
+    /// K: the time from the start to W_max, seconds.
     k: f64,
-    /// What Reno would have, segments.
+    /// W_est: the window that Reno would have, segments.
     w_est: f64,
-    /// Window before the last cut, segments.
+    /// The window before the last reduction, segments.
     cwnd_prior: f64,
 }
 
@@ -134,7 +134,7 @@ impl Cubic {
         }
     }
 
-    /// The only cube root of an epoch.
+    /// Starts an epoch. This is the only place that computes a cube root, so it is computed once per epoch.
     fn begin(&mut self, now: Time, cwnd: f64) {
         let e = &mut self.epoch;
         e.running = true;
@@ -143,7 +143,7 @@ impl Cubic {
         if e.w_max > cwnd {
             e.k = libm::cbrt((e.w_max - cwnd) / self.c); // RFC 9438 figure 2
         } else {
-            // Sections 4.8 and 4.10: nothing to aim at after a timeout or the first slow start.
+            // Sections 4.8 and 4.10: no W_max after a timeout or after the first slow start.
             e.k = 0.0;
             e.w_max = cwnd;
         }
@@ -188,7 +188,7 @@ impl Controller for Cubic {
         let e = &mut self.epoch;
         e.running = false;
         e.w_max = match why {
-            Signal::Timeout => 0.0, // section 4.8: aim at nothing
+            Signal::Timeout => 0.0, // section 4.8: no W_max
             _ if self.fast_convergence && w.cwnd < e.w_max => w.cwnd * (1.0 + self.beta) / 2.0, // section 4.7
             _ => w.cwnd,
         };
@@ -215,8 +215,8 @@ impl Controller for Cubic {
     }
 }
 
-/// Average window (segments) of the cubic alone at loss probability `p` and round-trip time `rtt_s` seconds:
-/// RFC 9438 section 5.1, figure 6.
+/// The average window (segments) of the cubic alone, at loss probability `p` and round-trip time `rtt_s`
+/// seconds: RFC 9438 section 5.1, figure 6.
 pub fn response(c: f64, beta: f64, p: f64, rtt_s: f64) -> f64 {
     let ratio = rtt_s / p;
     let constant = libm::sqrt(libm::sqrt(c * (3.0 + beta) / (4.0 * (1.0 - beta))));
@@ -242,7 +242,7 @@ mod tests {
         Ack { acked: 1.0, ..Ack::default() }
     }
 
-    /// Rounds of `rtt` seconds from `start` until `end`, each acknowledging the window segment by segment.
+    /// Rounds of `rtt` seconds from `start` to `end`. Each acknowledges one window, segment by segment.
     fn rounds(cubic: &mut Cubic, w: &mut Window, rtt: f64, start: f64, end: f64) {
         let mut now = start;
         let mut path = Path { srtt: Duration::from_secs_f64(rtt), ..Path::default() };
@@ -277,7 +277,7 @@ mod tests {
         c.cut(&Path::default(), &at(100_000.0), Signal::Loss);
         let mut w = at(70_000.0);
         rounds(&mut c, &mut w, 0.1, 0.0, 21.0);
-        // Halfway in time: 7/8 of the way there.
+        // After half of that time the window has made 7/8 of the way.
         assert!((w.cwnd - 96_250.0).abs() < 200.0, "{}", w.cwnd);
         rounds(&mut c, &mut w, 0.1, 21.0, 42.17);
         assert!((w.cwnd - 100_000.0).abs() < 1.0, "{}", w.cwnd);
@@ -295,7 +295,7 @@ mod tests {
         assert!((w.cwnd - 100.0).abs() < 0.5, "{}", w.cwnd);
         let before = w.cwnd;
         rounds(&mut c, &mut w, 0.01, 0.57, 0.665);
-        // Past the window before the loss: a segment per round.
+        // Above the window before the loss: one segment per round.
         assert!((w.cwnd - before - 10.0).abs() < 1.0, "{}", w.cwnd - before);
     }
 

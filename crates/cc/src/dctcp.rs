@@ -1,10 +1,12 @@
-//! DCTCP, Data Center TCP: Reno whose answer to marks is as deep as the share of segments that are marked.
+//! DCTCP, Data Center TCP: Reno, but the reduction after marks is proportional to the share of marked
+//! segments.
 //!
 //! Source: RFC 8257; M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010.
 //!
-//! What differs: the RFC reduces the window when its observation window ends, Linux when the first echo of a window
-//! arrives. Here it is the first echo, because hosts ask for a cut then; either way at most once per window of data.
-//! Counts are of segments, not bytes. It is meant for data centres, where everybody uses it and queues mark early.
+//! What differs: the RFC reduces the window at the end of its observation window, Linux at the first echo in
+//! a window. Here it is the first echo, because hosts call `cut` then. Either way there is at most one
+//! reduction per window of data. Counts are in segments, not bytes. DCTCP is meant for data centres, where
+//! all flows use it and queues mark early.
 
 use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 
@@ -58,7 +60,7 @@ pub struct Dctcp {
     g: f64,
     increase: f64,
     decrease: f64,
-    /// DCTCP.Alpha: the estimated share of marked segments.
+    /// DCTCP.Alpha: the estimated share of marked segments, in [0, 1].
     alpha: f64,
     /// `una` after the last acknowledgement.
     una: u64,
@@ -145,11 +147,12 @@ mod tests {
             dctcp.on_sample(&at(una, nxt), &Ack { marked, ..Ack::default() }, &mut w);
             dctcp.alpha
         };
-        // The first acknowledgement ends the first window: all of it marked keeps 1, nothing marked takes a sixteenth.
+        // The first acknowledgement ends the first window. All of it marked keeps 1; nothing marked reduces
+        // alpha by a sixteenth.
         assert_eq!(hear(1, 11, 1), 1.0);
         assert_eq!(hear(6, 16, 0), 1.0);
         assert_eq!(hear(11, 21, 5), 1.0, "up to the end of the window and not beyond it");
-        // 11 acknowledged since, 5 of them marked.
+        // 11 segments acknowledged since then, 5 of them marked.
         assert_eq!(hear(12, 22, 0), 1.0 + (5.0 / 11.0 - 1.0) / 16.0);
         assert_eq!(dctcp.window_end, 22);
     }

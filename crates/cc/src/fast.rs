@@ -1,15 +1,17 @@
-//! FAST: moves the window towards the one that keeps `alpha` segments queued, in large steps when far away.
+//! FAST: moves the window towards the one that keeps `alpha` segments in the queue. Far from that window the
+//! steps are large.
 //!
-//! Source: C. Jin, D. Wei, S. Low, "FAST TCP: Motivation, Architecture, Algorithms, Performance", INFOCOM 2004;
-//! for what the prototype does, the ns-2 module of T. Cui and L. Andrew (University of Melbourne).
+//! Source: C. Jin, D. Wei, S. Low, "FAST TCP: Motivation, Architecture, Algorithms, Performance", INFOCOM
+//! 2004; for the behaviour of the prototype, the ns-2 module of T. Cui and L. Andrew (University of
+//! Melbourne).
 //!
-//! What differs: alpha is a constant; its default of 200 segments suits paths of 1 Gbit/s (1.6 ms of queueing with
-//! 1000-byte segments), and the bottleneck's buffer has to hold alpha segments of every flow. In the equation's
-//! second term the window is the one at the beginning of the round whose samples are used, as in the ns-2 module,
-//! because that window made the delay; the paper writes one w. An increase is spread over the acknowledgements of
-//! the next round trip, the burstiness control of the paper being left to pacing. The multiplicative increase is
-//! confined to slow start; the ns-2 module returns to it whenever the queueing delay is under the threshold,
-//! which on fast links lets the queue grow beyond alpha.
+//! What differs: alpha is a constant. Its default of 200 segments fits paths of 1 Gbit/s (1.6 ms of queueing
+//! with 1000-byte segments). The bottleneck's buffer must hold alpha segments of every flow. In the second
+//! term of the equation, the window is the one at the start of the round whose samples are used, as in the
+//! ns-2 module, because that window caused the delay; the paper writes one w. An increase is spread over the
+//! acknowledgements of the next round trip. The paper's burstiness control is left to pacing. The
+//! multiplicative increase happens in slow start only. The ns-2 module returns to it whenever the queueing
+//! delay is under the threshold; on fast links that lets the queue grow beyond alpha.
 
 use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 
@@ -89,7 +91,7 @@ pub const SCHEME: Scheme = Scheme {
     response: None,
 };
 
-/// The ns-2 module: the scheme's own decreases stop at two segments.
+/// The ns-2 module: the scheme's own reductions stop at two segments.
 const LEAST_WINDOW: f64 = 2.0;
 
 /// The controller.
@@ -101,22 +103,24 @@ pub struct Fast {
     averaging_limit: f64,
     start_threshold: f64,
     decrease: f64,
-    /// Smoothed round-trip time, seconds; zero before the first sample.
+    /// The smoothed round-trip time, seconds; zero before the first sample.
     rtt_avg: f64,
     round: Option<Round>,
-    /// Does the current round hold its window (every other one, if so set)?
+    /// True if the window does not change in this round. With period "every-other" every second round is like
+    /// that.
     holding: bool,
-    /// Segments per segment acknowledged in this round.
+    /// The growth per acknowledged segment in this round, segments.
     slope: f64,
-    /// Window at which this round's growth ends.
+    /// The window at which the growth of this round ends, segments.
     target: f64,
 }
 
-/// A round trip: from the moment in which `ends` was the next segment to send until its acknowledgement.
+/// A round trip. It starts when segment `ends` is the next to send, and is over when that segment is
+/// acknowledged.
 #[derive(Clone, Copy)]
 struct Round {
     ends: u64,
-    /// Window at its beginning, segments.
+    /// The window at the start, segments.
     window: f64,
 }
 
@@ -139,7 +143,7 @@ impl Fast {
         }
     }
 
-    /// INFOCOM 2004, the window update, at the end of `round`.
+    /// The window update of INFOCOM 2004, at the end of `round`.
     fn update(&mut self, rtt_min_s: f64, round: &Round, w: &mut Window) {
         let aim = rtt_min_s / self.rtt_avg * round.window + self.alpha;
         let next = (2.0 * w.cwnd).min((1.0 - self.gamma) * w.cwnd + self.gamma * aim);
@@ -181,7 +185,7 @@ impl Controller for Fast {
         if w.in_slow_start() && self.rtt_avg - rtt_min_s >= self.start_threshold {
             w.ssthresh = w.cwnd;
             self.round = Some(begun);
-            self.holding = true; // the first update waits for a round trip with a steady window
+            self.holding = true; // the first update follows a round trip with a constant window
         } else if path.una > round.ends {
             if w.in_slow_start() || self.holding {
                 self.holding = false;
@@ -246,14 +250,14 @@ mod tests {
         let mut f = with(&[]);
         let mut w = at(1000.0);
         f.rtt_avg = 0.125;
-        // 0.5 * 1000 + 0.5 * (0.8 * 1000 + 200) = 1000: at rest.
+        // 0.5 * 1000 + 0.5 * (0.8 * 1000 + 200) = 1000: the equilibrium.
         f.update(0.1, &Round { ends: 0, window: 1000.0 }, &mut w);
         assert_eq!((w.cwnd, f.slope), (1000.0, 0.0));
-        // 0.5 * 1000 + 0.5 * (0.5 * 1000 + 200) = 850, at once.
+        // 0.5 * 1000 + 0.5 * (0.5 * 1000 + 200) = 850, in one step.
         f.rtt_avg = 0.2;
         f.update(0.1, &Round { ends: 0, window: 1000.0 }, &mut w);
         assert_eq!((w.cwnd, w.ssthresh), (850.0, 850.0));
-        // 0.5 * 850 + 0.5 * (850 + 200) = 950, over one window of acknowledgements.
+        // 0.5 * 850 + 0.5 * (850 + 200) = 950, spread over one window of acknowledgements.
         f.rtt_avg = 0.1;
         f.update(0.1, &Round { ends: 0, window: 850.0 }, &mut w);
         f.grow(&Path::default(), &Ack { acked: 425.0, ..Ack::default() }, &mut w);
@@ -292,7 +296,7 @@ mod tests {
     fn the_start_ends_when_the_queue_builds() {
         let mut f = with(&[]);
         let mut flow = OneFlow::new(100_000.0, 0.05, Window::starting_at(2.0));
-        // Slow start's own bursts queue half of what it sends: 0.75 ms here are 75 segments.
+        // The bursts of slow start queue half of its window: 0.75 ms are 75 segments here.
         flow.run(&mut f, 0.3);
         assert!(flow.w.in_slow_start() && flow.w.cwnd > 64.0, "{:?}", flow.w);
         flow.run(&mut f, 0.3);

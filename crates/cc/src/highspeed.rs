@@ -1,16 +1,16 @@
-//! HighSpeed TCP: additive increase and multiplicative decrease whose factors follow the window, so that a
-//! window of 83,000 segments needs a loss rate of 1e-7 instead of 2e-10.
+//! HighSpeed TCP: increase and decrease depend on the window. A window of 83,000 segments needs a loss rate
+//! of 1e-7 instead of 2e-10.
 //!
 //! Source: RFC 3649 (S. Floyd, 2003), sections 5 and 6; limited slow start from RFC 3742.
 //!
-//! What differs: the RFC prints its laws with rounded constants (p(w) = 0.078 / w^1.2, w = 0.12 / p^0.835);
-//! here they follow from the two points (38, 1e-3) and (83000, 1e-7) that define them, which moves a(w) by up
-//! to 2.5 %. b(w) stays at its lowest value above the high window: the RFC's line would reach zero at 567,000
-//! segments. A loss during slow start halves the window, where the RFC's text has no exception from b(w): ns-2
-//! (by the RFC's author) halves in every slow start and Linux in the first, since the window is then about
-//! twice what the path holds; `slow_start_cut = "law"` takes the text's reading. a(w) is never below Reno's
-//! one segment (the formula gives 0.96 at the low window). It is evaluated at whole segments and kept until
-//! the window passes the next one, so that no ACK costs a logarithm.
+//! What differs: the RFC prints its functions with rounded constants (p(w) = 0.078 / w^1.2, w = 0.12 /
+//! p^0.835). Here they follow from the two points (38, 1e-3) and (83000, 1e-7) that define them; a(w) changes
+//! by up to 2.5 %. Above the high window b(w) keeps its lowest value; the RFC's line would reach zero at
+//! 567,000 segments. A loss in slow start halves the window, although the RFC's text has no such exception
+//! from b(w). ns-2 (by the author of the RFC) halves in every slow start and Linux in the first, because the
+//! window is then about twice what the path holds. `slow_start_cut = "law"` follows the text. a(w) is never
+//! below Reno's one segment (the formula gives 0.96 at the low window). a(w) is computed at whole segments
+//! and kept until the window passes the next one, so that no ACK costs a logarithm.
 
 use crate::{Ack, Controller, Parameter, Path, Scheme, Settings, Signal, Window, reno, slow_start};
 
@@ -76,7 +76,7 @@ pub struct HighSpeed {
     law: Law,
     max_ssthresh: f64,
     halve_in_slow_start: bool,
-    /// The whole window for which `a` was worked out.
+    /// The window, in whole segments, for which `a` was computed.
     at: f64,
     a: f64,
 }
@@ -93,7 +93,7 @@ impl HighSpeed {
         }
     }
 
-    /// a(w) at whole segments, worked out again only when the window passes one.
+    /// a(w) at whole segments. Computed again only when the window passes one.
     fn increase(&mut self, cwnd: f64) -> f64 {
         let whole = libm::floor(cwnd);
         if whole != self.at {
@@ -125,8 +125,8 @@ impl Controller for HighSpeed {
     }
 }
 
-/// RFC 3742: beyond `max_ssthresh` segments slow start adds 1/K per segment acknowledged, K = floor(cwnd /
-/// (max_ssthresh / 2)). Returns what is left of `acked` for congestion avoidance.
+/// RFC 3742: above `max_ssthresh` segments slow start adds 1/K per acknowledged segment, K = floor(cwnd /
+/// (max_ssthresh / 2)). Returns the rest of `acked` for congestion avoidance.
 fn limited_slow_start(acked: f64, max_ssthresh: f64, w: &mut Window) -> f64 {
     if max_ssthresh <= 0.0 {
         return slow_start(acked, w);
@@ -146,7 +146,7 @@ fn limited_slow_start(acked: f64, max_ssthresh: f64, w: &mut Window) -> f64 {
     left
 }
 
-/// The laws of RFC 3649 through two points: `low_p` at `low_window` and `high_p` at `high_window`.
+/// The functions of RFC 3649 through two points: `low_p` at `low_window` and `high_p` at `high_window`.
 #[derive(Clone, Copy, Debug)]
 pub struct Law {
     low_window: f64,
@@ -155,12 +155,12 @@ pub struct Law {
     high_decrease: f64,
     /// ln(high_window / low_window).
     span: f64,
-    /// S: the window is proportional to p^S; negative.
+    /// S: the window is proportional to p^S. S is negative.
     slope: f64,
 }
 
 impl Law {
-    /// The laws of checked `settings` of the scheme "highspeed".
+    /// The functions for checked `settings` of the scheme "highspeed".
     pub fn new(settings: &Settings) -> Law {
         let (low_window, high_window) = (settings.number("low_window"), settings.number("high_window"));
         let (low_p, high_p) = (settings.number("low_p"), settings.number("high_p"));
@@ -189,7 +189,7 @@ impl Law {
         self.low_p * libm::pow(w / self.low_window, 1.0 / self.slope)
     }
 
-    /// a(w) in segments per round trip at window `w` in segments (RFC 3649 section 5).
+    /// a(w), the growth per round trip in segments, at window `w` in segments (RFC 3649 section 5).
     pub fn increase(&self, w: f64) -> f64 {
         if w <= self.low_window {
             return 1.0;
@@ -198,7 +198,7 @@ impl Law {
         (w * w * self.loss_rate(w) * 2.0 * b / (2.0 - b)).max(1.0)
     }
 
-    /// The average window in segments at loss rate `p`; Reno's square-root law from `low_p` up.
+    /// The average window in segments at loss rate `p`. At `low_p` and above it is Reno's square-root law.
     pub fn window(&self, p: f64) -> f64 {
         if p >= self.low_p {
             return reno::response(1.0, 0.5, p);
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn rows_of_the_rfcs_table() {
-        // RFC 3649 appendix B (w, a, b), worked out there with the rounded p(w).
+        // RFC 3649 appendix B (w, a, b), computed there with the rounded p(w).
         let law = Law::new(&settings());
         for (w, a, b) in [(118.0, 2.0, 0.44), (221.0, 3.0, 0.41), (1058.0, 8.0, 0.33)] {
             assert!((law.increase(w) / a - 1.0).abs() < 0.025, "a({w}) = {}", law.increase(w));
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn the_response_values_of_the_ctcp_paper() {
-        // Tan et al. 2006, figure 5, from 0.12 / p^0.835: within that rounding.
+        // Tan et al. 2006, figure 5, from 0.12 / p^0.835: equal within that rounding.
         let law = Law::new(&settings());
         for (p, w) in [(1e-3, 38.4), (1e-4, 262.5), (1e-5, 1795.0), (1e-6, 12280.0), (1e-7, 83981.0)] {
             assert!((law.window(p) / w - 1.0).abs() < 0.013, "{p}: {}", law.window(p));

@@ -1,13 +1,15 @@
-//! H-TCP: the longer since the last loss, the faster it grows; what it gives up depends on the queue.
+//! H-TCP: the increase grows with the time since the last loss. The decrease depends on the size of the
+//! queue.
 //!
 //! Source: D. Leith, R. Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
 //! draft-leith-tcp-htcp-06.
 //!
-//! What differs: throughput is measured once per round trip and smoothed as in Linux, and B(k) is the largest
-//! value of an epoch; the sources leave the measurement open. The time since the last loss counts from the cut
-//! (Linux counts from the end of the recovery). The largest round-trip time is that of the epoch, taken outside
-//! recovery, where Linux lets the largest of the connection fade. Adaptive backoff and round-trip time scaling are
-//! on, as in Linux and in the authors' own simulations; FreeBSD has both off.
+//! What differs: the sources leave the measurement of throughput open. Here it is measured once per round
+//! trip and smoothed as in Linux, and B(k) is the largest value of an epoch. The time since the last loss
+//! counts from the reduction; Linux counts from the end of the recovery. The largest round-trip time is the
+//! largest of the epoch, outside recovery; Linux lets the largest of the connection decay. Adaptive backoff
+//! and round-trip time scaling are on, as in Linux and in the authors' own simulations; in FreeBSD both are
+//! off.
 
 use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 use ackclock_units::{Duration, Time};
@@ -125,25 +127,25 @@ pub struct Htcp {
     scale_min: f64,
     scale_max: f64,
     epoch: Epoch,
-    /// The epoch that the last cut ended, should that cut turn out to be spurious.
+    /// The epoch before the last reduction. It is restored if that reduction was spurious.
     undo: Epoch,
     round: Option<Round>,
 }
 
-/// What is known since the last cut.
+/// The measurements since the last reduction.
 #[derive(Clone, Copy)]
 struct Epoch {
-    /// When the last cut was; the connection's first moment before one.
+    /// The time of the last reduction. Before the first one: the start of the connection.
     since: Option<Time>,
-    /// Share that the last cut kept.
+    /// The share of the window that the last reduction kept.
     beta: f64,
-    /// Largest round-trip time.
+    /// The largest round-trip time.
     rtt_max: Duration,
-    /// Smoothed throughput, segments per second; zero before the first round trip is over.
+    /// The smoothed throughput, segments per second; zero before the end of the first round trip.
     throughput: f64,
-    /// Its largest value, B(k+1) of the source.
+    /// The largest throughput: B(k+1) of the source.
     best: f64,
-    /// Its largest value in the epoch before, B(k).
+    /// The largest throughput of the epoch before: B(k).
     best_before: f64,
 }
 
@@ -152,7 +154,7 @@ struct Epoch {
 struct Round {
     since: Time,
     delivered: u64,
-    /// The round is over when this segment is acknowledged.
+    /// The round ends when this segment is acknowledged.
     ends: u64,
 }
 
@@ -187,7 +189,7 @@ impl Htcp {
         }
     }
 
-    /// Segments per round trip, alpha of the source.
+    /// The growth per round trip, segments: alpha of the source.
     fn alpha(&self, path: &Path) -> f64 {
         let since = self.epoch.since.unwrap_or(path.now);
         let beyond = path.now.since(since).as_secs_f64() - self.delta_low;
@@ -200,7 +202,7 @@ impl Htcp {
         2.0 * (1.0 - self.epoch.beta) * f
     }
 
-    /// Share of the window that a cut keeps now.
+    /// The share of the window that a reduction keeps now: beta of the source.
     fn backoff(&self, path: &Path) -> f64 {
         let e = &self.epoch;
         let steady = e.best_before > 0.0
@@ -219,7 +221,7 @@ impl Controller for Htcp {
         let e = &mut self.epoch;
         e.since = e.since.or(Some(path.now));
         if path.recovering {
-            self.round = None; // what comes out of a repair says nothing about the path
+            self.round = None; // samples during recovery say nothing about the path
             return;
         }
         if let Some(rtt) = ack.rtt {
@@ -344,13 +346,13 @@ mod tests {
             (790.0, 1000.0, 100, 50.0),  // 20 % less
             (1000.0, 1000.0, 80, 80.0),  // 7/8 is above the upper bound
             (1000.0, 1000.0, 200, 50.0), // 0.35 is below the lower bound
-            (1000.0, 0.0, 100, 50.0),    // no cut before
+            (1000.0, 0.0, 100, 50.0),    // no reduction before
         ] {
             h.epoch = epoch(best, before, max_ms);
             let ours = h.cut(&path, &at(100.0), Signal::Loss).expect("a cut");
             assert!((ours - kept).abs() < 1e-9, "{best} {before} {max_ms}: {ours}");
         }
-        // The increase keeps the average of Reno: 2 (1 - beta).
+        // The increase keeps Reno's average: 2 (1 - beta).
         h.epoch = epoch(1000.0, 1000.0, 100);
         h.cut(&path, &at(100.0), Signal::Loss);
         assert!((h.alpha(&path) - 0.6).abs() < 1e-9);
@@ -376,7 +378,7 @@ mod tests {
             kept.push(flow.w.cwnd / before);
         }
         assert_eq!(kept[0], 0.5);
-        // Largest round-trip time near 140 ms: 100/140 is kept, which just empties the queue.
+        // The largest round-trip time is near 140 ms. Keeping 100/140 just empties the queue.
         assert!((kept[1] - 0.714).abs() < 0.02 && (kept[2] - 0.714).abs() < 0.02, "{kept:?}");
     }
 

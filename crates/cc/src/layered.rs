@@ -1,16 +1,15 @@
-//! Layered TCP (LTCP): a flow behaves like as many TCP flows as the layer its window has reached; layers are
-//! added by fixed thresholds, and growth is scaled with the round-trip time.
+//! Layered TCP (LTCP): a flow behaves like several TCP flows. Their number is the layer that the window has
+//! reached. Layers begin at fixed thresholds, and growth is scaled with the round-trip time.
 //!
-//! Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks"
-//! (dissertation, Texas A&M University, 2006), chapter III: section III.A for the fixed decrease, III.B for
-//! the variable one.
+//! Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks" (dissertation, Texas
+//! A&M University, 2006), chapter III: section III.A for the fixed decrease, III.B for the variable one.
 //!
-//! What differs: the pseudocode of III.A.3.f steps K up by one per ACK and down by at most one per loss; here
-//! K is always the layer of the window (W_K <= cwnd < W_(K+1), section III.A.2), because the host may set the
-//! window as well. A cut then loses at most one layer as long as equation 3.14 holds (fixed 0.15: up to layer
-//! 18, and just so at 19; the variable decrease: always). What the source leaves open is a switch: the
-//! reference round-trip time, the behaviour below W_T, which samples make the smallest round-trip time, and
-//! the interpolation of beta_K.
+//! What differs: the pseudocode of III.A.3.f raises K by at most one per ACK, and lowers it by at most one
+//! per loss. Here K is always the layer of the window (W_K <= cwnd < W_(K+1), section III.A.2), because the
+//! host may set the window as well. A reduction then costs at most one layer as long as equation 3.14 holds
+//! (fixed 0.15: up to layer 18, and exactly at 19; variable decrease: always). Where the source is open there
+//! is a switch: the reference round-trip time, the behaviour below W_T, the samples for the smallest
+//! round-trip time, and the interpolation of beta_K.
 
 use crate::{Ack, Controller, Parameter, Path, Scheme, Settings, Signal, Window, reno, slow_start};
 use ackclock_units::Duration;
@@ -119,7 +118,7 @@ pub const SCHEME: Scheme = Scheme {
     }),
 };
 
-/// How much of the window a loss takes.
+/// The share of the window that a loss takes.
 enum Decrease {
     Fixed(f64),
     Linear,
@@ -137,7 +136,7 @@ pub struct Layered {
     rtt_reference: f64,
     min_rtt: Duration,
     k_r: f64,
-    /// The window last seen, its layer K, and the thresholds W_K and W_(K+1) around it.
+    /// The last window, its layer K, and the thresholds W_K and W_(K+1).
     window: f64,
     layer: f64,
     floor: f64,
@@ -169,7 +168,7 @@ impl Layered {
         }
     }
 
-    /// Finds the layer of `cwnd`; costs two comparisons while the layer stays.
+    /// Finds the layer of `cwnd`. Costs two comparisons while the layer does not change.
     #[inline]
     fn follow(&mut self, cwnd: f64) {
         self.window = cwnd;
@@ -180,7 +179,7 @@ impl Layered {
         }
     }
 
-    /// K_fract of III.A.3.f, 0 to 1; none with whole layers.
+    /// K_fract of III.A.3.f, 0 to 1; 0 with whole layers.
     fn fraction(&self) -> f64 {
         if self.fractional { (self.window - self.floor) / (self.ceiling - self.floor) } else { 0.0 }
     }
@@ -189,12 +188,12 @@ impl Layered {
         self.tcp_below && self.layer < 2.0
     }
 
-    /// Growth per round trip, segments.
+    /// The growth per round trip, segments.
     fn increase(&self) -> f64 {
         if self.like_tcp() { 1.0 } else { self.k_r * (self.layer + self.fraction()) } // III.A.3.f
     }
 
-    /// Decrease, share of the window.
+    /// The decrease, as a share of the window.
     fn beta(&self) -> f64 {
         if self.like_tcp() {
             return 0.5;
@@ -243,7 +242,7 @@ impl Controller for Layered {
     }
 }
 
-/// W_K, segments: the window at which layer `k` begins, `w_t` being W_T = W_2 (equation 3.11).
+/// W_K, segments: the window at which layer `k` begins. `w_t` is W_T = W_2 (equation 3.11).
 pub fn threshold(w_t: f64, k: f64) -> f64 {
     k * (k + 1.0) * (k - 1.0) / 6.0 * w_t
 }
@@ -255,12 +254,13 @@ pub fn step(w_t: f64, k: f64) -> f64 {
 
 /// The layer of a window of `window` segments: the K with W_K <= window < W_(K+1), at least 1.
 pub fn layer_at(w_t: f64, window: f64) -> f64 {
-    // K^3 - K = 6 W / W_T: the floor of the cube root is the layer or one below it.
+    // K^3 - K = 6 W / W_T: the floor of the cube root is the layer, or one below it.
     let below = libm::floor(libm::cbrt(6.0 * window / w_t)).max(1.0);
     if threshold(w_t, below + 1.0) <= window { below + 1.0 } else { below }
 }
 
-/// beta_K = 1 / (K + 1), share of the window lost in layer `k` with the variable decrease (equation 3.41).
+/// beta_K = 1 / (K + 1): the share of the window that a loss takes in layer `k`, with the variable decrease
+/// (equation 3.41).
 pub fn variable_beta(k: f64) -> f64 {
     1.0 / (k + 1.0)
 }
@@ -270,26 +270,26 @@ pub fn compensation(rtt_s: f64, reference_s: f64, exponent: f64) -> f64 {
     libm::pow(rtt_s / reference_s, exponent)
 }
 
-/// W'' of equation 3.19, segments: the window just before a loss, at loss rate `p` with a fixed `beta`.
+/// W'' of equation 3.19, segments: the window just before a loss, at loss rate `p`, with a fixed `beta`.
 pub fn peak(w_t: f64, beta: f64, k_r: f64, p: f64) -> f64 {
     libm::pow(k_r * libm::cbrt(6.0 / w_t) / (beta * (1.0 - beta / 2.0) * p), 0.6)
 }
 
-/// Average window, segments, at loss rate `p` with a fixed `beta`: equation 3.17 on equation 3.19.
+/// The average window, segments, at loss rate `p`, with a fixed `beta`: equation 3.17 with equation 3.19.
 /// Valid where it exceeds `w_t`.
 pub fn response(w_t: f64, beta: f64, k_r: f64, p: f64) -> f64 {
     peak(w_t, beta, k_r, p) * (1.0 - beta / 2.0)
 }
 
-/// Average window, segments, at loss rate `p` with beta_K = 1 / (K + 1).
+/// The average window, segments, at loss rate `p`, with beta_K = 1 / (K + 1).
 ///
-/// Not in the source: equation 3.18 with that beta is W''^2 = K_R K (K + 1) / (p (1 - beta/2)), solved here
-/// with K = (6 W'' / W_T)^(1/3) as in equation 3.19. For large windows it tends to (6 / W_T)^(1/2) (K_R /
-/// p)^(3/4).
+/// Not in the source. Equation 3.18 with that beta is W''^2 = K_R K (K + 1) / (p (1 - beta/2)). It is solved
+/// here with K = (6 W'' / W_T)^(1/3) as in equation 3.19. For large windows it tends to (6 / W_T)^(1/2) (K_R
+/// / p)^(3/4).
 pub fn response_variable(w_t: f64, k_r: f64, p: f64) -> f64 {
     let (mut peak, mut beta) = (w_t, 0.5);
     for _ in 0..60 {
-        // The right-hand side grows with W''^(1/3), so that each step shrinks the error threefold.
+        // The right-hand side grows with W''^(1/3), so each step divides the error by three.
         let k = libm::cbrt(6.0 * peak / w_t);
         beta = variable_beta(k);
         peak = libm::sqrt(k_r * k * (k + 1.0) / (p * (1.0 - beta / 2.0)));
@@ -382,7 +382,7 @@ mod tests {
                 assert!(left >= k - 1.0, "{k} to {left}");
             }
         }
-        // Beyond it the fixed decrease costs two: 66,500 to 56,525, below W_19 = 57,000.
+        // In a higher layer the fixed decrease costs two: 66,500 to 56,525, which is below W_19 = 57,000.
         assert_eq!(layer_at(50.0, after_cut(&mut layered(&[], &[]), threshold(50.0, 20.0))), 18.0);
     }
 

@@ -1,11 +1,11 @@
-//! Congestion controllers: one file each, written once, run everywhere.
+//! Congestion controllers, one file each. The same code runs in the simulator and in the emulator.
 //!
-//! A controller decides how much may be in flight. It has no clock, no I/O and no entropy of its own, and
-//! it allocates nothing once it stands: the host (a simulated endpoint, a user-space TCP, a QUIC adapter)
-//! tells it what happened through [`Controller`] and reads what it wrote into [`Window`].
+//! A controller decides how much data may be in flight. It has no clock, no I/O and no random numbers of its
+//! own, and it allocates nothing after it is built. The host (a simulated endpoint, a user-space TCP, a QUIC
+//! adapter) tells it what happened through [`Controller`], and reads its decision from [`Window`].
 //!
-//! Windows are in segments as `f64`; times are [`Time`] and [`Duration`]. Raw round-trip times
-//! ([`Ack::rtt`]) and smoothed ones ([`Path::srtt`]) never share a name.
+//! Windows are in segments as `f64`. Times are [`Time`] and [`Duration`]. Raw round-trip times ([`Ack::rtt`])
+//! and smoothed ones ([`Path::srtt`]) never share a name.
 //!
 //! # A controller in one file
 //!
@@ -27,7 +27,7 @@
 //!
 //! let mut gentle = Aimd { a: 0.5, b: 0.8 };
 //! let mut w = Window::starting_at(10.0);
-//! w.ssthresh = 5.0; // past slow start
+//! w.ssthresh = 5.0; // congestion avoidance
 //! gentle.grow(&Path::default(), &Ack { acked: 10.0, ..Ack::default() }, &mut w);
 //! assert_eq!(w.cwnd, 10.5);
 //! assert_eq!(gentle.cut(&Path::default(), &w, Signal::Loss), Some(8.4));
@@ -76,35 +76,37 @@ pub use westwood::Westwood;
 
 use ackclock_units::{Duration, Rate, Time};
 
-/// What the host knows when it calls a controller. Read-only. A kernel host reads the same from `tcp_sock`.
+/// The state of the connection when the host calls a controller. Read-only. A kernel host reads the same from
+/// `tcp_sock`.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     /// The host's clock.
     pub now: Time,
-    /// Smoothed round-trip time (RFC 6298); zero before the first sample.
+    /// The smoothed round-trip time (RFC 6298); zero before the first sample.
     pub srtt: Duration,
-    /// Smallest raw round-trip time of the connection; [`Duration::MAX`] before the first sample.
+    /// The smallest raw round-trip time of the connection; [`Duration::MAX`] before the first sample.
     pub rtt_min: Duration,
-    /// Segments sent and neither acknowledged, selectively acknowledged nor counted lost.
+    /// Segments that were sent and are neither acknowledged, nor selectively acknowledged, nor marked lost.
     pub in_flight: f64,
-    /// First unacknowledged segment.
+    /// The first unacknowledged segment (SND.UNA).
     pub una: u64,
-    /// Next new segment to send.
+    /// The next new segment to send (SND.NXT).
     pub nxt: u64,
-    /// Segments delivered so far: acknowledged cumulatively or selectively, each counted once.
+    /// Segments delivered so far: acknowledged cumulatively or by SACK, each counted once.
     pub delivered: u64,
-    /// The receiver's window in segments.
+    /// The receiver's advertised window in segments.
     pub peer_window: f64,
-    /// Bytes of one full segment on the wire, headers included; turns a window into a rate.
+    /// The bytes of one full segment on the wire, headers included. They convert a window into a rate.
     pub segment_bytes: u32,
-    /// Was it cwnd that last stopped the sender (and not its data or the receiver's window)?
+    /// True if cwnd was the last limit of the sender, not its data and not the receiver's window.
     pub cwnd_limited: bool,
-    /// Is a loss episode or a retransmission timeout being repaired? After a timeout the window grows meanwhile.
+    /// True while a loss episode or a retransmission timeout is being repaired. After a timeout the window
+    /// grows in the meantime.
     pub recovering: bool,
 }
 
 impl Default for Path {
-    /// A connection before its first segment: no samples, nothing in flight, a boundless receiver.
+    /// A connection before its first segment: no samples, nothing in flight, an unlimited receiver window.
     fn default() -> Path {
         Path {
             now: Time::ZERO,
@@ -125,97 +127,104 @@ impl Default for Path {
 /// One acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
-    /// Segments newly acknowledged, as far as the host lets them count towards growth (RFC 3465).
+    /// Segments newly acknowledged, as far as the host counts them for growth (RFC 3465).
     pub acked: f64,
-    /// Segments newly reported by SACK.
+    /// Segments newly acknowledged by SACK.
     pub sacked: u64,
-    /// Segments newly counted lost.
+    /// Segments newly marked lost.
     pub lost: u64,
-    /// Segments newly reported as marked (ECN). With the classic echo (RFC 3168) 1 says that some were.
+    /// Segments newly reported as CE-marked (ECN). With the classic echo (RFC 3168) the value 1 means "at
+    /// least one".
     pub marked: u64,
-    /// Raw round-trip time of this acknowledgement; `None` under Karn's rule or without new data.
+    /// The raw round-trip time of this acknowledgement. `None` if Karn's rule excludes it, or without new
+    /// data.
     pub rtt: Option<Duration>,
-    /// A uniform number in [0, 1) from the host, if the controller [asks](Controller::wants_draw) for one; else 0.
+    /// A uniform random number in [0, 1) from the host, if the controller [wants
+    /// one](Controller::wants_draw); else 0.
     pub draw: f64,
-    /// From the sending of a segment to the sending of the acknowledgement that gave [`Ack::rtt`], each by its own host's
-    /// clock, if the controller [asks](Controller::wants_forward): the one-way delay and a constant. `None` where there
-    /// is no round-trip time.
+    /// The time from the sending of a segment to the sending of the acknowledgement that gave [`Ack::rtt`],
+    /// each by the clock of its own host. So it is the one-way delay plus a constant. Set if the controller
+    /// [wants it](Controller::wants_forward). `None` where there is no round-trip time.
     pub forward: Option<Duration>,
-    /// How fast the network delivers, if the controller [asks](Controller::wants_rate); `None` without new data.
+    /// The delivery rate sample, if the controller [wants it](Controller::wants_rate). `None` without new
+    /// data.
     pub rate: Option<RateSample>,
 }
 
-/// What one acknowledgement says of the rate at which the network delivers (draft-ietf-ccwg-bbr-06 section 4.1).
+/// A delivery rate sample of one acknowledgement (draft-ietf-ccwg-bbr-06 section 4.1).
 ///
-/// Of the segments that it newly acknowledges or SACKs it is the most recently sent one, *the segment*, whose departure
-/// and arrival are compared.
+/// An acknowledgement newly acknowledges or SACKs some segments. *The segment* is the one of them that was
+/// sent last. The sample covers the time between its departure and its arrival.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct RateSample {
     /// Segments that this acknowledgement newly acknowledges or SACKs.
     pub acked: u64,
-    /// Segments delivered since the segment left.
+    /// Segments delivered since the segment was sent.
     pub delivered: u64,
-    /// The time that this took: the longer of sending and acknowledging them; zero if it cannot be relied upon.
+    /// The length of the sample: the longer of the time to send and the time to acknowledge these segments.
+    /// Zero if the sample is not valid.
     pub interval: Duration,
-    /// [`Path::delivered`] when the segment left; a round trip is over once this has reached its start.
+    /// [`Path::delivered`] when the segment was sent. A round trip ends once this reaches the value at the
+    /// round's start.
     pub prior_delivered: u64,
-    /// Segments in flight when the segment left, itself included.
+    /// Segments in flight when the segment was sent, itself included.
     pub in_flight: u64,
-    /// Segments counted lost since the segment left.
+    /// Segments marked lost since the segment was sent.
     pub lost: u64,
-    /// Had the sender run out of data when the segment left? Then the network may be faster than this.
+    /// True if the sender had run out of data when the segment was sent. Then the network may be faster than
+    /// this.
     pub app_limited: bool,
-    /// Raw round-trip time of the segment; `None` if it was sent more than once.
+    /// The raw round-trip time of the segment; `None` if the segment was sent more than once.
     pub rtt: Option<Duration>,
 }
 
 impl RateSample {
-    /// Segments per second; zero if the sample cannot be relied upon.
+    /// The delivery rate in segments per second; zero if the sample is not valid.
     pub fn per_second(&self) -> f64 {
         if self.interval.is_zero() { 0.0 } else { self.delivered as f64 / self.interval.as_secs_f64() }
     }
 }
 
-/// A segment that is newly counted lost, and what was when it left.
+/// A segment that was newly marked lost, and the state when it was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lost {
-    /// Its number.
+    /// The number of the segment.
     pub seq: u64,
-    /// Segments in flight when it left, itself included.
+    /// Segments in flight when it was sent, itself included.
     pub in_flight: u64,
-    /// Segments counted lost since it left, itself included.
+    /// Segments marked lost since it was sent, itself included.
     pub lost: u64,
-    /// Had the sender run out of data when it left?
+    /// True if the sender had run out of data when it was sent.
     pub app_limited: bool,
 }
 
-/// Everything a controller may write.
+/// The output of a controller.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Window {
-    /// Congestion window, segments. Hosts keep it at 1 or above.
+    /// The congestion window, segments. Hosts keep it at 1 or above.
     pub cwnd: f64,
-    /// Slow-start threshold, segments; infinite before the first loss unless the host sets it.
+    /// The slow-start threshold, segments. Infinite before the first loss, unless the host sets it.
     pub ssthresh: f64,
-    /// Pacing rate; `None` leaves the sending to the ACK clock.
+    /// The pacing rate. `None`: no pacing, the ACK clock alone decides when to send.
     pub pacing: Option<Rate>,
 }
 
 impl Window {
-    /// A fresh window of `cwnd` segments with no slow-start threshold yet.
+    /// A window of `cwnd` segments without a slow-start threshold.
     pub const fn starting_at(cwnd: f64) -> Window {
         Window { cwnd, ssthresh: f64::INFINITY, pacing: None }
     }
 
-    /// Is the window still below the slow-start threshold?
+    /// True if the window is below the slow-start threshold.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 }
 
-/// Why the host asks for a cut.
+/// Why the host asks for a reduction of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// Segments were lost and the loss was detected from acknowledgements.
+    /// Acknowledgements showed that segments were lost.
     Loss,
     /// The network marked segments (ECN).
     Mark,
@@ -223,91 +232,92 @@ pub enum Signal {
     Timeout,
 }
 
-/// What else happens to a connection.
+/// Other events of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The connection is about to send its first segment.
     Start,
-    /// A loss episode (or the slow start after a timeout) has been repaired.
+    /// A loss episode, or the slow start after a timeout, is repaired.
     Recovered,
-    /// The last cut turned out to be spurious; the host has restored the window.
+    /// The last reduction was spurious. The host has restored the window.
     Spurious,
     /// Sending resumes after an idle time longer than the retransmission timeout. A controller that
-    /// [governs](Controller::governs) its window is told whenever sending resumes for which there were no data.
+    /// [governs](Controller::governs) its window is told whenever sending resumes after a time without data.
     Idle,
 }
 
 /// A congestion control scheme.
 ///
-/// The host calls `on_sample` for every acknowledgement, in every state; `grow` when new data was
-/// acknowledged outside fast recovery (slow start after a timeout included) while the window was what limited
-/// the sender; `cut` once per episode. What else it does is asked for with the methods that answer yes or no; the
-/// answers may not change, and a host asks but once.
+/// The host calls `on_sample` for every acknowledgement, in every state. It calls `grow` when new data was
+/// acknowledged, the window limited the sender, and fast recovery is over (the slow start after a timeout
+/// counts as over). It calls `cut` once per loss episode. The methods that return `bool` tell what else the
+/// controller needs. The host asks each of them once, so the answers must not change.
 pub trait Controller: Send {
-    /// Every acknowledgement, in every state, before `grow`.
+    /// Called for every acknowledgement, in every state, before `grow`.
     fn on_sample(&mut self, path: &Path, ack: &Ack, w: &mut Window) {
         let _ = (path, ack, w);
     }
 
-    /// New data was acknowledged, the sender was limited by cwnd, and no fast recovery governs the window.
+    /// Called when new data was acknowledged, cwnd limited the sender, and no fast recovery is in progress.
     fn grow(&mut self, path: &Path, ack: &Ack, w: &mut Window);
 
-    /// Once per episode: the new slow-start threshold in segments, or `None` for no reaction.
+    /// Called once per episode. Returns the new slow-start threshold in segments, or `None` for no reaction.
     ///
-    /// After [`Signal::Loss`] and [`Signal::Mark`] the window ends at the threshold; after [`Signal::Timeout`]
-    /// it starts again from one segment, unless the answer is `None`.
+    /// After [`Signal::Loss`] and [`Signal::Mark`] the window ends at the threshold. After
+    /// [`Signal::Timeout`] it starts again from one segment, unless the answer is `None`.
     fn cut(&mut self, path: &Path, w: &Window, why: Signal) -> Option<f64>;
 
-    /// Start, end of recovery, a spurious cut, idleness.
+    /// Called at the start, at the end of a recovery, after a spurious reduction, and after idle times.
     fn on_event(&mut self, path: &Path, event: Event, w: &mut Window) {
         let _ = (path, event, w);
     }
 
-    /// Does the controller use [`Ack::draw`]? Hosts draw a number only for those that do.
+    /// True if the controller uses [`Ack::draw`]. The host draws a number for such controllers only.
     fn wants_draw(&self) -> bool {
         false
     }
 
-    /// Does the controller use [`Ack::forward`]? It takes time stamps of the receiver (RFC 7323).
+    /// True if the controller uses [`Ack::forward`]. This needs the receiver's timestamps (RFC 7323).
     fn wants_forward(&self) -> bool {
         false
     }
 
-    /// Does the controller use [`Ack::rate`] and [`Controller::on_lost`]? Hosts keep the records that these take for no
-    /// other.
+    /// True if the controller uses [`Ack::rate`] and [`Controller::on_lost`]. The host keeps the records for
+    /// them only if so.
     fn wants_rate(&self) -> bool {
         false
     }
 
-    /// A segment is newly counted lost. Told only to those that [want the rate](Controller::wants_rate), before the
-    /// `on_sample` of the same acknowledgement.
+    /// Called when a segment is newly marked lost, if the controller [wants the
+    /// rate](Controller::wants_rate). Comes before the `on_sample` of the same acknowledgement.
     fn on_lost(&mut self, path: &Path, lost: &Lost, w: &Window) {
         let _ = (path, lost, w);
     }
 
-    /// Does the controller set the window by itself in every state? (Linux calls that `cong_control`.)
+    /// True if the controller sets the window by itself in every state. Linux calls this `cong_control`.
     ///
-    /// Then the host calls `on_sample` last, when losses are counted and episodes begun or ended, so that `grow` has nothing
-    /// to do. Its recovery chooses what to send, but neither holds nor restores the window, and idleness does not reduce it.
-    /// `cut` is asked as ever, and after [`Signal::Timeout`] the window is one segment, unless the answer is `None`.
+    /// The host then calls `on_sample` last, after losses are counted and episodes have begun or ended.
+    /// `grow` has nothing to do. The host's recovery chooses what to send, but does not change the window.
+    /// Idle times do not reduce the window. `cut` is called as usual. After [`Signal::Timeout`] the window is
+    /// one segment, unless the answer is `None`.
     fn governs(&self) -> bool {
         false
     }
 
-    /// Does the controller need to know how many segments were marked, and not only that some were? Then the host uses
-    /// ECN with the feedback of RFC 8257, and [`Ack::marked`] is the number of segments acknowledged with an echo.
+    /// True if the controller needs the number of marked segments. The host then uses ECN with the feedback
+    /// of RFC 8257, and [`Ack::marked`] is the number of segments that were acknowledged with an echo.
     fn counts_marks(&self) -> bool {
         false
     }
 
-    /// Shows the scheme's own variables (name, value) to a probe; never called on the hot path.
+    /// Shows the internal variables of the scheme (name, value) to a probe. Never called on the hot path.
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let _ = see;
     }
 }
 
-/// Standard slow start (RFC 5681 section 3.1): one segment per segment acknowledged, up to the threshold.
-/// Returns what is left of `acked` for congestion avoidance, so that one ACK can span the boundary.
+/// Standard slow start (RFC 5681 section 3.1): one segment per acknowledged segment, up to the threshold.
+/// Returns the rest of `acked` for congestion avoidance, so that one ACK can cross the threshold.
 #[inline]
 pub fn slow_start(acked: f64, w: &mut Window) -> f64 {
     if !w.in_slow_start() {
@@ -318,7 +328,7 @@ pub fn slow_start(acked: f64, w: &mut Window) -> f64 {
     acked - used
 }
 
-/// The page "Add a controller" of the book, so that its example is compiled and run.
+/// The page "Add a controller" of the book. This compiles and runs its example.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/src/add-a-controller.md")]
 struct AddAController;

@@ -1,14 +1,15 @@
 //! No congestion control: the receiver's window is the only limit.
 //!
-//! Source: A. Sundaresan's thesis on TCP without congestion control (University of Kansas, 2001): a connection that sends whatever
-//! the advertised window allows, from its first segment, through losses and timeouts.
+//! Source: A. Sundaresan's thesis on TCP without congestion control (University of Kansas, 2001). A
+//! connection sends what the advertised window allows, from its first segment on, also after losses and
+//! timeouts.
 //!
-//! It exists to be compared with, and for paths whose capacity is reserved. It does not react to anything, so
-//! it can starve every other flow and keep a queue full for ever; a host that offers it on a shared network has to
-//! bound it, by the receiver's window or by a pacing rate of its own.
+//! The scheme exists for comparisons, and for paths with reserved capacity. It does not react to congestion.
+//! It can starve every other flow and keep a queue full. A host that offers it on a shared network must limit
+//! it, by the receiver's window or by its own pacing rate.
 //!
-//! What differs: a boundless receiver (some hosts have no flow control) would mean a boundless window, so `cap`
-//! limits it; what an idle or repaired connection does is not the scheme's business, the window being always open.
+//! What differs: some hosts have no flow control. An unlimited receiver would mean an unlimited window, so
+//! `cap` limits it. Idle times and repairs do not change the window: it is always open.
 
 use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window};
 
@@ -46,7 +47,7 @@ impl Uncontrolled {
     }
 
     fn open(&self, path: &Path, w: &mut Window) {
-        // A closed window must not leave the connection without the segment that probes it.
+        // With a closed window the connection still needs one segment to probe it.
         w.cwnd = path.peer_window.min(self.cap).max(1.0);
     }
 }

@@ -1,11 +1,11 @@
 //! Reno: additive increase by one segment per round trip, halving on loss.
 //!
 //! Source: RFC 5681 (slow start, congestion avoidance); V. Jacobson, "Congestion Avoidance and Control",
-//! SIGCOMM 1988. The repair of losses belongs to the host's recovery and is not part of the controller.
+//! SIGCOMM 1988. The repair of losses belongs to the host's recovery. It is not part of the controller.
 //!
-//! What differs: RFC 5681 equation 4 sets the threshold from the flight size. The window is the default here
-//! because an application-limited flight is already excluded by the host, and because ns-2 and Linux use the
-//! window; `halve = "flight"` takes the RFC's reading.
+//! What differs: RFC 5681 equation 4 computes the threshold from the flight size. Here the default is the
+//! window, as in ns-2 and Linux. The host already excludes flights that the application limits. `halve =
+//! "flight"` follows the RFC.
 
 use crate::{Ack, Controller, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 
@@ -79,8 +79,8 @@ impl Controller for Reno {
     }
 }
 
-/// Average window (segments) of additive increase `a` and decrease `b` under periodic loss of probability `p`:
-/// sqrt(a (2 - b) / (2 b p)), the square-root law; sqrt(3 / (2 p)) for Reno.
+/// The average window (segments) of additive increase `a` and decrease `b` under periodic loss of probability
+/// `p`: sqrt(a (2 - b) / (2 b p)), the square-root law; sqrt(3 / (2 p)) for Reno.
 pub fn response(a: f64, b: f64, p: f64) -> f64 {
     libm::sqrt(a * (2.0 - b) / (2.0 * b * p))
 }

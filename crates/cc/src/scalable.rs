@@ -1,13 +1,13 @@
-//! Scalable TCP: a fixed gain per acknowledgement and a fixed share lost, so that recovery takes a fixed
-//! number of round trips at any rate.
+//! Scalable TCP: a fixed increase per acknowledgement and a fixed share lost. Recovery takes the same number
+//! of round trips at any rate.
 //!
 //! Source: T. Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks", ACM CCR 33(2),
-//! 2003; its rule is restated in Tan et al. 2006, section II.
+//! 2003; Tan et al. 2006, section II, restates its rule.
 //!
-//! What differs: Kelly reverts to standard TCP up to a legacy window of 16 segments, where the loss rate of
-//! the square-root law is 3 / (2 * 16^2) = 5.9e-3; Tan et al. quote 38 as typical of such schemes. Taken
-//! literally, the rule grows by less than one segment per round trip between the legacy window and 100
-//! segments. `at_least_reno` lifts that stretch to Reno's growth, as Linux does.
+//! What differs: up to a legacy window of 16 segments, Kelly's scheme is standard TCP. There the loss rate of
+//! the square-root law is 3 / (2 * 16^2) = 5.9e-3. Tan et al. give 38 segments as typical of such schemes.
+//! Between the legacy window and 100 segments the rule, taken literally, grows by less than one segment per
+//! round trip. `at_least_reno` raises that to Reno's growth, as Linux does.
 
 use crate::{Ack, Controller, Parameter, Path, Scheme, Settings, Signal, Window, reno, slow_start};
 
@@ -79,7 +79,7 @@ impl Controller for Scalable {
         } else if self.at_least_reno {
             self.increase.max(reno)
         } else {
-            self.increase // Kelly 2003: whatever the window
+            self.increase // Kelly 2003: independent of the window
         };
         w.cwnd += gain * acked;
     }
@@ -90,11 +90,11 @@ impl Controller for Scalable {
     }
 }
 
-/// Average window (segments) over time of gain `a` per ACK and decrease `b` at loss rate `p`.
+/// The average window (segments) over time, of the increase `a` per ACK and decrease `b`, at loss rate `p`.
 ///
-/// Between losses 1/p ACKs add a/p segments, which is b W_m: the peak is W_m = a / (b p) (0.08 / p). The
-/// window grows exponentially in time, by the factor 1 / (1 - b) in ln(1 / (1 - b)) / a round trips, so that
-/// its average over time is a / (p ln(1 / (1 - b))): 0.0749 / p.
+/// Between two losses 1/p ACKs add a/p segments, which is b W_m. So the peak is W_m = a / (b p) (0.08 / p).
+/// The window grows exponentially in time, by the factor 1 / (1 - b) in ln(1 / (1 - b)) / a round trips. So
+/// the average over time is a / (p ln(1 / (1 - b))), which is 0.0749 / p.
 pub fn response(a: f64, b: f64, p: f64) -> f64 {
     a / (p * -libm::log1p(-b))
 }
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_response_function_of_the_rule() {
-        // Tan et al. 2006, figure 5, worked out from the rule: 75, 749, 7490 segments.
+        // Tan et al. 2006, figure 5, computed from the rule: 75, 749, 7490 segments.
         for (p, published) in [(1e-3, 75.0), (1e-4, 749.0), (1e-5, 7490.0)] {
             assert!((response(0.01, 0.125, p) / published - 1.0).abs() < 2e-3, "{p}");
         }

@@ -1,7 +1,7 @@
-//! What there is: every scheme with its source, its parameters and how to build it.
+//! The registry of all schemes: source, parameters, and how to build each.
 //!
-//! A parameter is described once, here in data; the scenario reader, `ackclock show` and the documentation
-//! pages all come from that description.
+//! A parameter is described once, as data. The scenario reader, `ackclock show` and the documentation pages
+//! use that description.
 
 use crate::Controller;
 use std::fmt;
@@ -9,23 +9,24 @@ use std::ops::RangeInclusive;
 
 /// A scheme's entry in the registry.
 pub struct Scheme {
-    /// The word in files and on the command line.
+    /// The name in files and on the command line.
     pub name: &'static str,
     /// The scheme's full name.
     pub title: &'static str,
-    /// Where its definition comes from.
+    /// The document that defines the scheme.
     pub source: &'static str,
     /// What it does, in one or two sentences.
     pub summary: &'static str,
-    /// Its laws, one per line, in plain text.
+    /// The equations, one per line, in plain text.
     pub equations: &'static [&'static str],
-    /// What this implementation does that the source leaves open or does otherwise.
+    /// How this implementation differs from the source, and what it decides where the source leaves a choice.
     pub notes: &'static [&'static str],
-    /// Everything that can be set.
+    /// All parameters.
     pub parameters: &'static [Parameter],
-    /// A controller from checked settings.
+    /// Builds a controller from checked settings.
     pub build: fn(&Settings) -> Box<dyn Controller>,
-    /// Average window in segments at loss probability `p` and round-trip time `rtt_s` seconds, if the source has one.
+    /// The average window in segments at loss probability `p` and round-trip time `rtt_s` seconds, if the
+    /// source gives a response function.
     pub response: Option<fn(settings: &Settings, p: f64, rtt_s: f64) -> f64>,
 }
 
@@ -33,13 +34,13 @@ pub struct Scheme {
 pub struct Parameter {
     /// The key in files.
     pub name: &'static str,
-    /// Its unit in words; empty for a pure number.
+    /// The unit in words; empty for a number without a unit.
     pub unit: &'static str,
-    /// What it is and where its default comes from.
+    /// The meaning of the parameter, and the origin of its default.
     pub about: &'static str,
-    /// Its default.
+    /// The default.
     pub default: Value,
-    /// What it may be.
+    /// The values that are allowed.
     pub domain: Domain,
 }
 
@@ -50,11 +51,11 @@ pub enum Value {
     Number(f64),
     /// A switch that is on or off.
     Flag(bool),
-    /// One of several words; of a controller underneath, its name.
+    /// One of several words. For a controller underneath: its name.
     Choice(&'static str),
 }
 
-/// What a parameter may be.
+/// The values that a parameter may have.
 pub enum Domain {
     /// A number in a closed range.
     Range(RangeInclusive<f64>),
@@ -62,7 +63,7 @@ pub enum Domain {
     OnOff,
     /// One of these words, each with its meaning.
     Words(&'static [(&'static str, &'static str)]),
-    /// A controller, by name or with its own parameters, that is not itself around another one.
+    /// A controller, by name or with its own parameters. It must not itself contain another controller.
     Controller,
 }
 
@@ -93,12 +94,12 @@ impl Parameter {
         Parameter { name, unit: "", about, default: Value::Choice(default), domain: Domain::Words(words) }
     }
 
-    /// The controller underneath; a scheme has at most one.
+    /// The controller underneath. A scheme has at most one.
     pub const fn controller(name: &'static str, default: &'static str, about: &'static str) -> Parameter {
         Parameter { name, unit: "", about, default: Value::Choice(default), domain: Domain::Controller }
     }
 
-    /// What the parameter may be, in words.
+    /// The allowed values, in words.
     pub fn domain_text(&self) -> String {
         match &self.domain {
             Domain::Range(range) => format!("{} to {}", range.start(), range.end()),
@@ -127,7 +128,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// A value as a user gave it.
+/// A value that a user gave.
 #[derive(Clone, Copy, Debug)]
 pub enum Given<'a> {
     /// A number.
@@ -145,12 +146,12 @@ pub enum Given<'a> {
 pub enum SettingsError {
     /// The scheme has no parameter of this name.
     Unknown {
-        /// The names that there are.
+        /// The known names.
         known: Vec<&'static str>,
     },
     /// The value is not in the parameter's domain.
     Outside {
-        /// What would be right.
+        /// The allowed values.
         domain: String,
     },
 }
@@ -167,24 +168,24 @@ impl fmt::Display for SettingsError {
 
 impl std::error::Error for SettingsError {}
 
-/// A scheme's parameters, every one with a value from its domain.
+/// The settings of a scheme: a valid value for every parameter.
 #[derive(Clone, Debug)]
 pub struct Settings {
     scheme: &'static Scheme,
     values: Vec<Value>,
-    /// Of the controller underneath, if the scheme is around one.
+    /// The settings of the controller underneath, if there is one.
     under: Option<Box<Settings>>,
 }
 
 impl PartialEq for Settings {
-    /// The same scheme with the same values, and so with what is underneath.
+    /// Equal if scheme and values are equal, including those of the controller underneath.
     fn eq(&self, other: &Settings) -> bool {
         self.scheme.name == other.scheme.name && self.values == other.values && self.under == other.under
     }
 }
 
 impl Settings {
-    /// The scheme's defaults.
+    /// The default settings of `scheme`.
     pub fn defaults(scheme: &'static Scheme) -> Settings {
         let values = scheme.parameters.iter().map(|p| p.default).collect();
         let under = scheme.parameters.iter().find_map(|p| match (&p.domain, p.default) {
@@ -194,12 +195,17 @@ impl Settings {
         Settings { scheme, values, under: under.map(Box::new) }
     }
 
-    /// The scheme that these are for.
+    /// The scheme of these settings.
     pub fn scheme(&self) -> &'static Scheme {
         self.scheme
     }
 
-    /// Sets one parameter, checking its name and domain.
+    /// Sets a parameter, and checks its name and domain.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError::Unknown`] if the scheme has no such parameter, [`SettingsError::Outside`] if it does
+    /// not allow the value.
     pub fn set(&mut self, name: &str, given: Given<'_>) -> Result<(), SettingsError> {
         let known = || self.scheme.parameters.iter().map(|p| p.name).collect();
         let at = self.position(name).ok_or_else(|| SettingsError::Unknown { known: known() })?;
@@ -222,12 +228,12 @@ impl Settings {
         Ok(())
     }
 
-    /// Is parameter `name` a controller underneath?
+    /// True if the parameter `name` is a controller underneath.
     pub fn takes_controller(&self, name: &str) -> bool {
         self.position(name).is_some_and(|at| matches!(self.scheme.parameters[at].domain, Domain::Controller))
     }
 
-    /// The controller underneath, unless it is itself around another one.
+    /// Sets the controller underneath. Returns `None` if it contains a controller itself.
     fn put_under(&mut self, settings: Settings) -> Option<Value> {
         let name = settings.scheme.name;
         settings.under.is_none().then(|| {
@@ -239,7 +245,8 @@ impl Settings {
     /// The settings of the controller underneath.
     ///
     /// # Panics
-    /// If the scheme declares none: a mistake in the scheme's own file, which a test finds.
+    ///
+    /// If the scheme declares none. That is a mistake in the scheme's own file, and a test finds it.
     pub fn controller(&self) -> &Settings {
         match &self.under {
             Some(settings) => settings,
@@ -247,7 +254,7 @@ impl Settings {
         }
     }
 
-    /// Every parameter with its value.
+    /// All parameters with their values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Parameter, Value)> + '_ {
         self.scheme.parameters.iter().zip(self.values.iter().copied())
     }
@@ -257,10 +264,12 @@ impl Settings {
         (self.scheme.build)(self)
     }
 
-    /// The numeric parameter `name`.
+    /// The value of the numeric parameter `name`.
     ///
     /// # Panics
-    /// If the scheme declares no number of that name: a mistake in the scheme's own file, which a test finds.
+    ///
+    /// If the scheme declares no such number. That is a mistake in the scheme's own file, and a test finds
+    /// it.
     pub fn number(&self, name: &str) -> f64 {
         match self.get(name) {
             Some(Value::Number(number)) => number,
@@ -268,10 +277,12 @@ impl Settings {
         }
     }
 
-    /// The switch `name`.
+    /// The value of the switch `name`.
     ///
     /// # Panics
-    /// If the scheme declares no switch of that name: a mistake in the scheme's own file, which a test finds.
+    ///
+    /// If the scheme declares no such switch. That is a mistake in the scheme's own file, and a test finds
+    /// it.
     pub fn flag(&self, name: &str) -> bool {
         match self.get(name) {
             Some(Value::Flag(on)) => on,
@@ -282,7 +293,9 @@ impl Settings {
     /// The word chosen for `name`.
     ///
     /// # Panics
-    /// If the scheme declares no choice of that name: a mistake in the scheme's own file, which a test finds.
+    ///
+    /// If the scheme declares no such choice. That is a mistake in the scheme's own file, and a test finds
+    /// it.
     pub fn choice(&self, name: &str) -> &'static str {
         match self.get(name) {
             Some(Value::Choice(word)) => word,
@@ -299,7 +312,7 @@ impl Settings {
     }
 }
 
-/// Every scheme, in the order in which they are listed.
+/// All schemes, in the order of the documentation.
 pub fn schemes() -> &'static [&'static Scheme] {
     &[
         &crate::reno::SCHEME,

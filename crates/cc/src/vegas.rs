@@ -1,13 +1,14 @@
-//! Vegas: keeps a few segments queued, by comparing the round-trip time with the smallest one seen.
+//! Vegas: keeps a few segments in the queue. It compares the round-trip time with the smallest one so far.
 //!
-//! Source: L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC
-//! 13(8), 1995.
+//! Source: L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE
+//! JSAC 13(8), 1995.
 //!
-//! What differs: alpha = 1 and beta = 3 are ns-2's defaults and one of the paper's two pairs; the other,
-//! 2 and 4, is Linux's. Losses are the host's business (no fine-grained retransmission timer), and the reaction to
-//! them is Reno's half; the Arizona code and ns-2 give up a quarter. A round's window is the one it began with,
-//! because that is what its samples saw. A round without samples decides nothing. On leaving slow start the window
-//! falls by an eighth, as in the Arizona code and ns-2; the paper gives no number.
+//! What differs: alpha = 1 and beta = 3 are the defaults of ns-2 and one of the paper's two pairs; the other
+//! pair, 2 and 4, is Linux's. The host detects losses (there is no fine-grained retransmission timer). A loss
+//! halves the window as in Reno; the Arizona code and ns-2 reduce it by a quarter. The window of a round is
+//! the one at its start, because the samples belong to that window. A round without samples changes nothing.
+//! At the end of slow start the window falls by an eighth, as in the Arizona code and ns-2; the paper gives
+//! no number.
 
 use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 use ackclock_units::Duration;
@@ -69,7 +70,7 @@ pub const SCHEME: Scheme = Scheme {
     response: None,
 };
 
-/// ns-2 and Linux: the scheme's own decreases stop at two segments.
+/// ns-2 and Linux: the scheme's own reductions stop at two segments.
 const LEAST_WINDOW: f64 = 2.0;
 
 /// The controller.
@@ -81,18 +82,19 @@ pub struct Vegas {
     decrease: f64,
     mean: bool,
     every_other: bool,
-    /// Does this round grow: by doubling in slow start, by one segment after it?
+    /// True if the window grows in this round: it doubles in slow start, and adds one segment after it.
     growing: bool,
     round: Option<Round>,
-    /// Segments queued at the last decision.
+    /// The segments in the queue at the last decision.
     diff: f64,
 }
 
-/// A round trip: from the moment in which `ends` was the next segment to send until its acknowledgement.
+/// A round trip. It starts when segment `ends` is the next to send, and is over when that segment is
+/// acknowledged.
 #[derive(Clone, Copy)]
 struct Round {
     ends: u64,
-    /// Window at its beginning, segments.
+    /// The window at the start, segments.
     window: f64,
     samples: u32,
     sum: Duration,
@@ -136,7 +138,7 @@ impl Vegas {
         self.diff = round.window * (1.0 - base_s / rtt_s); // (expected - actual) * base, JSAC section III-B
         if w.in_slow_start() {
             if self.every_other && self.growing {
-                self.growing = false; // hold the window for one round trip, for a valid comparison
+                self.growing = false; // keeps the window for one round trip, for a valid comparison
             } else if self.diff > self.gamma {
                 self.shrink_to(w, w.cwnd * (1.0 - self.exit_decrease));
             } else {
@@ -159,8 +161,8 @@ impl Vegas {
 impl Controller for Vegas {
     fn on_sample(&mut self, path: &Path, ack: &Ack, w: &mut Window) {
         if path.recovering {
-            // A window under repair says nothing about the queue; the next round begins after it.
-            // Growth after a timeout is Reno's until then.
+            // During recovery the window says nothing about the queue. The next round begins after it. Until
+            // then the growth after a timeout is Reno's.
             self.round = None;
             self.growing = true;
             return;
@@ -222,7 +224,7 @@ mod tests {
         Window { cwnd, ssthresh: cwnd, pacing: None }
     }
 
-    /// One round of the given samples (ms) over a base of 100 ms, decided.
+    /// One round with these samples (ms) over a base of 100 ms, and the decision at its end.
     fn round(v: &mut Vegas, w: &mut Window, samples_ms: &[u64]) {
         let mut path = Path { rtt_min: Duration::from_millis(100), ..Path::default() };
         v.round = Some(Round::begin(&path, w));
@@ -268,7 +270,7 @@ mod tests {
         let ack = |acked: f64| Ack { acked, ..Ack::default() };
         v.grow(&Path::default(), &ack(16.0), &mut w);
         assert_eq!(w.cwnd, 32.0);
-        round(&mut v, &mut w, &[200]); // the round that doubled decides nothing
+        round(&mut v, &mut w, &[200]); // no decision after the round that doubled
         v.grow(&Path::default(), &ack(32.0), &mut w);
         assert_eq!(w.cwnd, 32.0);
         round(&mut v, &mut w, &[102]); // 0.6 queued: double again

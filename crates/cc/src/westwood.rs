@@ -1,13 +1,13 @@
-//! Westwood+: Reno that, on loss, falls to the bandwidth it measured instead of to one half.
+//! Westwood+: Reno, but after a loss the window falls to the measured bandwidth instead of one half.
 //!
 //! Source: S. Mascolo, C. Casetti, M. Gerla, M. Sanadidi, R. Wang, "TCP Westwood", MobiCom 2001; L. Grieco,
-//! S. Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion Control",
-//! ACM CCR 34(2), 2004; for the measurement, the Linux code of A. Dell'Aera.
+//! S. Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion
+//! Control", ACM CCR 34(2), 2004; for the measurement, the Linux code of A. Dell'Aera.
 //!
-//! What differs: the host counts delivered segments (by SACK or cumulatively, each once), which replaces the
-//! paper's guess from duplicate acknowledgements. After a loss the host ends with the window at the threshold, so
-//! the answer is at most the window; a threshold above the window, which would let slow start return, exists only
-//! after a timeout. Before the first bandwidth sample a loss halves the window, since nothing better is known.
+//! What differs: the host counts delivered segments (by SACK or cumulatively, each once). This replaces the
+//! paper's estimate from duplicate acknowledgements. After a loss the host sets the window to the threshold,
+//! so the answer is at most the window. A threshold above the window, with slow start up to it, exists after
+//! a timeout only. Before the first bandwidth sample a loss halves the window.
 
 use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 use ackclock_units::{Duration, Time};
@@ -82,11 +82,11 @@ pub struct Westwood {
     memory: f64,
     two_pole: bool,
     first_decrease: f64,
-    /// When the current bandwidth sample began, and what had been delivered by then.
+    /// The start of the current bandwidth sample, and the segments delivered by then.
     sample: Option<(Time, u64)>,
-    /// Bandwidth after the first pole, segments per second.
+    /// The bandwidth after the first pole of the filter, segments per second.
     first_pole: f64,
-    /// Bandwidth, segments per second; zero before the first sample.
+    /// The bandwidth, segments per second; zero before the first sample.
     bandwidth: f64,
 }
 
@@ -107,7 +107,8 @@ impl Westwood {
 
     fn filter(&mut self, sample: f64) {
         if self.bandwidth <= 0.0 {
-            (self.first_pole, self.bandwidth) = (sample, sample); // as Linux: an empty filter takes the sample
+            // as Linux: the first sample fills the filter
+            (self.first_pole, self.bandwidth) = (sample, sample);
             return;
         }
         let smooth = |old: f64, new: f64| self.memory * old + (1.0 - self.memory) * new;
@@ -121,7 +122,7 @@ impl Controller for Westwood {
     fn on_sample(&mut self, path: &Path, _ack: &Ack, _w: &mut Window) {
         let (since, delivered) = *self.sample.get_or_insert((path.now, path.delivered));
         let span = path.now.since(since);
-        // In every state: what recovery delivers is bandwidth as well.
+        // In every state: segments delivered during recovery are bandwidth, too.
         if !path.srtt.is_zero() && span > path.srtt.max(self.min_interval) {
             self.filter(path.delivered.saturating_sub(delivered) as f64 / span.as_secs_f64());
             self.sample = Some((path.now, path.delivered));
@@ -144,7 +145,8 @@ impl Controller for Westwood {
 
     fn on_event(&mut self, _path: &Path, event: Event, _w: &mut Window) {
         if event == Event::Idle {
-            self.sample = None; // an idle time is not a slow path: the next acknowledgement begins a sample
+            // an idle time is not a slow path: the next acknowledgement starts a new sample
+            self.sample = None;
         }
     }
 
@@ -204,7 +206,7 @@ mod tests {
     fn a_cut_falls_to_the_bandwidth() {
         let mut w = with(&[]);
         let path = Path { rtt_min: Duration::from_millis(80), ..Path::default() };
-        assert_eq!(w.cut(&path, &at(30.0), Signal::Loss), Some(15.0)); // nothing measured
+        assert_eq!(w.cut(&path, &at(30.0), Signal::Loss), Some(15.0)); // no sample yet
         w.filter(1000.0);
         assert_eq!(w.cut(&path, &at(100.0), Signal::Loss), Some(80.0));
         assert_eq!(w.cut(&path, &at(60.0), Signal::Loss), Some(60.0));

@@ -1,12 +1,14 @@
-//! The largest of recent values, exactly and without allocation: what BBR's filters need.
+//! The exact maximum of recent values, without allocation. BBR's filters need it.
 //!
-//! Source: the windowed maximum of draft-ietf-ccwg-bbr-06 section 5.5.5 (K. Nichols). Linux keeps three candidates and may
-//! forget the second best a little early; here all that can still become the largest are kept, one for each time.
+//! Source: the windowed maximum of draft-ietf-ccwg-bbr-06 section 5.5.5 (K. Nichols). Linux keeps three
+//! candidates and may forget the second best a little early. Here every value that can still become the
+//! maximum is kept, one for each time.
 
-/// Values with a time, of which those that are at most `keep` older than the last one count. `N` is at least `keep + 1`.
+/// A maximum over values with a time. A value counts while it is at most `keep` older than the newest one.
+/// `N` is at least `keep + 1`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WindowedMax<const N: usize> {
-    /// From the largest and oldest to the smallest and newest.
+    /// The candidates, from the largest and oldest to the smallest and newest.
     best: [(u64, f64); N],
     length: usize,
 }
@@ -16,22 +18,22 @@ impl<const N: usize> WindowedMax<N> {
         WindowedMax { best: [(0, 0.0); N], length: 0 }
     }
 
-    /// The largest value; zero without one.
+    /// The maximum; zero without a value.
     pub(crate) fn get(&self) -> f64 {
         if self.length == 0 { 0.0 } else { self.best[0].1 }
     }
 
-    /// Takes `value` at `time`, which never goes back.
+    /// Adds `value` at `time`. Times must not decrease.
     pub(crate) fn add(&mut self, time: u64, value: f64, keep: u64) {
         debug_assert!((keep as usize) < N, "room for one value of each time");
         let expired = self.best[..self.length].iter().take_while(|(at, _)| time - at > keep).count();
         self.best.copy_within(expired..self.length, 0);
         self.length -= expired;
-        // What is older and not larger will never be the largest again.
+        // An older value that is not larger will never be the maximum again.
         while self.length > 0 && self.best[self.length - 1].1 <= value {
             self.length -= 1;
         }
-        // A larger value of the same time says all.
+        // Of several values at one time only the largest matters.
         if self.length == 0 || self.best[self.length - 1].0 < time {
             self.best[self.length] = (time, value);
             self.length += 1;
@@ -56,7 +58,7 @@ mod tests {
         assert_eq!(add(1, 7.0), 10.0);
         assert_eq!(add(1, 8.0), 10.0);
         assert_eq!(add(2, 5.0), 10.0);
-        assert_eq!(add(3, 4.0), 8.0); // 10 is three old
+        assert_eq!(add(3, 4.0), 8.0); // 10 is three units old
         assert_eq!(add(4, 1.0), 5.0);
         assert_eq!(add(9, 0.5), 0.5);
     }

@@ -50,7 +50,7 @@ fn the_delay_part_retreats_by_the_backlog() {
     round(&mut ctcp, &mut w, |_| 100);
     assert_eq!(ctcp.diff, 64.0);
     assert_eq!((ctcp.dwnd, ctcp.loss_window, w.cwnd), (36.0, 156.0, 192.0));
-    // Again: 192 / 4 = 48 is more than is left.
+    // Again: 192 / 4 = 48 is more than dwnd.
     round(&mut ctcp, &mut w, |_| 100);
     assert_eq!((ctcp.dwnd, w.cwnd), (0.0, 156.0));
     let mut nwr = compound(&[("window_reduction", "false")]);
@@ -126,11 +126,11 @@ fn nothing_below_lowwnd() {
     round(&mut clear, &mut w, |_| 100);
     assert_eq!(clear.dwnd, 0.0);
     assert!((w.cwnd - 30.9).abs() < 1e-12);
-    // At 41 segments the delay part adds at least one segment (section V).
+    // From 41 segments on the delay part adds at least one segment (section V).
     let mut w = avoidance(41.0);
     round(&mut ctcp, &mut w, |_| 100);
     assert!(w.cwnd - 41.0 >= 1.0, "{}", w.cwnd);
-    // On the loss window the gate is shut while dwnd holds the larger part.
+    // With the gate on the loss window, the gate stays closed while dwnd has the larger part.
     let mut gated = compound(&[("gate", "loss_window")]);
     gated.dwnd = 60.0;
     let mut w = avoidance(100.0);
@@ -160,7 +160,7 @@ fn a_loss_halves_both_parts_and_a_timeout_ends_the_delay_part() {
     assert_eq!((ctcp.dwnd, ctcp.loss_window), (30.0, 20.0));
     assert_eq!(ctcp.cut(&Path::default(), &w, Signal::Timeout), Some(25.0));
     assert_eq!(ctcp.dwnd, 0.0);
-    // It turns out spurious: both parts are back.
+    // The reduction is spurious: both parts are restored.
     ctcp.on_event(&Path::default(), Event::Spurious, &mut w);
     assert_eq!((ctcp.dwnd, ctcp.loss_window), (30.0, 20.0));
 }
