@@ -1,8 +1,8 @@
-//! The arithmetic of the published analyses: response functions, tables, fairness and the numbers that papers
-//! quote. Pure functions; windows in segments, times in seconds, rates in bit/s.
+//! Formulas of the published analyses: response functions, tables, fairness, and numbers that papers quote.
+//! All are pure functions. Windows are in segments, times in seconds, rates in bit/s.
 //!
-//! Each law has one home. Where a controller embodies it, that is the controller's file, and this module
-//! passes it on.
+//! Each formula is defined once. If a controller uses it, it is in the controller's file, and this module
+//! exports it.
 
 pub mod compound;
 pub mod layered;
@@ -13,8 +13,8 @@ pub use crate::scalable::response as scalable_window;
 
 use crate::reno;
 
-/// Average window of Reno, segments, at loss rate `p`: sqrt(3 / (2 p)), the square-root law (Tan et al. 2006,
-/// equation 1, printed with 1.22).
+/// The average window of Reno, segments, at loss rate `p`: sqrt(3 / (2 p)), the square-root law (Tan et al.
+/// 2006, equation 1, printed with 1.22).
 ///
 /// ```
 /// let w = ackclock_cc::analysis::reno_window(1e-4);
@@ -24,19 +24,19 @@ pub fn reno_window(p: f64) -> f64 {
     reno::response(1.0, 0.5, p)
 }
 
-/// Loss rate at which Reno's average window is `window` segments: the square-root law inverted.
+/// The loss rate at which Reno's average window is `window` segments: the square-root law inverted.
 pub fn reno_loss_rate(window: f64) -> f64 {
     1.5 / (window * window)
 }
 
-/// Loss rate of a Reno sawtooth whose peak is `peak` segments: one loss in 3/8 peak^2 segments.
+/// The loss rate of a Reno sawtooth with a peak of `peak` segments: one loss in 3/8 peak^2 segments.
 pub fn reno_loss_rate_of_peak(peak: f64) -> f64 {
     8.0 / (3.0 * peak * peak)
 }
 
-/// Throughput of Reno, bit/s: sqrt(3/2) S / (R sqrt(p)) (Bhandarkar 2006, chapter III, introduction).
+/// The throughput of Reno, bit/s: sqrt(3/2) S / (R sqrt(p)) (Bhandarkar 2006, chapter III, introduction).
 ///
-/// The text prints the constant as 1.2; its results, 23.2 Mbit/s at p = 1e-5 and 232.4 Mbit/s at 1e-7 with
+/// The text prints the constant as 1.2. Its results, 23.2 Mbit/s at p = 1e-5 and 232.4 Mbit/s at 1e-7 with
 /// 1500 bytes and 200 ms, need sqrt(3/2).
 ///
 /// ```
@@ -48,8 +48,8 @@ pub fn reno_rate(segment_bytes: f64, rtt_s: f64, p: f64) -> f64 {
     reno_window(p) * segment_bytes * 8.0 / rtt_s
 }
 
-/// Loss rate that Reno needs for `rate_bps` (Bhandarkar 2006, chapter III, introduction): 5.4e-9 at 1 Gbit/s
-/// and 5.4e-11 at 10 Gbit/s with 1500 bytes and 200 ms.
+/// The loss rate that Reno needs for `rate_bps` (Bhandarkar 2006, chapter III, introduction): 5.4e-9 at 1
+/// Gbit/s and 5.4e-11 at 10 Gbit/s, with 1500 bytes and 200 ms.
 ///
 /// ```
 /// use ackclock_cc::analysis::reno_required_loss_rate;
@@ -80,11 +80,12 @@ pub fn window_for(rate_bps: f64, segment_bytes: f64, rtt_s: f64) -> f64 {
     rate_bps * rtt_s / (8.0 * segment_bytes)
 }
 
-/// Seconds that Reno needs from half the path's window to all of it, one segment per round trip: more than
-/// an hour at 10 Gbit/s, 100 ms and 1500 bytes (Tan et al. 2006, section I).
+/// The time in seconds that Reno needs from half the path's window to the whole window, at one segment per
+/// round trip: more than an hour at 10 Gbit/s, 100 ms and 1500 bytes (Tan et al. 2006, section I).
 ///
-/// The loss rates printed beside it, 1e-11 and one in 2.6e9, disagree: the square-root law gives 2.2e-10 for
-/// this window as the average and 3.8e-10 (one in 2.6e9) for it as the peak.
+/// The paper prints two loss rates for it, 1e-11 and one in 2.6e9, which contradict each other. With this
+/// window as the average, the square-root law gives 2.2e-10. With this window as the peak, it gives 3.8e-10
+/// (one in 2.6e9).
 ///
 /// ```
 /// use ackclock_cc::analysis::{reno_fill_time, reno_loss_rate, reno_loss_rate_of_peak};
@@ -96,9 +97,9 @@ pub fn reno_fill_time(rate_bps: f64, segment_bytes: f64, rtt_s: f64) -> f64 {
     window_for(rate_bps, segment_bytes, rtt_s) / 2.0 * rtt_s
 }
 
-/// Exponent e of the throughput ratio (R2 / R1)^e of two loss-based flows that see the same losses, for a
-/// scheme with throughput C / (R p^d): 1 / (1 - d) (Tan et al. 2006, section II; printed as 1 - d, against
-/// its own values).
+/// The exponent e of the throughput ratio (R2 / R1)^e of two loss-based flows with the same losses. For a
+/// scheme with throughput C / (R p^d) it is 1 / (1 - d) (Tan et al. 2006, section II). The paper prints 1 -
+/// d, but its values follow 1 / (1 - d).
 ///
 /// ```
 /// use ackclock_cc::analysis::rtt_unfairness;
@@ -111,7 +112,7 @@ pub fn rtt_unfairness(d: f64) -> f64 {
     1.0 / (1.0 - d)
 }
 
-/// Jain's fairness index of `shares`: 1 when all are equal, 1/n when one has everything; `None` without any
+/// Jain's fairness index of `shares`: 1 if all are equal, 1/n if one flow has everything. `None` without any
 /// throughput (Tan et al. 2006, theorem 1).
 ///
 /// ```
@@ -125,9 +126,9 @@ pub fn jain(shares: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
-/// Share of their throughput that Reno flows lose to a scheme: (P - Q) / P, with `alone` P what they get
-/// beside further Reno flows and `beside` Q what they get when those run the scheme (Tan et al. 2006, section
-/// VI.B.2).
+/// The share of their throughput that Reno flows lose to another scheme: (P - Q) / P. `alone` is P, their
+/// throughput next to further Reno flows. `beside` is Q, their throughput when those flows run the scheme
+/// (Tan et al. 2006, section VI.B.2).
 ///
 /// ```
 /// use ackclock_cc::analysis::bandwidth_stolen;
@@ -139,8 +140,8 @@ pub fn bandwidth_stolen(alone: f64, beside: f64) -> f64 {
     (alone - beside) / alone
 }
 
-/// Buffer, in bandwidth-delay products, that keeps a link busy through a cut by `beta`: beta / (1 - beta)
-/// (Bhandarkar 2006, section III.A.3.e).
+/// The buffer, in bandwidth-delay products, that keeps a link busy through a reduction by the share `beta`:
+/// beta / (1 - beta) (Bhandarkar 2006, section III.A.3.e).
 ///
 /// ```
 /// use ackclock_cc::analysis::buffer_for;

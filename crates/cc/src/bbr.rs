@@ -1,12 +1,14 @@
-//! BBR, version 1: a model of the path, its bandwidth and its round-trip time, sets the pace and bounds the window.
+//! BBR, version 1. A model of the path (bandwidth and round-trip time) sets the pacing rate and limits the
+//! window.
 //!
-//! Source: N. Cardwell, Y. Cheng, C. S. Gunn, S. Hassas Yeganeh, V. Jacobson, "BBR: Congestion-Based Congestion Control",
-//! ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00 (2017); where Linux's `tcp_bbr.c` has
-//! gone further since (the margin of 1 %, aggregation, policers, the exit of the draining phase), Linux.
+//! Source: N. Cardwell, Y. Cheng, C. S. Gunn, S. Hassas Yeganeh, V. Jacobson, "BBR: Congestion-Based
+//! Congestion Control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00 (2017). Where
+//! Linux's `tcp_bbr.c` has developed further since, it follows Linux: the margin of 1 %, aggregation,
+//! policers, the exit from Drain.
 //!
-//! What differs: rates are segments per second and windows are not rounded but where Linux rounds up. There is no queue of
-//! segments below the sender whose departure is already set, so that what is in flight is in the network. The maximum of
-//! the bandwidth is exact over its rounds.
+//! What differs: rates are segments per second. Windows are rounded only where Linux rounds up. There is no
+//! queue of scheduled segments below the sender, so everything in flight is in the network. The maximum
+//! filter of the bandwidth is exact.
 
 mod policer;
 
@@ -79,16 +81,18 @@ pub const SCHEME: Scheme = Scheme {
     response: None,
 };
 
-/// Phases of the cycle, and how many of them the first one is drawn from: the one that yields never comes first.
+/// The number of phases in the cycle, and how many of them may be the first one. The phase with the low gain
+/// is never first.
 const PHASES: u64 = 8;
 const DRAWN_PHASES: f64 = 7.0;
-/// The pipe is full after three round trips without growth by a quarter (the draft's BBRCheckFullPipe).
+/// The draft's BBRCheckFullPipe: the pipe is full after three round trips without growth by a quarter.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Linux: aggregation is the maximum of five to ten round trips, and at most 100 ms of the bandwidth.
+/// Linux: aggregation is the maximum of the last five to ten round trips, and at most 100 ms of the
+/// bandwidth.
 const AGGREGATION_ROUNDS: u32 = 5;
 const AGGREGATION_SECONDS: f64 = 0.1;
-/// Linux: no more than 64 KiB or 127 segments at once, and one segment below 1.2 Mbit/s.
+/// Linux: a burst has at most 64 KiB and at most 127 segments. Below 1.2 Mbit/s it has one segment.
 const MOST_AT_ONCE: (f64, f64) = (65_536.0, 127.0);
 const SLOW_BPS: u64 = 1_200_000;
 
@@ -115,11 +119,11 @@ pub struct Bbr {
     with_aggregation: bool,
 
     mode: Mode,
-    /// The model: segments per second, and the smallest round-trip time with when it was met.
+    /// The path model: segments per second, the smallest round-trip time, and when it was measured.
     max_bw: WindowedMax<16>,
     min_rtt: Duration,
     min_rtt_at: Time,
-    /// Round trips so far, and what will be delivered when this one is over.
+    /// The number of round trips so far, and the value of `delivered` at which the present one ends.
     rounds: u64,
     round_end: u64,
     round_start: bool,
@@ -131,9 +135,10 @@ pub struct Bbr {
     probe_rtt_until: Option<Time>,
     probe_rtt_round: bool,
     idle_restart: bool,
-    /// Rates of what was sent while the window was held down say nothing of the path: deliveries from, to.
+    /// The values of `delivered` (from, to) while the window was reduced for a probe. Rate samples of
+    /// segments sent then say nothing about the path.
     held_down: (u64, u64),
-    /// The window that was good before a recovery or a probe of the round-trip time.
+    /// The window before a recovery or before ProbeRTT.
     prior_cwnd: f64,
     in_recovery: bool,
     recovery_begins: bool,
@@ -146,12 +151,12 @@ pub struct Bbr {
     aggregation: Aggregation,
 }
 
-/// How much more is acknowledged at once than the bandwidth explains.
+/// ACK aggregation: how much more is acknowledged at once than the bandwidth explains.
 #[derive(Default)]
 struct Aggregation {
     since: Time,
     acked: f64,
-    /// Of the last five round trips at least, and of those before.
+    /// The maximum of the present period of five round trips, and of the period before.
     extra: [f64; 2],
     rounds: u32,
 }
@@ -202,7 +207,7 @@ impl Bbr {
         }
     }
 
-    /// The bandwidth that the pace follows, segments per second.
+    /// The bandwidth that sets the pacing rate, segments per second.
     fn bw(&self) -> f64 {
         self.policer.as_ref().and_then(Policer::rate).unwrap_or_else(|| self.max_bw.get())
     }
@@ -229,7 +234,7 @@ impl Bbr {
         }
     }
 
-    /// `gain` bandwidth-delay products, rounded up.
+    /// `gain` times the bandwidth-delay product, rounded up.
     fn bdp(&self, bw: f64, gain: f64) -> f64 {
         if self.min_rtt == Duration::MAX {
             return self.initial_window;
@@ -237,7 +242,8 @@ impl Bbr {
         libm::ceil(gain * bw * self.min_rtt.as_secs_f64())
     }
 
-    /// Room for what hosts send and receive at once, to an even number of segments (Linux's bbr_quantization_budget).
+    /// Adds room for the bursts of sender and receiver, and rounds up to an even number of segments (Linux's
+    /// bbr_quantization_budget).
     fn with_quanta(&self, path: &Path, w: &Window, segments: f64) -> f64 {
         let even = 2.0 * libm::ceil((segments + 3.0 * self.quantum(path, w)) / 2.0);
         if self.mode == Mode::ProbeBw && self.phase == 0 { even + 2.0 } else { even }
@@ -254,7 +260,7 @@ impl Bbr {
         self.with_quanta(path, w, self.bdp(self.max_bw.get(), gain))
     }
 
-    /// Is a rate sample that of the application, or of a window that was held down?
+    /// True if the application or a reduced window limited the rate sample.
     fn is_limited(&self, rate: &RateSample) -> bool {
         let (from, to) = self.held_down;
         rate.app_limited || from < to && (from..=to).contains(&rate.prior_delivered)
@@ -270,7 +276,7 @@ impl Bbr {
         let limited = self.is_limited(rate);
         self.watch_policer(path, lost, limited);
         let bw = rate.per_second();
-        // The draft's BBRUpdateBtlBw: what the application limits counts only if it is more.
+        // The draft's BBRUpdateBtlBw: an application-limited sample counts only if it is larger.
         if !limited || bw >= self.max_bw.get() {
             self.max_bw.add(self.rounds, bw, self.bw_window);
         }
@@ -323,7 +329,7 @@ impl Bbr {
         recent.max(before).min(libm::floor(self.bw() * AGGREGATION_SECONDS))
     }
 
-    /// The draft's BBRCheckCyclePhase: is the phase over?
+    /// The draft's BBRCheckCyclePhase: goes to the next phase if this one is over.
     fn advance_phase(&mut self, path: &Path, w: &Window, acked: u64, lost: u64) {
         if self.mode != Mode::ProbeBw {
             return;
@@ -421,7 +427,7 @@ impl Bbr {
         if self.probe_rtt_until.is_none_or(|until| path.now <= until) {
             return;
         }
-        self.min_rtt_at = path.now; // the next one is due a whole window from here
+        self.min_rtt_at = path.now; // the next probe is due one full interval from now
         w.cwnd = w.cwnd.max(self.prior_cwnd);
         if self.full {
             self.enter_probe_bw(path.now);
@@ -435,7 +441,7 @@ impl Bbr {
         self.prior_cwnd = if good { w.cwnd } else { self.prior_cwnd.max(w.cwnd) };
     }
 
-    /// The pace is `gain` times the bandwidth; until the pipe is full it only rises.
+    /// The pacing rate is `gain` times the bandwidth. Until the pipe is full it only rises.
     fn set_pace(&mut self, path: &Path, gain: f64, w: &mut Window) {
         if !self.paced_by_rtt && !path.srtt.is_zero() {
             self.paced_by_rtt = true;
@@ -447,7 +453,8 @@ impl Bbr {
         }
     }
 
-    /// The draft's BBRInitPacingRate: the first window over the round-trip time, or over a millisecond if that is not known.
+    /// The draft's BBRInitPacingRate: the initial window per round-trip time, or per millisecond if that is
+    /// not known.
     fn set_initial_pace(&self, path: &Path, w: &mut Window) {
         let rtt = if path.srtt.is_zero() { Duration::from_millis(1) } else { path.srtt };
         w.pacing = Some(self.rate_of(path, self.startup_gain * w.cwnd.max(1.0) / rtt.as_secs_f64()));
@@ -458,7 +465,7 @@ impl Bbr {
         Rate::from_bps((bits as u64).max(1))
     }
 
-    /// The draft's BBRSetCwnd: towards the target, by what is acknowledged.
+    /// The draft's BBRSetCwnd: the window grows towards the target by what is acknowledged.
     fn set_window(&mut self, path: &Path, acked: f64, lost: u64, w: &mut Window) {
         if acked > 0.0 && !self.conserve(path, acked, lost, w) {
             let bdp = self.bdp(self.bw(), self.window_gain());
@@ -475,8 +482,8 @@ impl Bbr {
         }
     }
 
-    /// The draft's BBRModulateCwndForRecovery: losses leave the window, and in the first round trip of a recovery only what is acknowledged
-    /// is sent. Is this that round trip?
+    /// The draft's BBRModulateCwndForRecovery. Losses reduce the window. In the first round trip of a
+    /// recovery, only as much is sent as is acknowledged (packet conservation). True during that round trip.
     fn conserve(&mut self, path: &Path, acked: f64, lost: u64, w: &mut Window) -> bool {
         w.cwnd = (w.cwnd - lost as f64).max(1.0);
         if std::mem::take(&mut self.recovery_begins) {
@@ -531,7 +538,7 @@ impl Controller for Bbr {
         self.full_bw = 0.0;
         self.round_start = true; // a timeout is the end of a round trip
         self.watch_policer(path, 1, false);
-        Some(w.cwnd) // a threshold takes no part
+        Some(w.cwnd) // ssthresh is not used
     }
 
     fn on_event(&mut self, path: &Path, event: Event, w: &mut Window) {

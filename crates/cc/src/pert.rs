@@ -1,12 +1,13 @@
-//! PERT, Probabilistic Early Response TCP: any other controller, with an early response to delay.
+//! PERT, Probabilistic Early Response TCP: another controller, plus an early response to delay.
 //!
-//! Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks" (dissertation, Texas A&M
-//! University, 2006), chapter IV: the predictor srtt_0.99 (IV.A), RED's response curve and the decrease (IV.B), REM's curve
-//! (IV.C.8); V.B.2 for Layered TCP underneath (LTCP-PERT), V.C for the conservative predictor and the variants that
-//! wait for samples (TCP-LDP). The controller underneath grows and answers losses, marks and timeouts as ever.
+//! Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks" (dissertation, Texas
+//! A&M University, 2006), chapter IV: the predictor srtt_0.99 (IV.A), RED's response curve and the decrease
+//! (IV.B), REM's curve (IV.C.8). Section V.B.2 has Layered TCP underneath (LTCP-PERT). Section V.C has the
+//! conservative predictor, and the variants that wait for samples (TCP-LDP). The controller underneath grows
+//! the window, and reacts to losses, marks and timeouts as usual.
 //!
-//! What differs, or is left open there, is a switch: where the average begins, slow start, the clock of "once per round
-//! trip", the least window, the end of the second ramp, and REM's units and decay.
+//! What differs: where the source is open, there is a switch: the initial average, slow start, the clock of
+//! "once per round trip", the least window, the end of the second ramp, and REM's units and decay.
 
 mod curve;
 mod pi;
@@ -190,7 +191,7 @@ pub const SCHEME: Scheme = Scheme {
     response: None,
 };
 
-/// The round trip in which there is one early response at most.
+/// How a round trip is measured. There is at most one early response per round trip.
 #[derive(Clone, Copy, PartialEq)]
 enum Clock {
     Srtt,
@@ -211,18 +212,18 @@ struct Response {
 pub struct Pert {
     inner: Box<dyn Controller>,
     average: Ewma,
-    /// The smallest one-way delay, if that is what counts.
+    /// The smallest one-way delay, if one-way delays are used.
     forward: Option<Duration>,
     conservative: bool,
     curve: Curve,
-    /// Share of the window; none asks the controller underneath.
+    /// The decrease as a share of the window. `None`: the controller underneath decides.
     decrease: Option<f64>,
     in_slow_start: bool,
     clock: Clock,
     samples: u64,
     least_window: f64,
     last: Option<Response>,
-    /// Samples since the last response.
+    /// The samples since the last response.
     fresh: u64,
     responses: u64,
     probability: f64,
@@ -268,7 +269,7 @@ impl Pert {
         }
     }
 
-    /// The predictor's part of an acknowledgement.
+    /// Updates the predictor, and returns the probability of an early response.
     #[inline]
     fn follow(&mut self, path: &Path, ack: &Ack) -> f64 {
         let (sample, base) = match &mut self.forward {
@@ -278,7 +279,7 @@ impl Pert {
                 (ack.forward, *least)
             }
         };
-        let base = base.as_nanos() as i64 as f64; // before the first sample the average is not a number
+        let base = base.as_nanos() as i64 as f64; // before the first sample the average is NaN
         let mut raw = f64::NAN;
         if let Some(rtt) = sample {
             self.fresh += 1;
@@ -293,7 +294,8 @@ impl Pert {
         self.curve.probability(&Seen { now: path.now, base, delay, raw })
     }
 
-    /// At most one response per round trip (IV.B), outside repairs, and after enough samples.
+    /// True if an early response is allowed: at most one per round trip (IV.B), none during recovery, and
+    /// only after enough samples.
     fn may_respond(&self, path: &Path, w: &Window) -> bool {
         if path.recovering || !self.in_slow_start && w.in_slow_start() {
             return false;
@@ -379,7 +381,7 @@ impl Controller for Pert {
     }
 }
 
-/// The curve `red` with its defaults: the probability at `delay_s` seconds above `rtt_min_s`.
+/// The curve `red` with its defaults: the probability at a delay of `delay_s` seconds above `rtt_min_s`.
 pub(crate) fn red_curve(literal: bool, rtt_min_s: f64, delay_s: f64) -> f64 {
     let mut settings = Settings::defaults(&SCHEME);
     let ramp = Given::Word(if literal { "literal" } else { "delay" });

@@ -1,8 +1,8 @@
 //! Congestion predictors: what an end host can conclude from its own round-trip times.
 //!
-//! Parts that a controller or a study feeds one acknowledgement at a time. None has a clock, none needs more than a fixed
-//! amount of memory. The study of S. Bhandarkar (dissertation, Texas A&M University, 2006, section IV.A) names most of them and
-//! gives the formulas of few; each file cites where its own comes from.
+//! A controller or a study feeds them one acknowledgement at a time. They have no clock, and use a fixed
+//! amount of memory. The study of S. Bhandarkar (dissertation, Texas A&M University, 2006, section IV.A)
+//! names most of them and gives few formulas. Each file cites its own source.
 
 mod average;
 mod ewma;
@@ -16,42 +16,42 @@ use average::{Cim, MovingAverage};
 use round::{Card, Dual, TriS, Vegas};
 use trend::SyncTcp;
 
-/// What a host knows at an acknowledgement that gave a sample.
+/// The state of the host at an acknowledgement with a round-trip time sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
-    /// When.
+    /// The time of the acknowledgement.
     pub now: Time,
     /// The raw round-trip time.
     pub rtt: Duration,
-    /// First unacknowledged segment.
+    /// The first unacknowledged segment.
     pub una: u64,
-    /// Next new segment to send.
+    /// The next new segment to send.
     pub nxt: u64,
     /// The window, segments.
     pub window: f64,
 }
 
-/// Something that says at each acknowledgement whether there is congestion.
+/// A predictor: at each acknowledgement it says whether there is congestion.
 pub trait Predictor {
-    /// Is there?
+    /// True if the predictor sees congestion.
     fn sense(&mut self, at: &Reading) -> bool;
 }
 
-/// A round-trip time above which a smoothed or raw sample is high.
+/// A round-trip time above which a smoothed or raw sample counts as high.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Threshold {
-    /// So much above the smallest sample so far.
+    /// This much above the smallest sample so far.
     Above(Duration),
-    /// This round-trip time.
+    /// An absolute round-trip time.
     At(Duration),
 }
 
-/// What the predictors that compare with a threshold, or with many samples, need to know.
+/// Options for predictors that use a threshold, or many samples.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The threshold; the study's is 65 ms for a flow of 60 ms.
+    /// The threshold. The study uses 65 ms for a flow of 60 ms.
     pub threshold: Threshold,
-    /// Samples of the moving average; the study's is the router's buffer, 750 packets.
+    /// The number of samples of the moving average. The study uses the router's buffer, 750 packets.
     pub samples: usize,
 }
 
@@ -61,19 +61,19 @@ impl Default for Options {
     }
 }
 
-/// A predictor's entry.
+/// A predictor's entry in the registry.
 pub struct Entry {
-    /// Its word.
+    /// The name of the predictor.
     pub name: &'static str,
-    /// What makes it say that there is congestion.
+    /// The condition under which it sees congestion.
     pub rule: &'static str,
-    /// Where its definition comes from.
+    /// The source of its definition.
     pub source: &'static str,
-    /// A fresh one.
+    /// Builds a predictor in its initial state.
     pub build: fn(&Options) -> Box<dyn Predictor>,
 }
 
-/// Every predictor, in the order of the study.
+/// All predictors, in the order of the study.
 pub fn predictors() -> &'static [Entry] {
     &[
         Entry {
@@ -165,7 +165,7 @@ impl Filter for Ewma {
     }
 }
 
-/// A filtered sample against a threshold.
+/// Compares a filtered sample with a threshold.
 struct High<F> {
     threshold: Threshold,
     smallest: Duration,
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Readings of these round-trip times, in milliseconds, one per round trip with these windows.
+    /// Readings with these round-trip times (ms) and windows, one per round trip.
     pub(super) fn readings(samples: &[(u64, f64)]) -> impl Iterator<Item = Reading> + '_ {
         samples.iter().enumerate().map(|(at, &(ms, window))| {
             let at = at as u64;
@@ -239,13 +239,14 @@ mod tests {
     }
 
     proptest! {
-        /// On a path whose delay never changes nobody sees congestion, and nobody panics whatever the samples are.
+        /// On a path with a constant delay no predictor sees congestion. No predictor panics, whatever the
+        /// samples are.
         #[test]
         fn a_constant_delay_is_no_congestion(ms in 1u64..1000, windows in prop::collection::vec(1.0f64..1e4, 1..200)) {
             for entry in predictors() {
                 let samples: Vec<_> = windows.iter().map(|&window| (ms, window)).collect();
                 let mut one = (entry.build)(&Options::default());
-                let expects_queue = entry.name == "tri-s"; // looks at throughput, not at delay
+                let expects_queue = entry.name == "tri-s"; // it looks at throughput, not at delay
                 if !expects_queue {
                     prop_assert!(!says(&mut *one, &samples).contains(&true), "{}", entry.name);
                 }

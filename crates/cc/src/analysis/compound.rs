@@ -1,58 +1,60 @@
-//! Compound TCP on paper: the loss-free period of Tan et al. 2006, section IV.A.
+//! The model of Compound TCP: the loss-free period of Tan et al. 2006, section IV.A.
 //!
-//! The window of one flow between two losses (figure 4): from D, just after a loss, it grows as the whole
-//! window's power k until at E gamma segments queue; from E to F it stays at W_0 while the loss window
-//! replaces dwnd; from F to G it grows like Reno up to W_m, where it loses beta of it.
+//! The model follows the window of one flow between two losses (figure 4). From D, just after a loss, the
+//! window grows with its own power k, until at E gamma segments are queued. From E to F it stays at W_0,
+//! while the loss window replaces dwnd. From F to G it grows like Reno up to W_m, where it loses the share
+//! beta.
 
 pub use crate::compound::{backlog, peak, response};
 
-/// The path and the constants on which a period depends.
+/// The path and the constants of a period.
 #[derive(Clone, Copy, Debug)]
 pub struct Period {
-    /// Growth of the delay part.
+    /// The growth of the delay part.
     pub alpha: f64,
-    /// Decrease on loss, share of the window. Equation 10 needs dwnd = 0 at the loss and is exact for 1/2.
+    /// The decrease on loss, as a share of the window. Equation 10 needs dwnd = 0 at the loss, and is exact
+    /// for 1/2.
     pub beta: f64,
-    /// Backlog that counts as a queue, segments.
+    /// The backlog that counts as a queue, segments.
     pub gamma: f64,
-    /// Exponent of the growth.
+    /// The exponent of the growth.
     pub k: f64,
-    /// Average round-trip time, seconds.
+    /// The average round-trip time, seconds.
     pub rtt_s: f64,
-    /// Round-trip time without a queue, seconds; at most `rtt_s`.
+    /// The round-trip time without a queue, seconds; at most `rtt_s`.
     pub base_rtt_s: f64,
 }
 
-/// Where in its period a flow meets its loss.
+/// The phase of the period in which the loss occurs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Regime {
-    /// Before E: no queue is ever seen (equations 15 to 17).
+    /// Before E: there is no queue (equations 15 to 17).
     LossLimited,
-    /// Between E and F, on the plateau; the paper has no equation for it.
+    /// Between E and F, on the plateau. The paper has no equation for it.
     Plateau,
     /// After F (equation 14).
     WellBuffered,
-    /// A cut does not reach below W_0: the delay part never works.
+    /// A reduction stays above W_0: the delay part is never active.
     Reno,
 }
 
 /// A period solved for a loss rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Solved {
-    /// Where the loss falls.
+    /// The phase in which the loss occurs.
     pub regime: Regime,
     /// W_m, the window just before the loss, segments.
     pub peak: f64,
-    /// Length of the period, seconds.
+    /// The length of the period, seconds.
     pub seconds: f64,
-    /// Segments sent in it: 1 / p.
+    /// The segments sent in the period: 1 / p.
     pub segments: f64,
 }
 
 impl Solved {
     /// Lambda, segments per second: (1 / p) / (T_DE + T_EF + T_FG).
     ///
-    /// Equation 14 as printed divides by R once more, although its times are in seconds already.
+    /// Equation 14 as printed divides by R once more, although its times are already in seconds.
     pub fn throughput(&self) -> f64 {
         self.segments / self.seconds
     }
@@ -64,58 +66,59 @@ impl Period {
         Period { alpha: 0.125, beta: 0.5, gamma: 30.0, k: 0.75, rtt_s, base_rtt_s }
     }
 
-    /// W_0, segments: the window on the plateau, gamma R / (R - base) (equation 6); infinite without a queue.
+    /// W_0, segments: the window on the plateau, gamma R / (R - base) (equation 6). Infinite without a queue.
     pub fn w_0(&self) -> f64 {
         self.gamma * self.rtt_s / (self.rtt_s - self.base_rtt_s)
     }
 
-    /// T_DE, seconds, up to a window of `to` segments in a period with peak `w_m` (equation 8).
+    /// T_DE, seconds: the time up to a window of `to` segments in a period with peak `w_m` (equation 8).
     ///
-    /// Equation 7 lacks its constant of integration; differences such as this one do not need it.
+    /// Equation 7 lacks its constant of integration. A difference like this one does not need it.
     pub fn t_de(&self, to: f64, w_m: f64) -> f64 {
         let e = 1.0 - self.k;
         self.rtt_s / (self.alpha * e) * (libm::pow(to, e) - libm::pow((1.0 - self.beta) * w_m, e))
     }
 
-    /// N_DE, segments sent meanwhile (equation 9).
+    /// N_DE: the segments sent in T_DE (equation 9).
     pub fn n_de(&self, to: f64, w_m: f64) -> f64 {
         let e = 2.0 - self.k;
         (libm::pow(to, e) - libm::pow((1.0 - self.beta) * w_m, e)) / (self.alpha * e)
     }
 
-    /// T_EF, seconds: what is left of the time that the loss window needs to W_0 (equation 10, whose T_FD is
-    /// T_DF).
+    /// T_EF, seconds: the rest of the time that the loss window needs to reach W_0 (equation 10, where T_FD
+    /// means T_DF).
     pub fn t_ef(&self, w_m: f64) -> f64 {
         let w_0 = self.w_0();
         ((w_0 - (1.0 - self.beta) * w_m) * self.rtt_s - self.t_de(w_0, w_m)).max(0.0)
     }
 
-    /// N_EF, segments: W_0 T_EF / R. Equation 11 leaves out R, which its T_EF in seconds needs.
+    /// N_EF, segments: W_0 T_EF / R. Equation 11 omits R, although T_EF is in seconds.
     pub fn n_ef(&self, w_m: f64) -> f64 {
         self.w_0() * self.t_ef(w_m) / self.rtt_s
     }
 
-    /// T_FG, seconds (equation 12).
+    /// T_FG, seconds: the growth from W_0 to W_m (equation 12).
     pub fn t_fg(&self, w_m: f64) -> f64 {
         (w_m - self.w_0()) * self.rtt_s
     }
 
-    /// N_FG, segments (equation 13).
+    /// N_FG: the segments sent in T_FG (equation 13).
     pub fn n_fg(&self, w_m: f64) -> f64 {
         let w_0 = self.w_0();
         (w_m * w_m - w_0 * w_0) / 2.0
     }
 
-    /// Y, segments in a well-buffered period with peak `w_m` between W_0 and W_0 / (1 - beta) (equation 14).
+    /// Y: the segments of a well-buffered period with peak `w_m` between W_0 and W_0 / (1 - beta) (equation
+    /// 14).
     pub fn segments(&self, w_m: f64) -> f64 {
         self.n_de(self.w_0(), w_m) + self.n_ef(w_m) + self.n_fg(w_m)
     }
 
     /// The period at loss rate `p`.
     ///
-    /// Equation 14 holds for (1 - beta) W_m <= W_0 <= W_m only. Y jumps at W_m = W_0 by what the plateau
-    /// holds: a loss rate inside that jump ends the period on the plateau; beyond W_0 / (1 - beta) the flow
-    /// is Reno.
+    /// Equation 14 holds only for (1 - beta) W_m <= W_0 <= W_m. At W_m = W_0, Y jumps by the segments of the
+    /// plateau. A loss rate inside that jump ends the period on the plateau. Above W_0 / (1 - beta) the flow
+    /// behaves like Reno.
     pub fn solve(&self, p: f64) -> Solved {
         let (segments, w_0) = (1.0 / p, self.w_0());
         let free = peak(self.alpha, self.beta, self.k, p); // equation 16
@@ -159,11 +162,11 @@ pub fn low_window(alpha: f64, k: f64) -> f64 {
     libm::pow(2.0 / alpha, 1.0 / k)
 }
 
-/// The exponent k that gives the response function the slope -`slope`: 2 - 1 / slope (section IV.A).
+/// The exponent k for which the response function has the slope -`slope`: 2 - 1 / slope (section IV.A).
 ///
 /// ```
 /// let k = ackclock_cc::analysis::compound::exponent_for_slope(0.833);
-/// assert!((k - 0.7995).abs() < 5e-5); // about 0.8; 3/4 is taken for its square roots
+/// assert!((k - 0.7995).abs() < 5e-5); // about 0.8; the paper takes 3/4, which needs square roots only
 /// ```
 pub fn exponent_for_slope(slope: f64) -> f64 {
     2.0 - 1.0 / slope

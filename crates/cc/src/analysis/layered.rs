@@ -1,4 +1,4 @@
-//! Layered TCP on paper: Bhandarkar 2006, chapter III.
+//! The formulas of Layered TCP: Bhandarkar 2006, chapter III.
 
 pub use crate::layered::{
     compensation, layer_at, peak, response, response_variable, step, threshold, variable_beta,
@@ -7,23 +7,23 @@ pub use crate::layered::{
 /// One row of Table I or Table X.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Row {
-    /// K.
+    /// K, the layer.
     pub layer: u32,
-    /// W_K, segments.
+    /// W_K, the window at which the layer begins, segments.
     pub threshold: f64,
-    /// Share of the window lost in this layer.
+    /// The share of the window that a loss takes in this layer.
     pub beta: f64,
-    /// Speedup over TCP in claiming bandwidth up to W_K; none in layer 1.
+    /// The speedup over TCP in claiming bandwidth up to W_K; none in layer 1.
     pub claim: Option<f64>,
-    /// Speedup over TCP in recovering from a loss; none in layer 1.
+    /// The speedup over TCP in recovering from a loss; none in layer 1.
     pub recovery: Option<f64>,
 }
 
 /// Row `k` of Table I: `w_t` segments, fixed `beta`, K_R = 1, whole layers.
 ///
-/// The table prints a recovery speedup of 1.00 in layer 2, where its formula gives 1 / (2 beta) = 3.33; the
-/// printed value is returned here, and [`recovery_speedup`] is the formula. Table X follows the formula in
-/// that row.
+/// In layer 2 the table prints a recovery speedup of 1.00, although its formula gives 1 / (2 beta) = 3.33.
+/// This function returns the printed value; [`recovery_speedup`] is the formula. Table X follows the formula
+/// in that row.
 pub fn table_1(w_t: f64, beta: f64, k: u32) -> Row {
     let recovery = match k {
         0 | 1 => None,
@@ -43,11 +43,11 @@ fn row(w_t: f64, beta: f64, k: u32, recovery: Option<f64>) -> Row {
     Row { layer: k, threshold: threshold(w_t, f64::from(k)), beta, claim: claim_speedup(k), recovery }
 }
 
-/// How much faster than TCP a flow gets from W_T to W_K: (W_K - W_T) / ((K - 2) (K + 3) / 4 * W_T), in which
-/// W_T cancels. Layer 2 is 0/0, printed as 1.00; layer 1 has none.
+/// The speedup over TCP from W_T to W_K: (W_K - W_T) / ((K - 2) (K + 3) / 4 * W_T). W_T cancels. Layer 2 is
+/// 0/0, printed as 1.00; layer 1 has none.
 ///
-/// This is equation 3.15 without its term T(delta_1), the time to W_T, on either side; with it the tables'
-/// rows do not come out (1.60 instead of 2.00 in layer 3).
+/// This is equation 3.15 without T(delta_1), the time to W_T, on both sides. With that term the rows of the
+/// tables come out differently (1.60 instead of 2.00 in layer 3).
 pub fn claim_speedup(k: u32) -> Option<f64> {
     let k_f = f64::from(k);
     match k {
@@ -57,30 +57,30 @@ pub fn claim_speedup(k: u32) -> Option<f64> {
     }
 }
 
-/// Round trips from W_T to W_K with K_R = 1 and whole layers: (K - 2) (K + 3) / 4 * W_T (equation 3.15).
+/// The round trips from W_T to W_K with K_R = 1 and whole layers: (K - 2) (K + 3) / 4 * W_T (equation 3.15).
 pub fn claim_rounds(w_t: f64, k: f64) -> f64 {
     (k - 2.0) * (k + 3.0) / 4.0 * w_t
 }
 
-/// How much faster than TCP a flow in layer `k` makes up for a loss: beta W / (K - 1) round trips against W /
-/// 2, which is (K - 1) / (2 beta) (section III.A.3.b).
+/// The speedup over TCP in recovering from a loss in layer `k`: beta W / (K - 1) round trips instead of W /
+/// 2. That is (K - 1) / (2 beta) (section III.A.3.b).
 pub fn recovery_speedup(k: u32, beta: f64) -> f64 {
     (f64::from(k) - 1.0) / (2.0 * beta)
 }
 
-/// The decrease below which a loss in layer `k` costs at most one layer: 3 / (K + 1) (equation 3.14).
+/// The largest decrease with which a loss in layer `k` costs at most one layer: 3 / (K + 1) (equation 3.14).
 pub fn beta_bound(k: f64) -> f64 {
     3.0 / (k + 1.0)
 }
 
-/// Segments sent between losses: beta W^2 (1 - beta/2) / (K_R K') for a peak window `w` and the layer `k`
-/// after the cut (equation 3.16).
+/// The segments sent between two losses: beta W^2 (1 - beta/2) / (K_R K'), for a peak window `w` and the
+/// layer `k` after the reduction (equation 3.16).
 pub fn segments_between_losses(w: f64, beta: f64, k_r: f64, k: f64) -> f64 {
     beta * w * w / (k_r * k) * (1.0 - beta / 2.0)
 }
 
-/// C of the response function C (K_R / p)^(3/5), as equations 3.17 and 3.19 give it: 1.980 with the source's
-/// values.
+/// C of the response function C (K_R / p)^(3/5), according to equations 3.17 and 3.19: 1.980 with the
+/// source's values.
 pub fn response_constant(w_t: f64, beta: f64) -> f64 {
     response(w_t, beta, 1.0, 1.0)
 }
@@ -91,10 +91,11 @@ pub fn response_constant_printed(w_t: f64, beta: f64) -> f64 {
     libm::pow(6.0 / w_t, 0.2) * (1.0 - beta / 2.0) / libm::pow(beta * (1.0 - beta), 0.6)
 }
 
-/// Exponent e of the throughput ratio (RTT2 / RTT1)^e of two flows with synchronised losses and K_R ~
+/// The exponent e of the throughput ratio (RTT2 / RTT1)^e of two flows with synchronised losses and K_R ~
 /// RTT^`alpha`: 5/2 - 3 alpha / 2 (equation 3.27).
 ///
-/// The text calls throughput independent of the RTT for alpha = 1; its own equation gives 1 there.
+/// The text says that throughput is independent of the RTT for alpha = 1. Its own equation gives an exponent
+/// of 1 there.
 ///
 /// ```
 /// use ackclock_cc::analysis::layered::rtt_unfairness;
@@ -104,15 +105,15 @@ pub fn rtt_unfairness(alpha: f64) -> f64 {
     2.5 - 1.5 * alpha
 }
 
-/// Throughput ratio of flow 1 to flow 2 with synchronised losses (equation 3.27 with loss rates far below
+/// The throughput ratio of flow 1 to flow 2 with synchronised losses (equation 3.27, for loss rates far below
 /// one).
 pub fn throughput_ratio(rtt1_s: f64, k_r1: f64, rtt2_s: f64, k_r2: f64) -> f64 {
     libm::pow(rtt2_s / rtt1_s, 2.5) * libm::pow(k_r1 / k_r2, 1.5)
 }
 
-/// The exponent of RTT compensation below which a flow in layer `k` after its cut converges with one whose
-/// RTT is `rtt_ratio` times shorter: 1 + ln(1 + 1/K') / ln(ratio) (equation 3.28, which has a ratio of 10 and
-/// concludes alpha <= 1).
+/// The bound on the exponent of RTT compensation. Below it, a flow in layer `k` after its reduction converges
+/// with a flow whose RTT is `rtt_ratio` times shorter: 1 + ln(1 + 1/K') / ln(ratio) (equation 3.28, which has
+/// a ratio of 10 and concludes alpha <= 1).
 ///
 /// ```
 /// let bound = ackclock_cc::analysis::layered::exponent_bound(13.0, 10.0);

@@ -1,10 +1,11 @@
-//! PERT on paper: Bhandarkar 2006, chapter IV.
+//! The formulas of PERT: Bhandarkar 2006, chapter IV.
 
 use crate::pert::red_curve;
 
-/// Probability of an early response to an acknowledgement (Figure 42, its thresholds), `delay_s` seconds of smoothed queueing
-/// delay above a smallest round-trip time of `rtt_min_s` seconds. `literal` takes the end of the second ramp, 2 * maxthresh, with
-/// that round-trip time in it; otherwise it is twice the queueing delay.
+/// The probability of an early response to an acknowledgement (Figure 42, with its thresholds). `delay_s` is
+/// the smoothed queueing delay in seconds, `rtt_min_s` the smallest round-trip time in seconds. `literal`:
+/// true if the second ramp ends at 2 * maxthresh with that round-trip time included, false if it ends at
+/// twice the queueing delay.
 ///
 /// ```
 /// use ackclock_cc::analysis::pert::response_probability;
@@ -16,7 +17,8 @@ pub fn response_probability(rtt_min_s: f64, delay_s: f64, literal: bool) -> f64 
     red_curve(literal, rtt_min_s, delay_s)
 }
 
-/// Buffer that an early decrease by the share `f` needs, as a multiple of the bandwidth-delay product: f / (1 - f) (IV.B).
+/// The buffer that an early decrease by the share `f` needs, as a multiple of the bandwidth-delay product: f
+/// / (1 - f) (IV.B).
 pub fn buffer_for_decrease(f: f64) -> f64 {
     f / (1.0 - f)
 }

@@ -1,22 +1,23 @@
-//! Is the path policed? Then the rate that its token bucket lets through is what to send at.
+//! Detects a token-bucket policer on the path. The policer's rate is then the sending rate.
 //!
-//! Source: Linux's `tcp_bbr.c`, after T. Flach et al., "An Internet-Wide Analysis of Traffic Policing", SIGCOMM 2016.
-//! Two intervals in a row, each of four to sixteen round trips that begin and end with losses, with a fifth of what
-//! they deliver lost, and at much the same rate: that is a policer, and its rate holds for 48 round trips.
+//! Source: Linux's `tcp_bbr.c`, after T. Flach et al., "An Internet-Wide Analysis of Traffic Policing",
+//! SIGCOMM 2016. An interval has four to sixteen round trips, and begins and ends with a loss. A policer is
+//! detected if in two intervals in a row a fifth of what they deliver is lost, and both have much the same
+//! rate. Its rate is used for 48 round trips.
 
 use ackclock_units::Time;
 
-/// Round trips of an interval: at least, and at most.
+/// The round trips of an interval: minimum and maximum.
 const ROUNDS: (u32, u32) = (4, 16);
-/// Lost segments for each that is delivered (Linux: 50 / 256).
+/// The least number of lost segments per delivered segment (Linux: 50 / 256).
 const LOSSY: f64 = 50.0 / 256.0;
-/// Two rates are the same within this part, or within this many bits per second.
+/// Two rates are equal if they differ by at most this share, or by at most this many bits per second.
 const SAME: (f64, f64) = (0.125, 4000.0);
-/// Round trips at the policer's rate before it is looked for anew.
+/// The round trips at the policer's rate before the detection starts again.
 const USE_ROUNDS: u32 = 48;
 const LEAST_SECONDS: f64 = 0.001;
 
-/// What an acknowledgement, or a timeout, shows.
+/// The state at an acknowledgement or a timeout.
 pub(super) struct Seen {
     pub now: Time,
     pub delivered: u64,
@@ -28,20 +29,20 @@ pub(super) struct Seen {
     pub segment_bits: f64,
 }
 
-/// How far the looking has come.
+/// The state of the detection.
 #[derive(Default)]
 pub(super) struct Policer {
     sampling: bool,
-    /// Where the interval began: when, with what delivered and what lost.
+    /// The start of the interval: time, segments delivered, segments lost.
     since: (Time, u64, u64),
     rounds: u32,
-    /// Segments per second of the interval before; zero without one.
+    /// The rate of the interval before, segments per second; zero if there is none.
     rate: f64,
     found: bool,
 }
 
 impl Policer {
-    /// The policer's rate in segments per second, once it is found.
+    /// The policer's rate in segments per second, once one is detected.
     pub(super) fn rate(&self) -> Option<f64> {
         self.found.then_some(self.rate)
     }
@@ -51,7 +52,7 @@ impl Policer {
         self.rounds = 0;
     }
 
-    /// Takes what is seen; is the rate's time over, so that probing has to start again?
+    /// Updates the detection. True if the policer's rate expires, so that probing must start again.
     pub(super) fn watch(&mut self, seen: &Seen) -> bool {
         if self.found {
             self.rounds += u32::from(seen.probing && seen.round_start);
@@ -61,7 +62,7 @@ impl Policer {
             }
             return over;
         }
-        // The first loss says that the tokens have run out.
+        // The first loss shows that the bucket has no tokens left.
         if !self.sampling {
             if !seen.newly_lost {
                 return false;

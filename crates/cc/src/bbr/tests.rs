@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Given, scheme};
 
-/// A connection whose every acknowledgement is a round trip.
+/// A connection with one acknowledgement per round trip.
 struct Bench {
     bbr: Bbr,
     path: Path,
@@ -33,7 +33,8 @@ impl Bench {
         self.bbr.on_event(&self.path, event, &mut self.w);
     }
 
-    /// An acknowledgement after `ms` of what `per_second` segments per second send in that time.
+    /// An acknowledgement after `ms`, of the segments that `per_second` segments per second give in that
+    /// time.
     fn hear(&mut self, per_second: f64, ms: u64, change: impl FnOnce(&mut Path, &mut Ack)) {
         let rtt = Duration::from_millis(ms);
         let acked = (per_second * rtt.as_secs_f64()) as u64;
@@ -63,7 +64,7 @@ impl Bench {
         self.hear(per_second, ms, |_, _| {});
     }
 
-    /// Past startup on a path of 1000 segments per second and 100 ms.
+    /// A connection past Startup, on a path of 1000 segments per second and 100 ms.
     fn steady() -> Bench {
         let mut bench = Bench::new();
         for _ in 0..4 {
@@ -74,7 +75,7 @@ impl Bench {
         bench
     }
 
-    /// The pace over the bandwidth estimate, without the margin.
+    /// The pacing rate divided by the bandwidth estimate, without the margin.
     fn gain(&self) -> f64 {
         let bps = self.w.pacing.expect("it paces").bps_f64();
         bps / (0.99 * self.bbr.bw() * 12_000.0)
@@ -104,7 +105,7 @@ fn startup_ends_after_three_round_trips_without_growth_by_a_quarter() {
     assert!((bench.gain() - 1.0 / 2.885).abs() < 1e-4);
     bench.hear(1240.0, 100, |path, _| path.in_flight = 132.0);
     assert_eq!(bench.bbr.mode, Mode::Drain);
-    // 124 segments, and room for three quanta of two.
+    // A window of 124 segments, and room for three bursts of two.
     bench.hear(1240.0, 100, |path, _| path.in_flight = 130.0);
     assert_eq!(bench.bbr.mode, Mode::ProbeBw);
 }
@@ -129,7 +130,7 @@ fn the_cycle_has_eight_phases() {
     assert_eq!(bench.bbr.phase, 0);
     let mut gains = vec![bench.gain()];
     for _ in 0..8 {
-        // More than a round-trip time has passed, and as much is in flight as the probe wants.
+        // More than a round-trip time has passed, and the flight has reached the target of the probe.
         bench.hear(1000.0, 101, |path, _| path.in_flight = 150.0);
         gains.push(bench.gain());
     }
@@ -149,7 +150,7 @@ fn a_probe_lasts_until_it_fills_the_path_or_something_is_lost() {
         ack.lost = 1;
     });
     assert_eq!(bench.bbr.phase, 1);
-    // What has been added is drained before its time is over.
+    // The phase ends early because the queue is drained.
     bench.hear(1000.0, 1, |path, _| path.in_flight = 100.0);
     assert_eq!(bench.bbr.phase, 2);
 }
@@ -173,7 +174,8 @@ fn the_window_holds_two_products_and_three_quanta() {
     for _ in 0..3 {
         bench.round(1000.0, 101);
     }
-    // 2 * 1000 * 0.1, three times two segments (14.85 Mbit/s send one in 2^-10 s); twice as many in the probing phase.
+    // 2 * 1000 * 0.1, plus three times two segments (14.85 Mbit/s send one in 2^-10 s); twice as many in the
+    // probing phase.
     bench.bbr.aggregation = Aggregation::default();
     bench.round(1000.0, 101);
     let aggregation = bench.bbr.aggregation_window();
@@ -216,12 +218,12 @@ fn the_first_round_trip_of_a_recovery_sends_what_is_acknowledged() {
         path.in_flight = 60.0;
         ack.lost = 3;
         if let Some(rate) = &mut ack.rate {
-            rate.prior_delivered -= 10; // sent before the loss was known
+            rate.prior_delivered -= 10; // sent before the loss was detected
             rate.rtt = None;
         }
     });
     assert_eq!(bench.w.cwnd, 61.0);
-    // After it the window grows by what is acknowledged again.
+    // After recovery the window grows again by what is acknowledged.
     bench.hear(1000.0, 101, |path, _| path.in_flight = 61.0);
     assert_eq!(bench.w.cwnd, 61.0 + 101.0);
     bench.path.recovering = false;
@@ -249,7 +251,7 @@ fn after_idleness_the_pace_is_the_bandwidth() {
     assert!((bench.gain() - 1.25).abs() < 1e-4);
     bench.event(Event::Idle);
     assert!((bench.gain() - 1.0).abs() < 1e-4);
-    // And ten seconds of silence are as good as a probe of the round-trip time.
+    // Ten seconds of silence count as a probe of the round-trip time.
     bench.path.now += Duration::from_secs(20);
     bench.round(1000.0, 130);
     assert_eq!((bench.bbr.mode, bench.bbr.min_rtt), (Mode::ProbeBw, Duration::from_millis(130)));

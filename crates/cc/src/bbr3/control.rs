@@ -1,19 +1,19 @@
-//! What the model sets: pace and window (section 5.6).
+//! The outputs of the model: pacing rate and window (section 5.6).
 
 use super::{Bbr3, State};
 use crate::{Path, Window};
 use ackclock_units::{Duration, Rate};
 
-/// Section 5.6.3: bytes that a host sends at once.
+/// Section 5.6.3: the largest burst of a host, bytes.
 const MOST_AT_ONCE: f64 = 65_536.0;
 const LEAST_AT_ONCE: f64 = 2.0;
-/// Section 5.5.8.1: quanta that a window has room for.
+/// Section 5.5.8.1: the window has room for this many bursts.
 const QUANTA: f64 = 3.0;
-/// Section 5.6.4.2: more room while it probes.
+/// Section 5.6.4.2: additional room in ProbeBW_UP, segments.
 const UP_ROOM: f64 = 2.0;
 
 impl Bbr3 {
-    /// Section 5.6.1.
+    /// Section 5.6.1: the pacing gain of the state.
     pub(super) fn pacing_gain(&self) -> f64 {
         match self.state {
             State::Startup => self.constants.startup_gain,
@@ -49,7 +49,7 @@ impl Bbr3 {
         self.bdp(1.0).min(cwnd)
     }
 
-    /// Section 5.6.3, in segments.
+    /// Section 5.6.3: the send quantum, in segments.
     fn quantum(&self, path: &Path, w: &Window) -> f64 {
         let Some(rate) = w.pacing.filter(|_| !self.constants.by_segment) else { return 1.0 };
         let bytes = (rate.bps_f64() / 8.0 * 0.001).min(MOST_AT_ONCE);
@@ -82,7 +82,7 @@ impl Bbr3 {
         self.bdp(self.constants.probe_rtt_gain).max(self.constants.min_window)
     }
 
-    /// Section 5.6.2, SetPacingRateWithGain: until the pipe is full it only rises.
+    /// Section 5.6.2, SetPacingRateWithGain. Until the pipe is full the rate only rises.
     pub(super) fn set_pace(&mut self, path: &Path, gain: f64, w: &mut Window) {
         if !self.paced_by_rtt && !path.srtt.is_zero() {
             self.paced_by_rtt = true;
@@ -106,7 +106,7 @@ impl Bbr3 {
         Rate::from_bps((bits as u64).max(1))
     }
 
-    /// Section 5.6.4.6, the part of SetCwnd that grows it.
+    /// Section 5.6.4.6, SetCwnd: the part that grows the window.
     pub(super) fn grow_window(&self, path: &Path, acked: f64, w: &mut Window) {
         let most = self.with_quanta(path, w, self.bdp(self.window_gain()) + self.model.extra_acked.get());
         if self.model.full {

@@ -1,15 +1,16 @@
-//! The cycle that probes for bandwidth: down, cruise, refill, up (section 5.3.3).
+//! The cycle that probes for bandwidth: Down, Cruise, Refill, Up (section 5.3.3).
 
 use super::{Bbr3, Seen, State};
 use crate::{Path, Window};
 use ackclock_units::{Duration, Time};
 
-/// Section 5.3.3.8: no more than so many round trips until the next probe, and two to three seconds.
+/// Section 5.3.3.8: at most this many round trips until the next probe, and at least two, at most three
+/// seconds.
 const MOST_RENO_ROUNDS: f64 = 63.0;
 const LEAST_WAIT: f64 = 2.0;
 const MOST_DOUBLINGS: u32 = 30;
 
-/// Section 2.14: what the acknowledgements that arrive now tell of.
+/// Section 2.14: the phase to which the present acknowledgements belong.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum AckPhase {
     #[default]
@@ -23,17 +24,18 @@ pub(super) enum AckPhase {
 #[derive(Default)]
 pub(super) struct Cycle {
     pub ack_phase: AckPhase,
-    /// Do the samples stem from probing?
+    /// True if the samples belong to a probe.
     pub is_probe_sample: bool,
     pub prev_too_high: bool,
     prev_precautionary: bool,
     began: Time,
     wait: Duration,
-    /// Segments to be acknowledged for one more in `inflight_longterm`, how many have been, and for how many rounds.
+    /// Acknowledged segments per step of `inflight_longterm`, those counted so far, and the round trips in
+    /// Up.
     pub up_acked_per_step: f64,
     pub up_acked: f64,
     up_rounds: u32,
-    /// Has the window been what limits the sender, in this round trip or the one before?
+    /// True if the window limited the sender: in this round trip, and in the one before.
     limited: [bool; 2],
 }
 
@@ -80,7 +82,7 @@ impl Bbr3 {
     pub(super) fn start_down(&mut self, path: &Path) {
         self.losses.forget();
         self.cycle.up_acked_per_step = f64::INFINITY;
-        // One number decides both: its first bit the round trip, what follows the time.
+        // One random number gives both: its first bit the round trip, the rest the time.
         let twice = 2.0 * self.draw;
         self.model.rounds_since_probe = u64::from(twice >= 1.0);
         self.cycle.wait = Duration::from_secs_f64(LEAST_WAIT + twice - libm::floor(twice));
@@ -109,7 +111,7 @@ impl Bbr3 {
         self.raise_slope(w.cwnd);
     }
 
-    /// IsTimeToProbeBW: the wait is over, or Reno would have grown by a window.
+    /// IsTimeToProbeBW: the wait is over, or Reno would have grown by one window.
     fn is_time_to_probe(&self, path: &Path, w: &Window) -> bool {
         path.now > self.cycle.began + self.cycle.wait
             || self.model.rounds_since_probe as f64 >= self.target(w.cwnd).min(MOST_RENO_ROUNDS)
@@ -129,13 +131,13 @@ impl Bbr3 {
             return true;
         }
         if self.cycle.is_limited() && w.cwnd >= bound {
-            self.model.look_anew(seen.delivery_rate); // the bound, not the path, is what holds the rate
+            self.model.look_anew(seen.delivery_rate); // the bound limits the rate, not the path
             return false;
         }
         self.model.full_now
     }
 
-    /// AdaptLongTermModel; has it decided on the state?
+    /// AdaptLongTermModel. True if it has changed the state.
     fn adapt_long_term(&mut self, seen: &Seen<'_>, w: &Window) -> bool {
         if self.cycle.ack_phase == AckPhase::ProbeStarting && self.model.round_start {
             self.cycle.ack_phase = AckPhase::ProbeFeedback;
@@ -161,7 +163,7 @@ impl Bbr3 {
         false
     }
 
-    /// RaiseInflightLongtermSlope: 1, 2, 4 ... segments more in each round trip.
+    /// RaiseInflightLongtermSlope: the steps per round trip are 1, 2, 4, and so on, segments.
     fn raise_slope(&mut self, cwnd: f64) {
         let growth = f64::from(1_u32 << self.cycle.up_rounds);
         self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MOST_DOUBLINGS);

@@ -1,12 +1,13 @@
-//! What losses teach: bounds for rate and volume (sections 5.5.10, 5.5.11, 5.3.1.3).
+//! The reaction to losses: bounds for rate and inflight (sections 5.5.10, 5.5.11, 5.3.1.3).
 
 use super::{Bbr3, Seen, State};
 use crate::{Lost, Path, Window};
 
-/// BBRStartupFullLossCnt: separate runs of lost segments in a round trip that end Startup (section 5.3.1.3).
+/// BBRStartupFullLossCnt: this many separate runs of lost segments in a round trip end Startup (section
+/// 5.3.1.3).
 const FULL_LOSS_RUNS: u32 = 6;
 
-/// Sections 2.9.1 and 2.9.2; infinite where nothing is known.
+/// The bounds of sections 2.9.1 and 2.9.2: segments per second, and segments. Infinite means no bound.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     pub bw_shortterm: f64,
@@ -28,7 +29,7 @@ impl Bounds {
     }
 }
 
-/// The round trip that losses are judged in, and what to go back to if they were none.
+/// The losses of a round trip, and the state to restore if they were spurious.
 #[derive(Default)]
 pub(super) struct Losses {
     in_round: bool,
@@ -36,14 +37,14 @@ pub(super) struct Losses {
     round_end: u64,
     bw_latest: f64,
     inflight_latest: f64,
-    /// Runs of lost segments in the round trip, and the last of them.
+    /// The runs of lost segments in the round trip, and the last lost segment.
     runs: u32,
     last: u64,
     /// The round trip in which fast recovery began.
     pub recovering_since: Option<u64>,
     undo_state: Option<State>,
     undo: Bounds,
-    /// Has this episode been given what to go back to?
+    /// True if the state of this episode is saved.
     pub saved: bool,
 }
 

@@ -1,13 +1,15 @@
-//! BBR, version 3: version 1's model with bounds that losses teach it, and with probes for bandwidth that give way to others.
+//! BBR, version 3. It uses version 1's model, with bounds that follow from losses, and with probes for
+//! bandwidth that leave room for other flows.
 //!
-//! Source: draft-ietf-ccwg-bbr-06 (July 2026); section numbers are the draft's. The model is in `model.rs`, what losses do
-//! to it in `loss.rs`, the cycle that probes for bandwidth in `cycle.rs`, pace and window in `control.rs`.
+//! Source: draft-ietf-ccwg-bbr-06 (July 2026). Section numbers are the draft's. The model is in `model.rs`,
+//! the reaction to losses in `loss.rs`, the cycle that probes for bandwidth in `cycle.rs`, pacing rate and
+//! window in `control.rs`.
 //!
-//! What differs: rates are segments per second, volumes segments. A host here sends segment by segment, so that a lost
-//! "packet" of section 5.5.10.2 is a segment. The round-trip time that the initial pace is taken from is the first one
-//! (section 5.6.2 says so in words, its pseudocode takes none at the start). What an undone episode goes back to is
-//! saved when its first loss is known and not again: StartProbeBW_DOWN forgets that there was a loss in the round trip, so that
-//! NoteLoss would save what the first losses have left.
+//! What differs: rates are segments per second, volumes segments. A host sends single segments here, so a
+//! lost "packet" of section 5.5.10.2 is a segment. The initial pacing rate uses the first round-trip time, as
+//! the text of section 5.6.2 says; its pseudocode has none at the start. The state to restore after a
+//! spurious loss is saved once, at the first loss of the episode. StartProbeBW_DOWN forgets that the round
+//! trip had a loss, so NoteLoss would otherwise save the state after the first losses.
 
 mod control;
 mod cycle;
@@ -110,17 +112,17 @@ impl State {
         matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
     }
 
-    /// IsProbingBW: does it send faster than it knows to be safe?
+    /// IsProbingBW: true if the state sends faster than is known to be safe.
     fn accelerates(self) -> bool {
         matches!(self, State::Startup | State::Refill | State::Up)
     }
 }
 
-/// What an acknowledgement shows, as the draft's C and RS: of this acknowledgement everywhere below.
+/// An acknowledgement: the draft's C and RS.
 struct Seen<'a> {
     path: &'a Path,
     rate: RateSample,
-    /// Segments per second.
+    /// The delivery rate, segments per second.
     delivery_rate: f64,
     app_limited: bool,
 }
@@ -137,7 +139,8 @@ pub struct Bbr3 {
     probe_rtt_until: Option<Time>,
     probe_rtt_round: bool,
     idle_restart: bool,
-    /// Rates of what was sent in ProbeRTT say nothing of the path: deliveries from, to.
+    /// The values of `delivered` (from, to) in ProbeRTT. Rate samples of segments sent then say nothing about
+    /// the path.
     held_down: (u64, u64),
     /// The last window that neither a recovery nor ProbeRTT had reduced.
     prior_cwnd: f64,
@@ -317,7 +320,7 @@ impl Controller for Bbr3 {
         self.save_state(w);
         self.in_recovery = true;
         self.losses.recovering_since = (why == Signal::Loss).then_some(self.model.rounds);
-        (why == Signal::Timeout).then_some(w.cwnd) // a threshold takes no part
+        (why == Signal::Timeout).then_some(w.cwnd) // ssthresh is not used
     }
 
     fn on_event(&mut self, path: &Path, event: Event, w: &mut Window) {

@@ -1,22 +1,23 @@
-//! The model of the path: bandwidth, round-trip time, aggregation, rounds (sections 5.5.1 to 5.5.9, 5.3.1.2, 5.3.4.3).
+//! The path model: bandwidth, round-trip time, aggregation, rounds (sections 5.5.1 to 5.5.9, 5.3.1.2,
+//! 5.3.4.3).
 
 use super::{Constants, Seen};
 use crate::Path;
 use crate::windowed::WindowedMax;
 use ackclock_units::{Duration, Time};
 
-/// MaxBwFilterLen = 2 cycles, this one and the one before; ExtraAckedFilterLen = 10 round trips.
+/// MaxBwFilterLen = 2 cycles, the present one and the one before; ExtraAckedFilterLen = 10 round trips.
 const OLDER_CYCLES: u64 = 1;
 const OLDER_ROUNDS: u64 = 9;
-/// Section 5.3.1.2.
+/// Section 5.3.1.2: the pipe is full after three round trips without growth by a quarter.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 
 pub(super) struct Model {
-    /// Segments per second.
+    /// The maximum filter of the bandwidth, segments per second.
     pub max_bw: WindowedMax<2>,
     pub bw: f64,
-    /// The virtual time of `max_bw`.
+    /// The clock of `max_bw`, in cycles.
     pub cycles: u64,
     pub min_rtt: Duration,
     min_rtt_at: Time,
@@ -25,7 +26,7 @@ pub(super) struct Model {
     pub probe_rtt_expired: bool,
     pub rounds: u64,
     pub round_start: bool,
-    /// What will be delivered when the round trip is over.
+    /// The value of `delivered` at which the round trip ends.
     round_end: u64,
     pub rounds_since_probe: u64,
     pub extra_acked: WindowedMax<10>,
@@ -34,7 +35,7 @@ pub(super) struct Model {
     pub full_bw: f64,
     full_rounds: u32,
     pub full_now: bool,
-    /// Has the pipe ever been full?
+    /// True once the pipe has been full.
     pub full: bool,
 }
 
@@ -99,7 +100,7 @@ impl Model {
         self.extra_acked.add(self.rounds, extra, if self.full { OLDER_ROUNDS } else { 0 });
     }
 
-    /// Section 5.3.1.2, ResetFullBW, with `base` to grow from.
+    /// Section 5.3.1.2, ResetFullBW. `base`: the bandwidth to compare with, segments per second.
     pub(super) fn look_anew(&mut self, base: f64) {
         (self.full_bw, self.full_rounds, self.full_now) = (base, 0, false);
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::scheme;
 
-/// A connection whose every acknowledgement is a round trip.
+/// A connection with one acknowledgement per round trip.
 struct Bench {
     bbr: Bbr3,
     path: Path,
@@ -26,7 +26,8 @@ impl Bench {
         self.bbr.on_event(&self.path, event, &mut self.w);
     }
 
-    /// An acknowledgement after `ms` of what `per_second` segments per second send in that time.
+    /// An acknowledgement after `ms`, of the segments that `per_second` segments per second give in that
+    /// time.
     fn hear(&mut self, per_second: f64, ms: u64, change: impl FnOnce(&mut Path, &mut RateSample)) {
         let rtt = Duration::from_millis(ms);
         let acked = (per_second * rtt.as_secs_f64()) as u64;
@@ -56,7 +57,7 @@ impl Bench {
         self.hear(per_second, ms, |_, _| {});
     }
 
-    /// `count` segments are lost, with gaps between them, of `in_flight`.
+    /// Loses `count` separate segments, with `in_flight` in flight.
     fn lose(&mut self, count: u64, in_flight: u64) {
         for number in 1..=count {
             let seq = self.path.una + 2 * number;
@@ -65,7 +66,7 @@ impl Bench {
         }
     }
 
-    /// Past startup and drain on a path of 1000 segments per second and 100 ms.
+    /// A connection past Startup and Drain, on a path of 1000 segments per second and 100 ms.
     fn steady() -> Bench {
         let mut bench = Bench::new();
         for _ in 0..4 {
@@ -76,7 +77,7 @@ impl Bench {
         bench
     }
 
-    /// Goes on until `state`.
+    /// Runs until `state`.
     fn until(&mut self, state: State) {
         for _ in 0..200 {
             if self.bbr.state == state {
@@ -118,7 +119,7 @@ fn startup_ends_on_a_plateau_and_drain_when_the_queue_is_gone() {
     bench.hear(1249.0, 100, |path, _| path.in_flight = 125.0);
     assert_eq!(bench.bbr.state, State::Drain, "124.9 segments are the product");
     bench.hear(1249.0, 100, |path, _| path.in_flight = 124.0);
-    // There is nothing to drain any more, so that down is over as it begins.
+    // There is nothing left to drain, so Down ends as it begins.
     assert!(matches!(bench.bbr.state, State::Down | State::Cruise));
 }
 
@@ -149,7 +150,7 @@ fn what_the_application_limits_leaves_startup_only_with_losses() {
     assert_eq!(bench.bbr.state, State::Startup);
     bench.bbr.cut(&bench.path, &bench.w, Signal::Loss);
     bench.path.recovering = true;
-    // Five runs are not enough; six are, once the recovery has lasted for a round trip.
+    // Five runs are not enough. Six are, once the recovery has lasted for a round trip.
     for runs in [5, 6] {
         bench.lose(runs, 100);
         assert_eq!(bench.bbr.state, State::Startup);
@@ -169,7 +170,8 @@ fn the_cycle_goes_up_down_and_cruises() {
     let mut bench = Bench::steady();
     let began = bench.path.now;
     bench.until(State::Refill);
-    // A quarter draws no round trip and half a second; Reno would need 100 round trips, but no more than 63 count.
+    // The random number 1/4 means no extra round trip and half a second. Reno would need 100 round trips, but
+    // at most 63 count.
     let waited = bench.path.now.since(began).as_secs_f64();
     assert!((2.5..2.7).contains(&waited), "{waited}");
     assert!((bench.gain() - 1.0).abs() < 1e-4);
@@ -200,7 +202,7 @@ fn on_a_short_path_reno_sets_the_time_of_the_next_probe() {
         bench.hear(10_000.0, 1, |path, _| path.in_flight = 8.0);
         rounds += 1;
     }
-    // The product is ten segments; the round trip that ended drain is the first.
+    // The bandwidth-delay product is ten segments. The round trip that ended Drain is the first.
     assert!((9..=11).contains(&rounds), "{rounds}");
 }
 
@@ -214,18 +216,19 @@ fn a_probe_that_loses_too_much_sets_the_bound_and_goes_down() {
     let lost = Lost { seq: 1_000_000, in_flight: 200, lost: 5, app_limited: false };
     bench.bbr.on_lost(&bench.path, &lost, &bench.w);
     assert_eq!(bench.bbr.state, State::Down);
-    // 199 before it, 4 of them lost: 199 + (0.02 * 199 - 4) / 0.98.
+    // Before it: 199, of which 4 were lost. 199 + (0.02 * 199 - 4) / 0.98.
     let bound = bench.bbr.bounds.inflight_longterm;
     assert!((bound - (199.0 - 0.02 / 0.98)).abs() < 1e-9, "{bound}");
-    // Only once per probe.
+    // Once per probe only.
     bench.lose(50, 60);
     assert_eq!(bench.bbr.bounds.inflight_longterm, bound);
-    // Cruising leaves 15 % of it to others.
+    // Cruise leaves 15 % of the bound to other flows.
     bench.hear(1000.0, 100, |path, _| path.in_flight = 90.0);
     bench.hear(1000.0, 100, |path, _| path.in_flight = 90.0);
     assert_eq!(bench.bbr.state, State::Cruise);
     assert!(bench.w.cwnd <= 0.85 * bound + 1e-9);
-    // The next probe turns back as soon as that much is in flight, and if nothing is lost the one after it goes on.
+    // The next probe ends as soon as the flight reaches the bound. If nothing is lost, the one after it
+    // continues.
     bench.until(State::Up);
     bench.hear(1000.0, 100, |path, _| path.in_flight = 200.0);
     assert_eq!(bench.bbr.state, State::Down);
@@ -265,7 +268,7 @@ fn losses_while_cruising_cost_a_part_of_rate_and_volume() {
     bench.lose(1, 100);
     bench.hear(600.0, 100, |_, _| {});
     let bounds = bench.bbr.bounds;
-    // The round trip began with 1000 segments per second and brought 600.
+    // The round trip began with 1000 segments per second and delivered 600.
     assert_eq!((bounds.bw_shortterm, bounds.inflight_shortterm), (1000.0, (0.7 * cwnd).max(100.0)));
     bench.lose(1, 100);
     bench.round(600.0, 100);

@@ -1,21 +1,21 @@
-//! Response curves: the probability that an acknowledgement's delay deserves an early response.
+//! Response curves: from the delay of an acknowledgement to the probability of an early response.
 
 use super::{pi::Pi, red::Red, rem::Rem};
 use ackclock_units::Time;
 
-/// What a curve sees at an acknowledgement; spans in nanoseconds.
+/// The input of a curve at an acknowledgement. Times are in nanoseconds.
 pub(super) struct Seen {
     /// The host's clock.
     pub(super) now: Time,
-    /// The smallest round-trip time, P.
+    /// P, the smallest round-trip time.
     pub(super) base: f64,
-    /// The smoothed round-trip time above it; NaN before the first sample.
+    /// The smoothed round-trip time minus `base`; NaN before the first sample.
     pub(super) delay: f64,
-    /// This acknowledgement's own round-trip time above it; NaN without a sample.
+    /// The raw round-trip time of this acknowledgement minus `base`; NaN without a sample.
     pub(super) raw: f64,
 }
 
-/// One of the curves.
+/// A response curve.
 pub(super) enum Curve {
     Red(Red),
     Rem(Box<Rem>),

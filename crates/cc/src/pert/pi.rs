@@ -1,14 +1,16 @@
-//! The proportional-integral controller over delay instead of queue length: the smoothed delay is steered to a target.
+//! A proportional-integral controller over delay instead of queue length. It holds the smoothed delay at a
+//! target.
 //!
-//! Source: C. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP
-//! Flows", INFOCOM 2001: p += a (q - q_ref) - b (q_old - q_ref), sampled at 170 Hz, a = 1.822e-5 and b = 1.816e-5 per packet
-//! on a link of 3750 packets/s. A packet there is 1/3750 s of delay, which gives the defaults here per second.
+//! Source: C. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers
+//! Supporting TCP Flows", INFOCOM 2001: p += a (q - q_ref) - b (q_old - q_ref), sampled at 170 Hz, a =
+//! 1.822e-5 and b = 1.816e-5 per packet on a link of 3750 packets/s. On that link a packet is 1/3750 s of
+//! delay. This gives the defaults here, which are per second.
 
 use super::curve::Seen;
 use crate::Settings;
 use ackclock_units::{Duration, Time};
 
-/// The controller's state; delays in seconds above the smallest round-trip time.
+/// The state of the controller. Delays are in seconds above the smallest round-trip time.
 pub(super) struct Pi {
     a: f64,
     b: f64,
@@ -16,7 +18,7 @@ pub(super) struct Pi {
     period: Duration,
     probability: f64,
     last: f64,
-    /// When it is sampled next.
+    /// The time of the next sample.
     due: Time,
 }
 
@@ -42,7 +44,8 @@ impl Pi {
         self.probability
     }
 
-    /// One sample for one period, and for each that passed without an acknowledgement: the delay has not changed in them.
+    /// One sample for this period, and one for each period without an acknowledgement: the delay has not
+    /// changed in them.
     fn sample(&mut self, seen: &Seen) {
         let delay = seen.delay.max(0.0) * 1e-9;
         let late = seen.now.since(self.due).as_nanos() / self.period.as_nanos();

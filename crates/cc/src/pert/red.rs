@@ -5,20 +5,20 @@ use crate::Settings;
 
 const NS_PER_S: f64 = 1e9;
 
-/// Where the second ramp ends, whose beginning is maxthresh.
+/// The end of the second ramp. The ramp begins at maxthresh.
 #[derive(Clone, Copy, PartialEq)]
 enum Ramp {
-    /// At twice the queueing delay of maxthresh.
+    /// Twice the queueing delay of maxthresh.
     Delay,
-    /// At twice maxthresh, the path's own round-trip time included.
+    /// Twice maxthresh, with the path's own round-trip time included.
     Literal,
 }
 
-/// The curve; delays in nanoseconds above the smallest round-trip time.
+/// The curve. Delays are in nanoseconds above the smallest round-trip time.
 pub(super) struct Red {
     min: f64,
     max: f64,
-    /// Probability at `max`.
+    /// The probability at `max`.
     most: f64,
     ramp: Ramp,
 }
@@ -35,7 +35,7 @@ impl Red {
 
     #[inline]
     pub(super) fn probability(&self, seen: &Seen) -> f64 {
-        // Without a sample the delay is not a number and compares as false.
+        // Without a sample the delay is NaN, and the comparison is false.
         if seen.delay > self.min { self.above(seen) } else { 0.0 }
     }
 

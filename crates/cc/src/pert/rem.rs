@@ -1,35 +1,36 @@
 //! REM at the sender: a price from the mismatch of delay and of rate, and a probability from the price.
 //!
-//! Source: Bhandarkar 2006, section IV.C.8, equations 4.1 and 4.2, after S. Athuraliya, S. Low, V. Li, Q. Yin, "REM:
-//! Active Queue Management", IEEE Network 15(3), 2001. The queue is the delay of this acknowledgement, the mismatch of the rate is
-//! its change since the one before. A queue that is empty hides that less arrives than could leave; there the price decays.
+//! Source: Bhandarkar 2006, section IV.C.8, equations 4.1 and 4.2, after S. Athuraliya, S. Low, V. Li, Q.
+//! Yin, "REM: Active Queue Management", IEEE Network 15(3), 2001. The delay of this acknowledgement is the
+//! queue. Its change since the acknowledgement before is the rate mismatch. An empty queue cannot show that
+//! the arrival rate is below the capacity; in that case the price decays.
 
 use super::curve::Seen;
 use crate::Settings;
 
-/// The unit in which equation 4.1 counts.
+/// The unit of equation 4.1.
 #[derive(Clone, Copy, PartialEq)]
 enum Unit {
     Milliseconds,
-    /// Multiples of the resolution: the bottleneck's packets, if it is that of one.
+    /// Multiples of the resolution. If that is one packet at the bottleneck, the unit is packets.
     Packets,
 }
 
-/// The curve; delays in nanoseconds above the smallest round-trip time.
+/// The curve. Delays are in nanoseconds above the smallest round-trip time.
 pub(super) struct Rem {
     gamma: f64,
     alpha: f64,
     phi: f64,
-    /// Target delay, as a multiple of the resolution.
+    /// The target delay, as a multiple of the resolution.
     target: f64,
     decay: f64,
     unit: Unit,
-    /// Does a delay below the target lower the price?
+    /// True if a delay below the target lowers the price.
     lowers: bool,
     price: f64,
-    /// Measurements in a row that left the price as it was.
+    /// The number of measurements in a row that did not change the price.
     unchanged: i32,
-    /// The delay before; NaN before the first.
+    /// The delay before; NaN at first.
     last: f64,
     resolution: Resolution,
 }
@@ -58,7 +59,7 @@ impl Rem {
         1.0 - libm::pow(self.phi, -self.price) // equation 4.2
     }
 
-    /// Equation 4.1, or the decay.
+    /// Equation 4.1, or the decay of the price.
     fn measure(&mut self, delay: f64) {
         let change = if self.last.is_nan() { 0.0 } else { delay - self.last };
         self.last = delay;
@@ -91,7 +92,7 @@ impl Rem {
 /// Quarter octaves from a nanosecond to nine seconds.
 const BINS: usize = 132;
 
-/// The most frequent value of the positive changes of the round-trip time: a histogram, and the mean of its fullest bin.
+/// The most frequent positive change of the round-trip time: the mean of the fullest bin of a histogram.
 struct Resolution {
     bins: [(u32, f64); BINS],
     fullest: Option<usize>,
@@ -217,7 +218,7 @@ mod tests {
             delays in prop::collection::vec(0.0f64..1e8, 1..100),
             more in 1.0f64..3.0,
         ) {
-            // Longer delays at a resolution that is already known; what falls is not compared.
+            // Longer delays, with the resolution already known. Falling values are not compared.
             let mut one = rem(&[("rem_unit", "milliseconds")]);
             let mut other = rem(&[("rem_unit", "milliseconds")]);
             for each in [&mut one, &mut other] {

@@ -11,8 +11,8 @@ fn pert(given: &[(&str, Given<'_>)]) -> Pert {
     Pert::new(&settings)
 }
 
-/// Takes one acknowledgement after `ms` milliseconds with this round-trip time on a path of 60 ms, at draw 0: the
-/// response comes if its probability is above zero.
+/// An acknowledgement after `ms` milliseconds with this round-trip time, on a path of 60 ms, with a draw of
+/// 0. So a response follows if its probability is above zero.
 fn ack(pert: &mut Pert, w: &mut Window, ms: u64, rtt_ms: Option<u64>) {
     let path = Path {
         now: Time::from_nanos(ms * 1_000_000),

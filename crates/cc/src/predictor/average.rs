@@ -3,7 +3,7 @@
 use super::{Filter, Predictor, Reading};
 use ackclock_units::Duration;
 
-/// The mean of the last samples; of all of them while they are fewer.
+/// The mean of the last samples. While there are fewer, the mean of all.
 pub(super) struct MovingAverage {
     samples: Vec<u64>,
     most: usize,
@@ -32,7 +32,7 @@ impl Filter for MovingAverage {
     }
 }
 
-/// CIM: the mean of few samples against the mean of many.
+/// CIM: the mean of a few samples compared with the mean of many.
 pub(super) struct Cim {
     few: MovingAverage,
     many: MovingAverage,

@@ -1,31 +1,31 @@
 //! Exponentially weighted moving average of round-trip times.
 //!
 //! Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks" (dissertation, Texas A&M
-//! University, 2006), section IV.A: weight 7/8 as in TCP's own estimate, and 0.99, its srtt_0.99.
+//! University, 2006), section IV.A: weight 7/8 as in the estimate of TCP itself, and 0.99, its srtt_0.99.
 
 use ackclock_units::Duration;
 
-/// The average; nothing before the first sample.
+/// The average. It has no value before the first sample.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ewma {
-    /// Share of a new sample.
+    /// The weight of a new sample.
     gain: f64,
-    /// Nanoseconds; not a number before the first sample, so that every comparison with it is false.
+    /// The average in nanoseconds. NaN before the first sample, so that every comparison with it is false.
     value_ns: f64,
 }
 
 impl Ewma {
-    /// An average that keeps the share `weight` of its value at each sample; 0 to 1.
+    /// An average that keeps the share `weight` (0 to 1) of its value at each sample.
     pub const fn new(weight: f64) -> Ewma {
         Ewma { gain: 1.0 - weight, value_ns: f64::NAN }
     }
 
-    /// The same, beginning at `value` instead of at the first sample.
+    /// The same, but with the initial value `value` instead of the first sample.
     pub const fn starting_at(weight: f64, value: Duration) -> Ewma {
         Ewma { gain: 1.0 - weight, value_ns: value.as_nanos() as f64 }
     }
 
-    /// Takes a sample: s = weight * s + (1 - weight) * rtt.
+    /// Adds a sample: s = weight * s + (1 - weight) * rtt.
     #[inline]
     pub fn add(&mut self, rtt: Duration) {
         let rtt = rtt.as_nanos() as i64 as f64; // a signed conversion is one instruction
@@ -33,7 +33,8 @@ impl Ewma {
             if self.value_ns.is_nan() { rtt } else { self.value_ns + self.gain * (rtt - self.value_ns) };
     }
 
-    /// Takes a sample and never stays above it: V.C.1's conservative form. Before or after the update is the same.
+    /// Adds a sample, and lowers the average to the sample if it is above: the conservative form of V.C.1.
+    /// The order of both steps does not matter.
     #[inline]
     pub fn add_conservatively(&mut self, rtt: Duration) {
         self.add(rtt);

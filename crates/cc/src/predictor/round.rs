@@ -1,7 +1,7 @@
 //! Predictors with one sample per round trip: CARD, Tri-S, DUAL and Vegas.
 //!
-//! The sample is a round's first. Between two of them the last conclusion stands; so it does where a gradient over the window
-//! has no value because the window is as it was.
+//! The sample is the first one of a round. Between two samples the last conclusion holds. It also holds if
+//! the window has not changed, because a gradient over the window has no value then.
 
 use super::{Predictor, Reading};
 use ackclock_units::Duration;
@@ -13,7 +13,8 @@ struct Sample {
     window: f64,
 }
 
-/// The first sample of each round: from the moment in which `ends` was the next segment until its acknowledgement.
+/// The first sample of each round. A round starts when segment `ends` is the next to send, and is over when
+/// it is acknowledged.
 #[derive(Default)]
 struct Rounds {
     ends: Option<u64>,
@@ -21,7 +22,7 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// The conclusion, after `decide` has looked at a round's first sample.
+    /// Calls `decide` for the first sample of a round. Returns the present conclusion.
     fn sense(&mut self, at: &Reading, decide: impl FnOnce(Sample) -> Option<bool>) -> bool {
         if self.ends.is_none_or(|ends| at.una > ends) {
             self.ends = Some(at.nxt);
@@ -32,7 +33,7 @@ impl Rounds {
     }
 }
 
-/// Jain: the normalised gradient of the delay over the window is positive beyond the knee.
+/// Jain: beyond the knee, the normalised gradient of the delay over the window is positive.
 #[derive(Default)]
 pub(super) struct Card {
     rounds: Rounds,
@@ -51,16 +52,17 @@ impl Predictor for Card {
     }
 }
 
-/// Wang and Crowcroft: the throughput's gradient over the window, as a share of that of the first segments.
+/// Wang and Crowcroft: the gradient of the throughput over the window, as a share of that of the first
+/// segments.
 #[derive(Default)]
 pub(super) struct TriS {
     rounds: Rounds,
     last: Option<Sample>,
-    /// Throughput per segment of window when nothing waited: 1 / RTT of the first sample, 1/s.
+    /// The throughput per segment of window without a queue: 1 / RTT of the first sample, 1/s.
     first: f64,
 }
 
-/// The share below which there is congestion.
+/// Below this share there is congestion.
 const LEAST_GAIN: f64 = 0.5;
 
 impl Predictor for TriS {
@@ -99,7 +101,7 @@ impl Predictor for Dual {
     }
 }
 
-/// Brakmo and Peterson: segments of this flow that are queued.
+/// Brakmo and Peterson: the number of this flow's segments in the queue.
 pub(super) struct Vegas {
     rounds: Rounds,
     smallest: Duration,

@@ -1,19 +1,20 @@
-//! Sync-TCP's trend of the delay.
+//! Sync-TCP: the trend of the delay.
 //!
-//! Source: M. Weigle, K. Jeffay, F. D. Smith, "Delay-based early congestion detection and adaptation in TCP", Computer
-//! Communications 28(14), 2005: nine averaged delays in three groups; they rise if the groups' medians do. It measures one-way
-//! delays; here they are round-trip times, with the weight of TCP's own average.
+//! Source: M. Weigle, K. Jeffay, F. D. Smith, "Delay-based early congestion detection and adaptation in TCP",
+//! Computer Communications 28(14), 2005. Nine averaged delays form three groups. The trend rises if the
+//! medians of the groups rise. The paper measures one-way delays. Here they are round-trip times, with the
+//! weight of TCP's own average.
 
 use super::{Ewma, Predictor, Reading};
 
-/// Averages that a trend is taken over, and groups of them.
+/// The number of averages for a trend, and the number per group.
 const WINDOW: usize = 9;
 const GROUP: usize = 3;
 
 /// The predictor.
 pub(super) struct SyncTcp {
     average: Ewma,
-    /// The last averages, ns; the oldest is overwritten next.
+    /// The last averages, ns. The oldest is overwritten next.
     averages: [f64; WINDOW],
     taken: usize,
 }
