@@ -8,6 +8,8 @@ mod common;
 #[cfg(feature = "kernel")]
 mod emulated;
 #[cfg(feature = "kernel")]
+mod foreign;
+#[cfg(feature = "kernel")]
 mod loading;
 #[cfg(feature = "kernel")]
 mod refusals;
@@ -42,7 +44,7 @@ fn trials() -> Vec<Trial> {
         Some(lack) => Trial::test(format!("{name} (skipped: {lack})"), test).with_ignored_flag(true),
     };
     let always = refusals::ALWAYS.iter().map(|&(name, test)| Trial::test(name, test));
-    let privileged = [refusals::PRIVILEGED, loading::PRIVILEGED, emulated::PRIVILEGED];
+    let privileged = [refusals::PRIVILEGED, foreign::PRIVILEGED, loading::PRIVILEGED, emulated::PRIVILEGED];
     always.chain(privileged.into_iter().flatten().map(trial)).collect()
 }
 

@@ -1,5 +1,6 @@
 //! From an object file to a registered, pinned scheme.
 
+use super::directory::Directory;
 use super::{LoadError, Request, pins};
 use crate::Parameters;
 use libbpf_rs::btf::Btf;
@@ -92,6 +93,7 @@ pub(super) fn attach(
     program: &'static [u8],
     parameters: &Parameters,
     request: &Request,
+    root: &Directory,
     name: &str,
 ) -> Result<(), LoadError> {
     let mut object = verify(program, parameters, request, name)?;
@@ -109,7 +111,7 @@ pub(super) fn attach(
                 .map_err(failed("given its prefixes"))?;
         }
     }
-    let directory = pins::make_directory(name)?;
+    let directory = root.make(name)?;
     for mut map in object.maps_mut() {
         let file = match map.name().to_str() {
             Some("statistics") => "statistics",
@@ -117,9 +119,9 @@ pub(super) fn attach(
             Some(".rodata.scheme") => request.settings.scheme().name,
             _ => continue,
         };
-        map.pin(directory.join(file)).map_err(failed("pinned"))?;
+        map.pin(directory.pin(file)).map_err(failed("pinned"))?;
     }
     let mut ops = object.maps_mut().find(|it| it.name() == "scheme").expect("our object has this map");
     let mut link = ops.attach_struct_ops().map_err(failed("registered"))?;
-    link.pin(directory.join(pins::LINK)).map_err(failed("pinned"))
+    link.pin(directory.pin(pins::LINK)).map_err(failed("pinned"))
 }

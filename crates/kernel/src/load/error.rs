@@ -43,6 +43,26 @@ pub enum LoadError {
         /// What the kernel said.
         reason: String,
     },
+    /// A directory there cannot be read or made.
+    #[error("{path} cannot be used: {reason}")]
+    #[diagnostic(help("run it as root, for example with sudo"))]
+    Unreadable {
+        /// Where.
+        path: String,
+        /// What the kernel said.
+        reason: String,
+    },
+    /// What is in the place of one of our directories is not ours.
+    #[error("{path} {why}: ackclock did not make it, and touches nothing there")]
+    #[diagnostic(help(
+        "it could lead anywhere: look at it, then remove it as root (rm -r {path}); chmod 0700 /sys/fs/bpf keeps others out"
+    ))]
+    Foreign {
+        /// Where.
+        path: String,
+        /// What shows that it is not ours.
+        why: String,
+    },
     /// Loaded before, by us.
     #[error("{name} is loaded already")]
     #[diagnostic(help(
@@ -113,4 +133,11 @@ pub enum LoadError {
         /// What was given.
         text: String,
     },
+}
+
+impl LoadError {
+    /// `path` cannot be read.
+    pub(super) fn unreadable(path: &str, error: rustix::io::Errno) -> LoadError {
+        LoadError::Unreadable { path: path.to_owned(), reason: error.to_string() }
+    }
 }

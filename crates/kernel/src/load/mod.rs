@@ -7,6 +7,7 @@
 
 mod attach;
 mod check;
+mod directory;
 mod error;
 mod pins;
 mod prefix;
@@ -59,10 +60,10 @@ pub fn load_object(request: &Request, program: &'static [u8]) -> Result<String, 
     let parameters = Parameters::new(&request.settings)?;
     check::privilege()?;
     check::btf()?;
-    pins::ready_file_system()?;
-    pins::free(&name)?;
-    if let Err(error) = attach::attach(program, &parameters, request, &name) {
-        pins::remove_directory(&name);
+    let root = pins::ready()?;
+    pins::free(&root, &name)?;
+    if let Err(error) = attach::attach(program, &parameters, request, &root, &name) {
+        pins::remove(&root, &name);
         return Err(error);
     }
     Ok(name)

@@ -1,22 +1,18 @@
 //! What is loaded: the directories below `/sys/fs/bpf/ackclock`.
 
+use super::directory::{Directory, is_file_system};
 use super::{LoadError, Prefix};
 use bytemuck::{Pod, Zeroable};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
 /// Where the eBPF file system belongs.
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
-/// Its magic number (BPF_FS_MAGIC).
-const MAGIC: u32 = 0xcafe_4a11;
 /// Our part of it.
-const ROOT: &str = "/sys/fs/bpf/ackclock";
+const ROOT: &str = "ackclock";
 /// The pin that keeps a scheme registered.
 pub(super) const LINK: &str = "link";
 /// The kernel's controllers.
@@ -73,22 +69,30 @@ pub struct Unloaded {
     pub leftover: bool,
 }
 
-fn directory(name: &str) -> PathBuf {
-    Path::new(ROOT).join(name)
-}
-
 /// Is the eBPF file system where it belongs?
 pub(super) fn mounted() -> bool {
-    statfs(FILE_SYSTEM).is_ok_and(|stat| stat.f_type as u32 == MAGIC)
+    is_file_system(FILE_SYSTEM)
 }
 
-/// Mounts the eBPF file system if nobody has. It stays mounted: others may have begun to use it.
-pub(super) fn ready_file_system() -> Result<(), LoadError> {
-    if mounted() {
-        return Ok(());
+/// Our part of the eBPF file system, if there is one.
+fn root() -> Result<Option<Directory>, LoadError> {
+    Directory::of_file_system(FILE_SYSTEM)?.map_or(Ok(None), |it| it.open(ROOT))
+}
+
+/// The same, made where it is not. If nobody has mounted the file system, this does, for root alone, and it stays
+/// mounted: others may have begun to use it.
+pub(super) fn ready() -> Result<Directory, LoadError> {
+    if !mounted() {
+        mount("bpf", FILE_SYSTEM, "bpf", MountFlags::empty(), c"mode=0700").map_err(|error| {
+            LoadError::FileSystem { path: FILE_SYSTEM.to_owned(), reason: error.to_string() }
+        })?;
     }
-    mount("bpf", FILE_SYSTEM, "bpf", MountFlags::empty(), None)
-        .map_err(|error| LoadError::FileSystem { path: FILE_SYSTEM.to_owned(), reason: error.to_string() })
+    Directory::of_file_system(FILE_SYSTEM)?
+        .ok_or_else(|| LoadError::FileSystem {
+            path: FILE_SYSTEM.to_owned(),
+            reason: "something else is mounted there".to_owned(),
+        })?
+        .make(ROOT)
 }
 
 fn registered(name: &str) -> bool {
@@ -96,9 +100,9 @@ fn registered(name: &str) -> bool {
 }
 
 /// Is the name free?
-pub(super) fn free(name: &str) -> Result<(), LoadError> {
+pub(super) fn free(root: &Directory, name: &str) -> Result<(), LoadError> {
     let name = name.to_owned();
-    match (directory(&name).exists(), registered(&name)) {
+    match (root.has(&name), registered(&name)) {
         (true, true) => Err(LoadError::Loaded { name }),
         (true, false) => Err(LoadError::Leftover { name }),
         (false, true) => Err(LoadError::Taken { name }),
@@ -106,63 +110,62 @@ pub(super) fn free(name: &str) -> Result<(), LoadError> {
     }
 }
 
-pub(super) fn make_directory(name: &str) -> Result<PathBuf, LoadError> {
-    let directory = directory(name);
-    fs::create_dir_all(&directory).map_err(|error| LoadError::Kernel {
-        name: name.to_owned(),
-        what: "pinned",
-        reason: error.to_string(),
-    })?;
-    Ok(directory)
-}
-
 /// Removes all pins of a name, the link first, and our directory with the last one. Best effort: what cannot be
-/// removed stays visible in `list`.
-pub(super) fn remove_directory(name: &str) {
-    let directory = directory(name);
-    let _ = fs::remove_file(directory.join(LINK));
-    for pin in fs::read_dir(&directory).into_iter().flatten().flatten() {
-        let _ = fs::remove_file(pin.path());
+/// removed stays visible in `list`. What is there in the place of a directory is removed, never followed.
+pub(super) fn remove(root: &Directory, name: &str) {
+    if let Ok(Some(directory)) = root.open(name) {
+        directory.remove(LINK);
+        directory.names().unwrap_or_default().iter().for_each(|pin| directory.remove(pin));
     }
-    let _ = fs::remove_dir(&directory);
-    let _ = fs::remove_dir(ROOT); // unless others are there
+    root.remove(name);
+    if let Ok(Some(file_system)) = Directory::of_file_system(FILE_SYSTEM) {
+        file_system.remove(ROOT); // unless others are there
+    }
 }
 
 /// Everything that is loaded, and leftovers.
+///
+/// # Errors
+/// If the directory cannot be read, or is somebody else's.
 pub fn list() -> Result<Vec<Entry>, LoadError> {
-    let mut entries = Vec::new();
-    let directories = match fs::read_dir(ROOT) {
-        Ok(directories) => directories,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(entries),
-        Err(_) => return Err(super::check::privilege().err().unwrap_or_else(unreadable)),
-    };
-    for directory in directories.flatten() {
-        entries.push(entry(&directory.file_name().to_string_lossy())?);
-    }
+    let root = root().map_err(|error| match error {
+        LoadError::Unreadable { .. } => super::check::privilege().err().unwrap_or(error),
+        other => other,
+    })?;
+    let Some(root) = root else { return Ok(Vec::new()) };
+    let names = root.names()?;
+    let mut entries = names.iter().map(|name| entry(&root, name)).collect::<Result<Vec<_>, _>>()?;
     entries.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(entries)
 }
 
-fn unreadable() -> LoadError {
-    LoadError::FileSystem { path: ROOT.to_owned(), reason: "it cannot be read".to_owned() }
-}
-
-fn entry(name: &str) -> Result<Entry, LoadError> {
-    let directory = directory(name);
-    let scheme = crate::schemes().iter().find(|scheme| directory.join(scheme).exists());
-    let statistics = match MapHandle::from_pinned_path(directory.join("statistics")) {
+fn entry(root: &Directory, name: &str) -> Result<Entry, LoadError> {
+    // What is no directory of ours is a leftover of which nothing more is known.
+    let directory = root.open(name).ok().flatten();
+    let Some(directory) = directory else {
+        let nothing = Entry {
+            name: name.to_owned(),
+            scheme: None,
+            registered: false,
+            statistics: None,
+            allow: Vec::new(),
+        };
+        return Ok(nothing);
+    };
+    let scheme = crate::schemes().iter().find(|scheme| directory.has(scheme));
+    let statistics = match MapHandle::from_pinned_path(directory.pin("statistics")) {
         Ok(map) => statistics(&map),
         Err(_) => {
             super::check::privilege()?;
             None
         }
     };
-    let allowed = MapHandle::from_pinned_path(directory.join("allowed")).ok();
+    let allowed = MapHandle::from_pinned_path(directory.pin("allowed")).ok();
     let allow = allowed.iter().flat_map(|map| map.keys().filter_map(|key| Prefix::from_key(&key)));
     Ok(Entry {
         name: name.to_owned(),
         scheme: scheme.map(|&scheme| scheme.to_owned()),
-        registered: directory.join(LINK).exists() && registered(name),
+        registered: directory.has(LINK) && registered(name),
         statistics,
         allow: allow.collect(),
     })
@@ -174,6 +177,9 @@ fn statistics(map: &MapHandle) -> Option<Statistics> {
 }
 
 /// Takes a scheme out of the kernel. Connections that use it keep it until they close; new ones cannot choose it.
+///
+/// # Errors
+/// If nothing of that name is loaded, or the kernel keeps it.
 pub fn unload(name: &str) -> Result<Unloaded, LoadError> {
     super::check::privilege()?;
     let known = list()?;
@@ -186,7 +192,9 @@ pub fn unload(name: &str) -> Result<Unloaded, LoadError> {
         };
         return Err(LoadError::Unknown { name: name.to_owned(), loaded });
     };
-    remove_directory(name);
+    if let Some(root) = root()? {
+        remove(&root, name);
+    }
     // The kernel drops the link a moment after its pin has gone.
     for _ in 0..200 {
         if !registered(name) {

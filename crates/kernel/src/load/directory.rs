@@ -1,0 +1,110 @@
+//! Directories of the eBPF file system, held open.
+//!
+//! Where somebody else has mounted that file system, anybody may be able to write there. So a directory counts as ours
+//! only if root or whoever runs this owns it and nobody else may write into it, and everything in it is reached from
+//! its descriptor: no symbolic link is followed and no path is looked up twice.
+
+use super::LoadError;
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, statfs, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::PathBuf;
+
+/// Magic number of the eBPF file system (BPF_FS_MAGIC).
+const MAGIC: u32 = 0xcafe_4a11;
+/// Write permission of the group and of everybody.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// A directory, and what messages call it.
+pub(super) struct Directory {
+    descriptor: OwnedFd,
+    path: String,
+}
+
+/// A directory itself, never what a link in its place leads to.
+const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Is an eBPF file system mounted at `path`?
+pub(super) fn is_file_system(path: &str) -> bool {
+    statfs(path).is_ok_and(|stat| stat.f_type as u32 == MAGIC)
+}
+
+impl Directory {
+    /// The root of the eBPF file system that is mounted at `path`; `None` if none is. It may be open to all.
+    pub(super) fn of_file_system(path: &str) -> Result<Option<Directory>, LoadError> {
+        if !is_file_system(path) {
+            return Ok(None);
+        }
+        let descriptor =
+            openat(CWD, path, FLAGS, Mode::empty()).map_err(|error| LoadError::unreadable(path, error))?;
+        Ok(Some(Directory { descriptor, path: path.to_owned() }))
+    }
+
+    /// What of this name is in it; `None` if nothing is.
+    ///
+    /// # Errors
+    /// If that is no directory, or one that others own or may write into.
+    pub(super) fn open(&self, name: &str) -> Result<Option<Directory>, LoadError> {
+        let path = format!("{}/{name}", self.path);
+        let foreign = |why: String| LoadError::Foreign { path: path.clone(), why };
+        let descriptor = match openat(&self.descriptor, name, FLAGS, Mode::empty()) {
+            Ok(descriptor) => descriptor,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::NOTDIR | Errno::LOOP) => return Err(foreign("is no directory".to_owned())),
+            Err(error) => return Err(LoadError::unreadable(&path, error)),
+        };
+        let stat = fstat(&descriptor).map_err(|error| LoadError::unreadable(&path, error))?;
+        if stat.st_uid != 0 && stat.st_uid != geteuid().as_raw() {
+            return Err(foreign(format!("belongs to user {}", stat.st_uid)));
+        }
+        if stat.st_mode & OTHERS_WRITE != 0 {
+            return Err(foreign(format!("may be written by others (mode {:o})", stat.st_mode & 0o7777)));
+        }
+        Ok(Some(Directory { descriptor, path }))
+    }
+
+    /// Makes a directory of this name, for its owner alone, unless there is one, and opens it.
+    pub(super) fn make(&self, name: &str) -> Result<Directory, LoadError> {
+        let path = format!("{}/{name}", self.path);
+        match mkdirat(&self.descriptor, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(LoadError::unreadable(&path, error)),
+        }
+        self.open(name)?.ok_or_else(|| LoadError::unreadable(&path, Errno::NOENT))
+    }
+
+    /// Names of what is in it.
+    pub(super) fn names(&self) -> Result<Vec<String>, LoadError> {
+        let unreadable = |error| LoadError::unreadable(&self.path, error);
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.descriptor).map_err(unreadable)? {
+            let name = entry.map_err(unreadable)?.file_name().to_string_lossy().into_owned();
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Is there something of this name, whatever it is?
+    pub(super) fn has(&self, name: &str) -> bool {
+        statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// Removes what has this name: a pin, a link itself, or an empty directory. Best effort.
+    pub(super) fn remove(&self, name: &str) {
+        let is_directory = statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
+        let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        let _ = unlinkat(&self.descriptor, name, flags);
+    }
+
+    /// Where something in it is pinned, or to be. libbpf wants a path: this one leads through the open descriptor, so
+    /// that it means this directory whatever has been put in its place.
+    pub(super) fn pin(&self, name: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}/{name}", self.descriptor.as_fd().as_raw_fd()))
+    }
+}
