@@ -56,6 +56,7 @@ mod vegas;
 mod westwood;
 mod windowed;
 
+pub use ackclock_registry::{Domain, Parameter, SettingsError, Value};
 pub use bbr::Bbr;
 pub use bbr3::Bbr3;
 pub use bic::Bic;
@@ -70,7 +71,7 @@ pub use none::Uncontrolled;
 pub use pert::Pert;
 pub use reno::Reno;
 pub use scalable::Scalable;
-pub use scheme::{Domain, Given, Parameter, Scheme, Settings, SettingsError, Value, scheme, schemes};
+pub use scheme::{Given, Scheme, Settings, scheme, schemes};
 pub use vegas::Vegas;
 pub use westwood::Westwood;
 

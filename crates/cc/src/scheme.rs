@@ -4,8 +4,8 @@
 //! use that description.
 
 use crate::Controller;
+use ackclock_registry::{self as registry, Domain, Entry, Parameter, SettingsError, Value};
 use std::fmt;
-use std::ops::RangeInclusive;
 
 /// A scheme's entry in the registry.
 pub struct Scheme {
@@ -30,101 +30,17 @@ pub struct Scheme {
     pub response: Option<fn(settings: &Settings, p: f64, rtt_s: f64) -> f64>,
 }
 
-/// One parameter of a scheme.
-pub struct Parameter {
-    /// The key in files.
-    pub name: &'static str,
-    /// The unit in words; empty for a number without a unit.
-    pub unit: &'static str,
-    /// The meaning of the parameter, and the origin of its default.
-    pub about: &'static str,
-    /// The default.
-    pub default: Value,
-    /// The values that are allowed.
-    pub domain: Domain,
-}
-
-/// A parameter's value.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Value {
-    /// A number in the parameter's unit.
-    Number(f64),
-    /// A switch that is on or off.
-    Flag(bool),
-    /// One of several words. For a controller underneath: its name.
-    Choice(&'static str),
-}
-
-/// The values that a parameter may have.
-pub enum Domain {
-    /// A number in a closed range.
-    Range(RangeInclusive<f64>),
-    /// On or off.
-    OnOff,
-    /// One of these words, each with its meaning.
-    Words(&'static [(&'static str, &'static str)]),
-    /// A controller, by name or with its own parameters. It must not itself contain another controller.
-    Controller,
-}
-
-impl Parameter {
-    /// A number with its unit, default and range.
-    pub const fn number(
-        name: &'static str,
-        default: f64,
-        unit: &'static str,
-        range: RangeInclusive<f64>,
-        about: &'static str,
-    ) -> Parameter {
-        Parameter { name, unit, about, default: Value::Number(default), domain: Domain::Range(range) }
-    }
-
-    /// A switch.
-    pub const fn flag(name: &'static str, default: bool, about: &'static str) -> Parameter {
-        Parameter { name, unit: "", about, default: Value::Flag(default), domain: Domain::OnOff }
-    }
-
-    /// One of several words.
-    pub const fn choice(
-        name: &'static str,
-        default: &'static str,
-        words: &'static [(&'static str, &'static str)],
-        about: &'static str,
-    ) -> Parameter {
-        Parameter { name, unit: "", about, default: Value::Choice(default), domain: Domain::Words(words) }
-    }
-
-    /// The controller underneath. A scheme has at most one.
-    pub const fn controller(name: &'static str, default: &'static str, about: &'static str) -> Parameter {
-        Parameter { name, unit: "", about, default: Value::Choice(default), domain: Domain::Controller }
-    }
-
-    /// The allowed values, in words.
-    pub fn domain_text(&self) -> String {
-        match &self.domain {
-            Domain::Range(range) => format!("{} to {}", range.start(), range.end()),
-            Domain::OnOff => "true or false".to_owned(),
-            Domain::Words(words) => {
-                words.iter().map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
-            }
-            Domain::Controller => "a controller that is not around another one".to_owned(),
-        }
+impl Scheme {
+    /// The description that the entries of all registries have.
+    pub fn entry(&self) -> Entry {
+        let &Scheme { name, title, source, summary, equations, notes, parameters, .. } = self;
+        Entry { name, title, source, summary, equations, notes, parameters }
     }
 }
 
 impl fmt::Debug for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
-    }
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Number(number) => write!(f, "{number}"),
-            Value::Flag(on) => write!(f, "{on}"),
-            Value::Choice(word) => write!(f, "\"{word}\""),
-        }
     }
 }
 
@@ -141,38 +57,11 @@ pub enum Given<'a> {
     Control(&'a Settings),
 }
 
-/// Why a setting was refused.
-#[derive(Clone, PartialEq, Debug)]
-pub enum SettingsError {
-    /// The scheme has no parameter of this name.
-    Unknown {
-        /// The known names.
-        known: Vec<&'static str>,
-    },
-    /// The value is not in the parameter's domain.
-    Outside {
-        /// The allowed values.
-        domain: String,
-    },
-}
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SettingsError::Unknown { known } if known.is_empty() => write!(f, "it has no parameters"),
-            SettingsError::Unknown { known } => write!(f, "its parameters are {}", known.join(", ")),
-            SettingsError::Outside { domain } => write!(f, "it must be {domain}"),
-        }
-    }
-}
-
-impl std::error::Error for SettingsError {}
-
 /// The settings of a scheme: a valid value for every parameter.
 #[derive(Clone, Debug)]
 pub struct Settings {
     scheme: &'static Scheme,
-    values: Vec<Value>,
+    values: registry::Settings,
     /// The settings of the controller underneath, if there is one.
     under: Option<Box<Settings>>,
 }
@@ -187,12 +76,15 @@ impl PartialEq for Settings {
 impl Settings {
     /// The default settings of `scheme`.
     pub fn defaults(scheme: &'static Scheme) -> Settings {
-        let values = scheme.parameters.iter().map(|p| p.default).collect();
         let under = scheme.parameters.iter().find_map(|p| match (&p.domain, p.default) {
             (Domain::Controller, Value::Choice(name)) => crate::scheme(name).map(Settings::defaults),
             _ => None,
         });
-        Settings { scheme, values, under: under.map(Box::new) }
+        Settings {
+            scheme,
+            values: registry::Settings::defaults(scheme.parameters),
+            under: under.map(Box::new),
+        }
     }
 
     /// The scheme of these settings.
@@ -206,40 +98,40 @@ impl Settings {
     ///
     /// [`SettingsError::Unknown`] if the scheme has no such parameter, [`SettingsError::Outside`] if it does
     /// not allow the value.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError::Unknown`] if the scheme has no such parameter, [`SettingsError::Outside`] if it does
+    /// not allow the value.
     pub fn set(&mut self, name: &str, given: Given<'_>) -> Result<(), SettingsError> {
-        let known = || self.scheme.parameters.iter().map(|p| p.name).collect();
-        let at = self.position(name).ok_or_else(|| SettingsError::Unknown { known: known() })?;
-        let parameter = &self.scheme.parameters[at];
-        let value = match (&parameter.domain, given) {
-            (Domain::Range(range), Given::Number(number)) if range.contains(&number) => {
-                Some(Value::Number(number))
+        let plain = match given {
+            Given::Number(number) => registry::Given::Number(number),
+            Given::Flag(on) => registry::Given::Flag(on),
+            Given::Word(word) if self.takes_controller(name) => {
+                let under = crate::scheme(word).map(Settings::defaults);
+                return self.put_under(name, under);
             }
-            (Domain::OnOff, Given::Flag(on)) => Some(Value::Flag(on)),
-            (Domain::Words(words), Given::Word(word)) => {
-                words.iter().find(|&&(known, _)| known == word).map(|&(known, _)| Value::Choice(known))
-            }
-            (Domain::Controller, Given::Control(settings)) => self.put_under(settings.clone()),
-            (Domain::Controller, Given::Word(word)) => {
-                crate::scheme(word).and_then(|scheme| self.put_under(Settings::defaults(scheme)))
-            }
-            _ => None,
+            Given::Word(word) => registry::Given::Word(word),
+            Given::Control(settings) => return self.put_under(name, Some(settings.clone())),
         };
-        self.values[at] = value.ok_or_else(|| SettingsError::Outside { domain: parameter.domain_text() })?;
-        Ok(())
+        self.values.set(name, plain)
     }
 
     /// True if the parameter `name` is a controller underneath.
     pub fn takes_controller(&self, name: &str) -> bool {
-        self.position(name).is_some_and(|at| matches!(self.scheme.parameters[at].domain, Domain::Controller))
+        self.values.parameter(name).is_some_and(|parameter| matches!(parameter.domain, Domain::Controller))
     }
 
-    /// Sets the controller underneath. Returns `None` if it contains a controller itself.
-    fn put_under(&mut self, settings: Settings) -> Option<Value> {
-        let name = settings.scheme.name;
-        settings.under.is_none().then(|| {
-            self.under = Some(Box::new(settings));
-            Value::Choice(name)
-        })
+    /// Sets the controller underneath. Refuses one that contains a controller itself.
+    fn put_under(&mut self, name: &str, under: Option<Settings>) -> Result<(), SettingsError> {
+        let Some(parameter) = self.values.parameter(name) else {
+            return self.values.set(name, registry::Given::Flag(true)); // says what there is
+        };
+        let under = under.filter(|under| self.takes_controller(name) && under.under.is_none());
+        let under = under.ok_or_else(|| SettingsError::Outside { domain: parameter.domain_text() })?;
+        self.values.put(name, Value::Choice(under.scheme.name));
+        self.under = Some(Box::new(under));
+        Ok(())
     }
 
     /// The settings of the controller underneath.
@@ -256,7 +148,7 @@ impl Settings {
 
     /// All parameters with their values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Parameter, Value)> + '_ {
-        self.scheme.parameters.iter().zip(self.values.iter().copied())
+        self.values.iter()
     }
 
     /// Builds the controller.
@@ -271,10 +163,7 @@ impl Settings {
     /// If the scheme declares no such number. That is a mistake in the scheme's own file, and a test finds
     /// it.
     pub fn number(&self, name: &str) -> f64 {
-        match self.get(name) {
-            Some(Value::Number(number)) => number,
-            other => panic!("{} declares no number {name}: {other:?}", self.scheme.name),
-        }
+        self.values.get(name)
     }
 
     /// The value of the switch `name`.
@@ -284,10 +173,7 @@ impl Settings {
     /// If the scheme declares no such switch. That is a mistake in the scheme's own file, and a test finds
     /// it.
     pub fn flag(&self, name: &str) -> bool {
-        match self.get(name) {
-            Some(Value::Flag(on)) => on,
-            other => panic!("{} declares no switch {name}: {other:?}", self.scheme.name),
-        }
+        self.values.get(name)
     }
 
     /// The word chosen for `name`.
@@ -297,18 +183,7 @@ impl Settings {
     /// If the scheme declares no such choice. That is a mistake in the scheme's own file, and a test finds
     /// it.
     pub fn choice(&self, name: &str) -> &'static str {
-        match self.get(name) {
-            Some(Value::Choice(word)) => word,
-            other => panic!("{} declares no choice {name}: {other:?}", self.scheme.name),
-        }
-    }
-
-    fn get(&self, name: &str) -> Option<Value> {
-        self.position(name).map(|at| self.values[at])
-    }
-
-    fn position(&self, name: &str) -> Option<usize> {
-        self.scheme.parameters.iter().position(|p| p.name == name)
+        self.values.get(name)
     }
 }
 
@@ -350,13 +225,8 @@ mod tests {
             settings.build();
             for parameter in scheme.parameters {
                 let ok = match (&parameter.domain, parameter.default) {
-                    (Domain::Range(range), Value::Number(number)) => range.contains(&number),
-                    (Domain::OnOff, Value::Flag(_)) => true,
-                    (Domain::Words(words), Value::Choice(word)) => {
-                        words.iter().any(|(known, _)| *known == word)
-                    }
                     (Domain::Controller, Value::Choice(name)) => settings.controller().scheme().name == name,
-                    _ => false,
+                    _ => parameter.default_is_allowed(),
                 };
                 assert!(ok, "{}.{}: the default is outside the domain", scheme.name, parameter.name);
             }

@@ -55,6 +55,9 @@ fn settings_from(scheme: &'static Scheme, picks: &[f64]) -> Settings {
                     _ => range.start() + (range.end() - range.start()) * 5.0 * (pick - 0.8),
                 })
             }
+            Domain::Count(_) | Domain::Time(_) | Domain::Size(_) | Domain::Room => {
+                panic!("{}.{}: no controller has such a parameter", scheme.name, parameter.name)
+            }
         };
         let set = settings.set(parameter.name, given);
         assert!(set.is_ok(), "{}.{}: {given:?}", scheme.name, parameter.name);

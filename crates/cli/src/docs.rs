@@ -5,7 +5,7 @@
 
 use crate::Failure;
 use crate::args::{Arguments, Completions, Docs, Man};
-use ackclock_cc::{Domain, Scheme, Settings, schemes};
+use ackclock_cc::{Scheme, Settings, schemes};
 use clap::CommandFactory;
 use miette::{IntoDiagnostic, WrapErr};
 use std::fmt::Write as _;
@@ -93,12 +93,10 @@ fn page(scheme: &'static Scheme) -> String {
     if !scheme.parameters.is_empty() {
         text += "\n## Parameters\n\n| key | default | unit | may be | what it is, and where from |\n|---|---|---|---|---|\n";
         for p in scheme.parameters {
-            let words = match &p.domain {
-                Domain::Words(words) => words.iter().fold(String::new(), |text, (word, meaning)| {
-                    format!("{text}<br>`\"{word}\"`: {meaning}")
-                }),
-                Domain::Range(_) | Domain::OnOff | Domain::Controller => String::new(),
-            };
+            let words = p
+                .words()
+                .iter()
+                .fold(String::new(), |text, (word, meaning)| format!("{text}<br>`\"{word}\"`: {meaning}"));
             let _ = writeln!(
                 text,
                 "| `{}` | `{}` | {} | {} | {}{} |",

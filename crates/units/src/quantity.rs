@@ -23,6 +23,11 @@ impl QuantityError {
         QuantityError { text: text.to_owned(), wanted, remedy: remedy.into() }
     }
 
+    /// The same with this remedy.
+    pub(crate) fn or(self, remedy: impl Into<String>) -> QuantityError {
+        QuantityError { remedy: remedy.into(), ..self }
+    }
+
     /// What is wrong with the text, without the remedy.
     pub fn problem(&self) -> String {
         format!("\"{}\" is not {}", self.text, self.wanted)

@@ -253,6 +253,7 @@ fn copy(settings: &Settings, onto: &'static Scheme) -> Settings {
                 Given::Control(settings.controller())
             }
             Value::Choice(word) => Given::Word(word),
+            other => panic!("{}: no controller has a parameter such as {other}", parameter.name),
         };
         copy.set(parameter.name, given).expect("the same parameters");
     }
