@@ -4,9 +4,10 @@ use crate::args::Predict;
 use crate::table::plain_table;
 use crate::{Failure, input, interrupt};
 use ackclock_cc::predictor::{Options, Threshold};
-use ackclock_sim::predict::{BINS, Outcome, Predictions, Settle, read_capture};
+use ackclock_sim::predict::{predictions, read_capture};
+use ackclock_sim::predictions::{BINS, Outcome, Predictions};
 use ackclock_sim::run::{RunError, run_point};
-use ackclock_sim::scenario::{Document, Node, Sweep, Value};
+use ackclock_sim::scenario::{Document, Node, Settle, Sweep, Value};
 use ackclock_units::Duration;
 use miette::{IntoDiagnostic, Report, WrapErr, miette};
 use serde_json::json;
@@ -65,7 +66,7 @@ fn from_capture(command: &Predict) -> Result<Predictions, Failure> {
         fs::read(&command.file).into_diagnostic().wrap_err_with(|| format!("{name} cannot be read"))?;
     let recording =
         read_capture(&bytes).map_err(Report::new).wrap_err_with(|| format!("{name} tells nothing"))?;
-    Ok(Predictions::of(&recording, &options, settle))
+    Ok(predictions(&recording, &options, settle))
 }
 
 fn from_scenario(command: &Predict) -> Result<Predictions, Failure> {

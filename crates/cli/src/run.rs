@@ -3,7 +3,7 @@
 use crate::output::{self, OutputDirectory, Request};
 use crate::progress::Progress;
 use crate::{Failure, args, input, interrupt, memory, table};
-use ackclock_sim::capture::{self, Captures};
+use ackclock_sim::captures::{self, Captures};
 use ackclock_sim::engine::Nobody;
 use ackclock_sim::results::PointResult;
 use ackclock_sim::run::check;
@@ -43,7 +43,7 @@ impl Job<'_> {
     pub(crate) fn perform(&self) -> Result<(), Failure> {
         let points = &self.sweep.points;
         let need = check(points, self.out.is_some())?;
-        capture::check(self.captures, points)?;
+        captures::check(self.captures, points)?;
         self.out.map(output::check).transpose()?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         memory::check(need, self.threads.unwrap_or_else(cores).min(points.len()))?;

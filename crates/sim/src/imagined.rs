@@ -1,11 +1,12 @@
 //! Results that were made up: they have the shape that a run's will have, so that expressions over them show
 //! before the run whether every label, axis and function in them exists.
 
-use crate::engine::{FlowTally, LinkTally, Measured, Sample, Series, StreamTally};
-use crate::follow::{Course, Episode, Estimate, Event, Life, What};
-use crate::predict::{BINS, Counts, Outcome, Predicted, Predictions};
+use crate::course::{Course, Episode, Estimate, Event, Life, What};
+use crate::measured::{FlowTally, LinkTally, Measured, StreamTally};
+use crate::predictions::{BINS, Counts, Outcome, Predicted, Predictions};
 use crate::results::PointResult;
 use crate::scenario::{Built, Point};
+use crate::series::{Sample, Series};
 use crate::writing::BurstTally;
 use ackclock_cc::Settings;
 use ackclock_cc::predictor::predictors;

@@ -1,10 +1,10 @@
 //! Results as they leave the program: the JSON contract, with units in the names and base units everywhere.
 
-use crate::engine::{FlowTally, LinkTally, Measured, Series, StreamTally};
-use crate::expect::Seen;
-use crate::follow::Course;
-use crate::predict::Predictions;
+use crate::course::Course;
+use crate::measured::{FlowTally, LinkTally, Measured, StreamTally};
+use crate::predictions::Predictions;
 use crate::scenario::{Built, GroupInfo, LinkInfo, Value};
+use crate::series::Series;
 use crate::writing::BurstTally;
 use ackclock_cc::analysis::jain;
 use serde::{Deserialize, Serialize};
@@ -263,6 +263,33 @@ pub struct Expectation {
     /// Why it has no value, if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// A number that an expression saw.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Seen {
+    /// The call, as it could be written: `goodput('reno', loss=1e-5)`.
+    pub call: String,
+    /// What it gave; null where there is no value, "infinite" for what never happened.
+    pub value: serde_json::Value,
+    /// Standard deviation over seeds, where there is more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub std: Option<f64>,
+    /// How many calls deep within definitions; 0 is the claim's own text.
+    pub depth: usize,
+    /// Is it a published number rather than a measured or computed one?
+    pub published: bool,
+}
+
+impl Seen {
+    /// Was there nothing to take a value of, as for the mean of no samples?
+    pub fn has_no_value(&self) -> bool {
+        match &self.value {
+            serde_json::Value::Null => true,
+            serde_json::Value::Array(items) => items.iter().any(serde_json::Value::is_null),
+            _ => false,
+        }
+    }
 }
 
 impl Spread {

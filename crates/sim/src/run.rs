@@ -1,13 +1,16 @@
 //! Running the points of a sweep, on all cores.
 
-use crate::engine::{Engine, Measured, Nobody, Observer, Sample};
+use crate::course::{Estimate, Event, Life};
+use crate::engine::{Engine, Nobody, Observer};
 use crate::expect::{Language, Names, View};
-use crate::follow::{Estimate, Event, Follower, Life};
 use crate::imagined::imagined;
+use crate::measured::Measured;
+use crate::observers::{Follower, Recorder};
 use crate::plan::Plan;
-use crate::predict::{Predictions, Recorder};
+use crate::predict::predictions;
 use crate::results::{Expectation, PointResult};
 use crate::scenario::{Built, Expect, Point, Scenario, ScenarioError};
+use crate::series::Sample;
 use ackclock_cc::predictor::Reading;
 use ackclock_units::Duration;
 use rayon::prelude::*;
@@ -83,7 +86,7 @@ pub fn run_followed<O: Observer>(
     result.courses = follower.map(Follower::into_courses).unwrap_or_default();
     result.predictions = recorder
         .zip(built.prediction)
-        .map(|(recorder, asked)| Predictions::of(&recorder.finish(), &asked.options, asked.settle));
+        .map(|(recorder, asked)| predictions(&recorder.finish(), &asked.options, asked.settle));
     result.expectations = judge(scenario, &result);
     Ok((result, observer))
 }

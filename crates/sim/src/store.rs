@@ -3,10 +3,10 @@
 //! A point is found by a digest of what determines its result: the scenario with every value in place, the
 //! values of its axes, and the version of this program. A file appears under its name only when it is complete.
 
-use crate::engine::Series;
-use crate::follow::Course;
+use crate::course::Course;
 use crate::results::PointResult;
 use crate::scenario::Point;
+use crate::series::Series;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -10,8 +10,9 @@ use crate::progress::Progress;
 use crate::{Failure, args, input, interrupt, table};
 use ackclock_cc::Settings;
 use ackclock_live::{Emulation, Load, Outcome, Program, Request};
-use ackclock_sim::capture;
+use ackclock_sim::captures;
 use ackclock_sim::results::PointResult;
+use ackclock_sim::run::{check, judge};
 use ackclock_sim::scenario::{Document, Sweep};
 use controllers::Counts;
 use miette::{Report, miette};
@@ -35,8 +36,8 @@ pub(crate) fn run(command: &args::Emulate) -> Result<(), Failure> {
     let sweep = read(command)?;
     let points = &sweep.points;
     let load = load(command, points.len())?;
-    ackclock_sim::run::check(points, false)?;
-    capture::check(&command.captures, points)?;
+    check(points, false)?;
+    captures::check(&command.captures, points)?;
     command.out.as_deref().map(output::check).transpose()?;
     ackclock_live::privilege::check()?;
     let stop = interrupt::listen()?;
@@ -126,7 +127,10 @@ fn all(
             !stop.load(Ordering::Relaxed)
         });
         match outcome {
-            Ok(outcome) => {
+            Ok(mut outcome) => {
+                if matches!(load, Load::Flows) {
+                    outcome.result.expectations = judge(&point.scenario, &outcome.result);
+                }
                 let counts = controllers.counts().into_iter().zip(before);
                 let counts = counts.map(|(now, before)| now.since(&before));
                 let programs = counts.filter(|it| request.controls.contains(&it.name)).collect();

@@ -16,7 +16,7 @@ pub(crate) use directory::{OutputDirectory, check};
 pub(crate) use shown::plain;
 
 use crate::Failure;
-use ackclock_sim::capture::Captures;
+use ackclock_sim::captures::Captures;
 use ackclock_sim::reproduce::Pictured;
 use ackclock_sim::results::PointResult;
 use ackclock_sim::scenario::Sweep;

@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use ackclock_live::{Emulation, LiveError, Load, Request};
 use ackclock_sim::reproduce::{Plan, Reproduction};
 use ackclock_sim::results::PointResult;
+use ackclock_sim::run::judge;
 use ackclock_sim::scenario::Point;
 use ackclock_sim::store::PointStore;
 use miette::{IntoDiagnostic, WrapErr};
@@ -100,12 +101,13 @@ fn measure(
             follow(share);
             !stop.load(Ordering::Relaxed)
         });
-        let outcome = outcome.map_err(|error| match error {
+        let mut outcome = outcome.map_err(|error| match error {
             LiveError::Interrupted => Failure::Interrupted(
                 "interrupted; finished points are kept, everything else that was made is removed".to_owned(),
             ),
             error => error.into(),
         })?;
+        outcome.result.expectations = judge(&point.scenario, &outcome.result);
         if outcome.emulation.trusted || attempts == ATTEMPTS {
             return Ok((outcome.result, Own { attempts, emulation: outcome.emulation }));
         }

@@ -4,7 +4,7 @@ use super::observe::{Carrying, Observer};
 use super::timers::Timer;
 use super::traffic::Entrance;
 use super::travel::on_the_way;
-use super::{Engine, Segment, seen};
+use super::{Engine, Segment, seen, sent};
 use ackclock_tcp::{Data, Receiver, Sender};
 use ackclock_units::{Duration, Time};
 
@@ -36,7 +36,7 @@ impl<O: Observer> Engine<O> {
                     interval,
                     &mut self.links,
                     self.flows.iter().map(seen),
-                    &self.sources,
+                    self.sources.iter().map(sent),
                 );
                 self.looks.probe = self.now + interval;
                 self.looks.update();
@@ -49,13 +49,18 @@ impl<O: Observer> Engine<O> {
                     self.now,
                     &mut self.links,
                     self.flows.iter().map(seen),
-                    &self.sources,
+                    self.sources.iter().map(sent),
                 );
             }
             Timer::MeasureTo => {
                 self.looks.measure_to = Time::NEVER;
                 self.looks.update();
-                self.tally.measure_to(self.now, &self.links, self.flows.iter().map(seen), &self.sources);
+                self.tally.measure_to(
+                    self.now,
+                    &self.links,
+                    self.flows.iter().map(seen),
+                    self.sources.iter().map(sent),
+                );
             }
         }
     }

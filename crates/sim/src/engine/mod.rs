@@ -13,7 +13,6 @@ mod due;
 mod lanes;
 mod observe;
 mod route;
-mod series;
 mod step;
 mod tally;
 mod timers;
@@ -25,11 +24,10 @@ mod writer;
 
 pub use observe::{Carrying, Nobody, Observer};
 pub use route::{Access, Detour, Stage, accesses, stages};
-pub use series::{Sample, Series};
-pub use tally::{FlowTally, LinkTally, Measured, StreamTally};
 #[doc(hidden)] // for the benches
 pub use tree::{Head, WinnerTree};
 
+use crate::measured::{Measured, StreamTally};
 use crate::plan::{FlowPlan, Plan, StreamPlan};
 use ackclock_net::{Carried, Ecn, Link, Stream as Draws};
 use ackclock_tcp::{Ack, Data, Flags, Receiver, Sender};
@@ -293,4 +291,12 @@ impl<O: Observer> Engine<O> {
 
 fn seen(flow: &Flow) -> (&Sender, &Receiver) {
     (&flow.sender, &flow.receiver)
+}
+
+fn sent(source: &Source) -> StreamTally {
+    StreamTally {
+        sent: source.next_seq,
+        delivered: source.delivered,
+        delivered_bytes: source.delivered_bytes,
+    }
 }

@@ -1,68 +1,10 @@
 //! Counting: what happened within the measuring window, and what the probes saw.
 
-use super::{Sample, Series, Source};
-use crate::writing::BurstTally;
+use crate::measured::{FlowTally, LinkTally, Measured, StreamTally};
+use crate::series::{Sample, Series};
 use ackclock_net::{Counters as LinkCounters, Link};
 use ackclock_tcp::{Counters, Receiver, Sender};
 use ackclock_units::{Duration, Time};
-
-/// What a run measured; everything but `series` and `completions` within the measuring window.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// One entry per flow.
-    pub flows: Vec<FlowTally>,
-    /// One entry per unresponsive stream.
-    pub streams: Vec<StreamTally>,
-    /// One entry per link.
-    pub links: Vec<LinkTally>,
-    /// Segments delivered in order over the whole run, all flows together.
-    pub delivered_segments: u64,
-    /// What the probes saw, if they were on.
-    pub series: Option<Series>,
-}
-
-/// A flow's figures.
-#[derive(Clone, Debug, Default)]
-pub struct FlowTally {
-    /// Segments delivered in order.
-    pub delivered: u64,
-    /// Segments that reached the receiver, duplicates included.
-    pub arrived: u64,
-    /// Segments that reached the receiver although it had them.
-    pub duplicates: u64,
-    /// What the sender did.
-    pub counters: Counters,
-    /// Smallest raw round-trip time of the whole run, if there was a sample.
-    pub rtt_min: Option<Duration>,
-    /// Time average of cwnd while the flow was running, segments.
-    pub cwnd_mean: f64,
-    /// How long each finished transfer took, over the whole run.
-    pub completions: Vec<Duration>,
-    /// What became of its bursts over the whole run, if it writes bursts.
-    pub bursts: Option<BurstTally>,
-    /// Over the whole run: segments sent, segments that arrived, and data packets still on their way at the end.
-    pub whole_run: (u64, u64, u64),
-}
-
-/// An unresponsive stream's figures.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StreamTally {
-    /// Datagrams sent.
-    pub sent: u64,
-    /// Datagrams that arrived.
-    pub delivered: u64,
-    /// Bytes that arrived, headers included.
-    pub delivered_bytes: u64,
-}
-
-/// A link's figures.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LinkTally {
-    /// What happened to packets.
-    pub counters: LinkCounters,
-    /// Time that the transmitter worked.
-    pub busy: Duration,
-}
 
 /// A flow's totals since the start, finished connections included.
 #[derive(Clone, Copy, Default)]
@@ -151,16 +93,6 @@ pub(crate) struct Tally {
     series: Option<Series>,
 }
 
-impl StreamTally {
-    fn of(source: &Source) -> StreamTally {
-        StreamTally {
-            sent: source.next_seq,
-            delivered: source.delivered,
-            delivered_bytes: source.delivered_bytes,
-        }
-    }
-}
-
 impl Tally {
     pub(crate) fn new(flows: usize, streams: usize, links: usize, probing: bool) -> Tally {
         Tally {
@@ -217,7 +149,7 @@ impl Tally {
         now: Time,
         links: &mut [Link],
         flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
-        sources: &[Source],
+        streams: impl Iterator<Item = StreamTally>,
     ) {
         self.measuring = true;
         for (count, (sender, receiver)) in self.flows.iter_mut().zip(flows) {
@@ -229,8 +161,8 @@ impl Tally {
             count.from = LinkCounters { waited_ns: link.waited_ns(now), ..*link.counters() };
             count.busy_from = link.busy(now);
         }
-        for (count, source) in self.streams.iter_mut().zip(sources) {
-            count.from = StreamTally::of(source);
+        for (count, stream) in self.streams.iter_mut().zip(streams) {
+            count.from = stream;
         }
     }
 
@@ -239,7 +171,7 @@ impl Tally {
         now: Time,
         links: &[Link],
         flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
-        sources: &[Source],
+        streams: impl Iterator<Item = StreamTally>,
     ) {
         for (flow, (sender, receiver)) in flows.enumerate() {
             self.before_window_changes(flow, now, sender);
@@ -252,8 +184,8 @@ impl Tally {
             count.within =
                 LinkTally { counters: to.since(&count.from), busy: link.busy(now) - count.busy_from };
         }
-        for (count, source) in self.streams.iter_mut().zip(sources) {
-            let (to, from) = (StreamTally::of(source), count.from);
+        for (count, to) in self.streams.iter_mut().zip(streams) {
+            let from = count.from;
             count.within = StreamTally {
                 sent: to.sent - from.sent,
                 delivered: to.delivered - from.delivered,
@@ -268,7 +200,7 @@ impl Tally {
         interval: Duration,
         links: &mut [Link],
         flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
-        sources: &[Source],
+        streams: impl Iterator<Item = StreamTally>,
     ) {
         let Some(series) = &mut self.series else { return };
         series.at.push(now);
@@ -299,9 +231,9 @@ impl Tally {
             count.probed_busy = busy;
             seen.push((link.waiting(now).0, (share * link.rate().bps_f64()) as f32));
         }
-        for ((count, source), seen) in self.streams.iter_mut().zip(sources).zip(&mut series.streams) {
-            let bits = (source.delivered_bytes - count.probed_bytes) as f64 * 8.0;
-            count.probed_bytes = source.delivered_bytes;
+        for ((count, stream), seen) in self.streams.iter_mut().zip(streams).zip(&mut series.streams) {
+            let bits = (stream.delivered_bytes - count.probed_bytes) as f64 * 8.0;
+            count.probed_bytes = stream.delivered_bytes;
             seen.push((bits * per_second) as f32);
         }
     }

@@ -5,7 +5,7 @@
 
 use super::call::{Arguments, wrong};
 use super::measures::{Words, group_flows};
-use crate::follow::{Course, Estimate, What};
+use crate::course::{Course, Estimate, What};
 use crate::results::{PointResult, Spread, percentile};
 use minijinja::Error;
 

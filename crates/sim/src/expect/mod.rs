@@ -27,9 +27,8 @@ mod series;
 mod trace;
 
 pub use select::View;
-pub use trace::Seen;
 
-use crate::results::Spread;
+use crate::results::{Seen, Spread};
 use crate::scenario::error::nearest;
 use call::{Arguments, from_json, number, wrong};
 use minijinja::value::{Kwargs, Rest};

@@ -2,7 +2,7 @@
 
 use super::call::{Arguments, wrong};
 use super::measures::Words;
-use crate::predict::{BINS, Outcome};
+use crate::predictions::{BINS, Outcome};
 use crate::results::PointResult;
 use crate::scenario::error::suggest;
 use minijinja::Error;

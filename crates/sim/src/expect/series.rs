@@ -5,9 +5,9 @@
 
 use super::call::{Answer, Arguments, wrong};
 use super::measures::{Words, group_flows};
-use crate::engine::{Sample, Series};
 use crate::results::{FlowResult, PointResult};
 use crate::scenario::error::suggest;
+use crate::series::{Sample, Series};
 use minijinja::Error;
 
 /// How messages about times without a look begin.

@@ -1,39 +1,12 @@
 //! What an expression looked at: every function call with its value, and every published number.
 
 use super::call::{from_json, number, shown_value};
+use crate::results::Seen;
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object, ObjectRepr};
-use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// A number that an expression saw.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Seen {
-    /// The call, as it could be written: `goodput('reno', loss=1e-5)`.
-    pub call: String,
-    /// What it gave; null where there is no value, "infinite" for what never happened.
-    pub value: Json,
-    /// Standard deviation over seeds, where there is more than one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub std: Option<f64>,
-    /// How many calls deep within definitions; 0 is the claim's own text.
-    pub depth: usize,
-    /// Is it a published number rather than a measured or computed one?
-    pub published: bool,
-}
-
-impl Seen {
-    /// Was there nothing to take a value of, as for the mean of no samples?
-    pub fn has_no_value(&self) -> bool {
-        match &self.value {
-            Json::Null => true,
-            Json::Array(items) => items.iter().any(Json::is_null),
-            _ => false,
-        }
-    }
-}
 
 /// What a call gave. JSON has no infinite numbers.
 fn as_json(value: &Value) -> Json {

@@ -4,7 +4,7 @@
 //! timestamp is echoed (RFC 7323 section 4.3: after a repair the echo is the repair's, not the newest segment's). A loss is the first
 //! retransmission of what was sent after the last one's end. What happened in queues is not known.
 
-use super::Recording;
+use crate::observers::Recording;
 use ackclock_cc::predictor::Reading;
 use ackclock_units::{Duration, Time};
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice};
@@ -336,8 +336,8 @@ impl Follower {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::Captures;
-    use crate::predict::record::tests::recorded;
+    use crate::captures::Captures;
+    use crate::predict::recorded::recorded;
     use crate::runner::Runner;
     use crate::scenario::Sweep;
     use std::sync::atomic::AtomicBool;

@@ -1,58 +1,10 @@
 //! The states of Figure 37, run over a recording.
 
-use super::Recording;
+use crate::observers::Recording;
+use crate::predictions::Counts;
+use crate::scenario::Settle;
 use ackclock_cc::predictor::Predictor;
 use ackclock_units::Time;
-use serde::{Deserialize, Serialize};
-
-/// How often the flow went from one state to another; the numbers are those of Figure 37.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Counts {
-    /// 1: delay becomes high.
-    pub low_to_high: u64,
-    /// 2: a loss while delay is high.
-    pub high_to_loss: u64,
-    /// 3: low delay after a loss.
-    pub loss_to_low: u64,
-    /// 4: a loss while delay is low.
-    pub low_to_loss: u64,
-    /// 5: delay becomes low again without a loss.
-    pub high_to_low: u64,
-    /// 6: delay still high after a loss.
-    pub loss_to_high: u64,
-}
-
-/// A share, unless there is nothing to take it of.
-fn share(part: u64, other: u64) -> Option<f64> {
-    (part + other > 0).then(|| part as f64 / (part + other) as f64)
-}
-
-impl Counts {
-    /// Share of the times of high delay that ended in a loss.
-    pub fn efficiency(&self) -> Option<f64> {
-        share(self.high_to_loss, self.high_to_low)
-    }
-
-    /// Share of the times of high delay that ended without one.
-    pub fn false_positives(&self) -> Option<f64> {
-        share(self.high_to_low, self.high_to_loss)
-    }
-
-    /// Share of the losses that no high delay announced.
-    pub fn false_negatives(&self) -> Option<f64> {
-        share(self.low_to_loss, self.high_to_loss)
-    }
-}
-
-/// When a loss is over.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Settle {
-    /// One round trip after the last one.
-    #[default]
-    RoundTrip,
-    /// Once the predictor says that delay is low.
-    Low,
-}
 
 /// What came of it.
 #[derive(Clone, Debug, Default)]

@@ -10,25 +10,9 @@
 mod capture;
 mod machine;
 mod outcome;
-mod record;
+#[cfg(test)]
+mod recorded;
 
 pub use capture::{CaptureProblem, read_capture};
-pub use machine::{Counts, Settle, Study, study};
-pub use outcome::{BINS, Outcome, Predicted, Predictions};
-pub use record::Recorder;
-
-use ackclock_cc::predictor::Reading;
-use ackclock_units::Time;
-
-/// A flow's life as far as predictors are concerned.
-#[derive(Clone, Debug, Default)]
-pub struct Recording {
-    /// Every acknowledgement with a sample, in order.
-    pub readings: Vec<Reading>,
-    /// The bottleneck's queue as a share of its room at each reading; empty if that is not known.
-    pub queue: Vec<f32>,
-    /// When the flow found out that it had lost something, in order.
-    pub flow_losses: Vec<Time>,
-    /// When the bottleneck dropped something of anyone, in order, if that is known.
-    pub queue_losses: Option<Vec<Time>>,
-}
+pub use machine::{Study, study};
+pub use outcome::predictions;

@@ -1,8 +1,8 @@
 //! Verdicts: whether each claim holds, and the numbers that say so.
 
 use super::format::{Asserted, Claim, Experiment, Kind};
-use crate::expect::{Language, Names, Seen, View};
-use crate::results::PointResult;
+use crate::expect::{Language, Names, View};
+use crate::results::{PointResult, Seen};
 use crate::scenario::ScenarioError;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};

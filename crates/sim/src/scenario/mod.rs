@@ -21,6 +21,7 @@ mod writing;
 pub use build::{Built, GroupInfo, LinkInfo, Prediction};
 pub use document::{Document, Node, Value};
 pub use error::{ScenarioError, Source, suggest};
+pub use predict::Settle;
 pub use sweep::{Point, Sweep};
 pub use tcp::RECOVERIES;
 

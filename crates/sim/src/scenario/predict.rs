@@ -1,8 +1,17 @@
 //! `[predict]`: which flow the congestion predictors are tried on, and against whose losses.
 
 use super::reader::{At, Result};
-use crate::predict::Settle;
 use ackclock_cc::predictor::{Options, Threshold};
+
+/// When a loss is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Settle {
+    /// One round trip after the last one.
+    #[default]
+    RoundTrip,
+    /// Once the predictor says that delay is low.
+    Low,
+}
 
 /// What is asked of the predictors; names are looked up when the scenario is built.
 #[derive(Clone)]

@@ -2,7 +2,8 @@
 #![allow(dead_code)]
 
 use ackclock_net::{Fate, Limit, Link, Queue};
-use ackclock_sim::engine::{Carrying, Engine, Measured, Nobody, Observer};
+use ackclock_sim::engine::{Carrying, Engine, Nobody, Observer};
+use ackclock_sim::measured::Measured;
 use ackclock_sim::requests::{Count, Size};
 use ackclock_sim::results::PointResult;
 use ackclock_sim::run::run_point;

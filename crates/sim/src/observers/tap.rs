@@ -2,6 +2,7 @@
 
 use super::headers::{Connection, Frame, MOST_HEADERS, datagram};
 use crate::engine::{Carrying, Observer};
+use crate::scenario::Built;
 use ackclock_net::Fate;
 use ackclock_tcp::{Ack, Config, Data, Sender};
 use ackclock_units::{Duration, Rate, Time};
@@ -28,15 +29,15 @@ const HANDSHAKE: &str = "the simulation has no handshake; this one shows what it
 
 /// One direction of the interface that is tapped.
 #[derive(Clone, Debug)]
-pub(super) struct Direction {
-    pub(super) link: usize,
-    pub(super) name: String,
-    pub(super) rate: Rate,
+struct Direction {
+    link: usize,
+    name: String,
+    rate: Rate,
 }
 
 /// A tap at the end of a link from which it sends: packets on the link as they leave its transmitter, and, if
 /// there is a link the other way, packets on that one as they arrive.
-pub(super) struct Tap<W: Write> {
+pub struct Tap<W: Write> {
     out: Direction,
     back: Option<Direction>,
     /// Every flow's settings.
@@ -88,7 +89,7 @@ impl Ord for Passing {
     }
 }
 
-pub(super) fn plain(error: PcapError) -> io::Error {
+fn plain(error: PcapError) -> io::Error {
     match error {
         PcapError::IoError(error) => error,
         other => io::Error::other(other),
@@ -112,14 +113,20 @@ fn interface(out: &Direction, back: Option<&Direction>) -> InterfaceDescriptionB
     }
 }
 
+/// A tap at a link of this name.
+pub fn tap<W: Write>(built: &Built, name: &str, file: W) -> io::Result<Tap<W>> {
+    let direction =
+        |link: usize| Direction { link, name: built.links[link].name.clone(), rate: built.links[link].rate };
+    let link = built.links.iter().position(|link| link.name == name);
+    let link = link.ok_or_else(|| io::Error::other(format!("there is no link called \"{name}\"")))?;
+    let back = built.links[link].opposite.map(direction);
+    let flows: Arc<[_]> = built.plan.flows.iter().map(|flow| flow.config.clone()).collect();
+    Tap::new(direction(link), back, flows, file)
+}
+
 impl<W: Write> Tap<W> {
     /// A tap that writes to `file`.
-    pub(super) fn new(
-        out: Direction,
-        back: Option<Direction>,
-        flows: Arc<[Config]>,
-        file: W,
-    ) -> io::Result<Tap<W>> {
+    fn new(out: Direction, back: Option<Direction>, flows: Arc<[Config]>, file: W) -> io::Result<Tap<W>> {
         let program = concat!("ackclock ", env!("CARGO_PKG_VERSION"));
         let section = SectionHeaderBlock {
             endianness: Endianness::Little,
@@ -207,7 +214,7 @@ impl<W: Write> Tap<W> {
     }
 
     /// Writes what passes up to the end of the run, and gives the file back.
-    pub(super) fn finish(mut self, end: Time) -> io::Result<W> {
+    pub fn finish(mut self, end: Time) -> io::Result<W> {
         self.release(end + Duration::from_nanos(1));
         match self.failure {
             Some(error) => Err(error),

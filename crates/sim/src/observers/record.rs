@@ -1,12 +1,24 @@
 //! Recording a simulated flow: its samples, its losses, and what happens at the bottleneck meanwhile.
 
-use super::Recording;
 use crate::engine::{Carrying, Observer};
 use crate::scenario::{Built, Prediction};
 use ackclock_cc::predictor::Reading;
 use ackclock_net::{Cause, Fate, Limit, Queue};
 use ackclock_tcp::Sender;
 use ackclock_units::{Duration, Rate, Time};
+
+/// A flow's life as far as predictors are concerned.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// Every acknowledgement with a sample, in order.
+    pub readings: Vec<Reading>,
+    /// The bottleneck's queue as a share of its room at each reading; empty if that is not known.
+    pub queue: Vec<f32>,
+    /// When the flow found out that it had lost something, in order.
+    pub flow_losses: Vec<Time>,
+    /// When the bottleneck dropped something of anyone, in order, if that is known.
+    pub queue_losses: Option<Vec<Time>>,
+}
 
 /// Records the flow of a [`Prediction`] over the measuring window: an observer of the engine.
 pub struct Recorder {
@@ -158,58 +170,5 @@ impl Observer for Recorder {
             nxt: sender.nxt(),
             window: sender.window().cwnd,
         });
-    }
-}
-
-#[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-    use crate::run::run_observed;
-    use crate::scenario::Sweep;
-    use std::sync::atomic::AtomicBool;
-
-    const SCENARIO: &str = r#"
-        duration = "60 s"
-        measure = ["10 s", "60 s"]
-        [topology.dumbbell]
-        bottleneck = { rate = "10 Mbit/s", delay = "20 ms", queue = { droptail = "1 bdp" } }
-        access = { rate = "100 Mbit/s", delay = "1 ms" }
-        [[flows]]
-        label = "watched"
-        control = "reno"
-        [[flows]]
-        label = "other"
-        control = "reno"
-        count = 3
-        [predict]
-        flow = "watched"
-    "#;
-
-    /// The recording that a scenario with `[predict]` asks for.
-    pub(in crate::predict) fn recorded(scenario: &str) -> Recording {
-        let sweep = Sweep::read("recorded", scenario, &[]).expect("a scenario");
-        let built = sweep.points[0].scenario.build().expect("it can be built");
-        let recorder = Recorder::new(&built, &built.prediction.expect("it is asked for"));
-        let never = AtomicBool::new(false);
-        run_observed(&sweep.points[0], false, &never, recorder).expect("it runs").1.finish()
-    }
-
-    #[test]
-    fn what_is_recorded_agrees_with_the_run() {
-        let recording = recorded(SCENARIO);
-        let sweep = Sweep::read("four flows", SCENARIO, &[]).expect("a scenario");
-        let result =
-            crate::run::run_point(&sweep.points[0], false, &AtomicBool::new(false)).expect("it runs");
-        let drops = recording.queue_losses.as_ref().expect("they are known").len() as f64;
-        let counted = result.links[0].drops as f64;
-        assert!((drops - counted).abs() <= 2.0 && counted > 10.0, "{drops} and {counted}");
-        assert!(!recording.flow_losses.is_empty() && recording.flow_losses.len() < drops as usize);
-        assert_eq!(recording.queue.len(), recording.readings.len());
-        // The queue that a reading finds is what its segment's delay says, one way back later.
-        let fullest = recording.queue.iter().copied().fold(0.0, f32::max);
-        assert!((0.9..1.1).contains(&fullest), "{fullest}");
-        let least = recording.readings.iter().map(|reading| reading.rtt).min().expect("readings");
-        assert!(least >= Duration::from_millis(44), "{least}");
-        assert!(recording.readings.windows(2).all(|pair| pair[0].now <= pair[1].now));
     }
 }

@@ -5,14 +5,14 @@
 //! appear. Only headers are kept. Connections begin with a handshake that the simulation does not have, so that
 //! tools learn of window scaling, selective acknowledgements and timestamps.
 
-mod headers;
-mod tap;
 #[cfg(test)]
 mod tests;
 
+use crate::capture_file::file_name;
 use crate::engine::{Carrying, Observer};
+use crate::observers::{MOST_PAYLOAD, Tap, tap};
 use crate::runner::Watch;
-use crate::scenario::{Built, Point, suggest};
+use crate::scenario::{Point, suggest};
 use crate::store::digest;
 use ackclock_net::Fate;
 use ackclock_tcp::Sender;
@@ -20,9 +20,7 @@ use ackclock_units::{Duration, Time};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tap::{Direction, Tap};
 
 /// Why a link cannot be captured.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
@@ -49,7 +47,7 @@ pub enum CaptureError {
     },
     /// A segment does not fit into an IPv4 packet.
     #[error("--capture: segments of {payload} B do not fit into IPv4 packets with TCP options")]
-    #[diagnostic(help("at most {} B of payload can be captured: segment.payload", headers::MOST_PAYLOAD))]
+    #[diagnostic(help("at most {} B of payload can be captured: segment.payload", MOST_PAYLOAD))]
     TooLarge {
         /// Payload of a segment.
         payload: u32,
@@ -61,12 +59,6 @@ pub enum CaptureError {
 pub struct Captures {
     links: Vec<String>,
     directory: PathBuf,
-}
-
-/// The name of a link's file.
-pub fn file_name(link: &str) -> String {
-    let plain = |letter: char| if letter.is_alphanumeric() || ".-_".contains(letter) { letter } else { '-' };
-    format!("{}.pcapng", link.chars().map(plain).collect::<String>().trim_start_matches('.'))
 }
 
 /// Can these links be captured at every one of these points? Runs nothing and writes nothing.
@@ -85,7 +77,7 @@ pub fn check(links: &[String], points: &[Point]) -> Result<(), CaptureError> {
             return Err(CaptureError::NoLink { name: name.clone(), help: suggest(name, &known) });
         }
         let payload = built.groups.iter().map(|group| group.payload).max().unwrap_or(0);
-        if payload > headers::MOST_PAYLOAD {
+        if payload > MOST_PAYLOAD {
             return Err(CaptureError::TooLarge { payload });
         }
     }
@@ -154,17 +146,6 @@ impl Watch for Captures {
             renamed => renamed,
         }
     }
-}
-
-/// A tap at a link of this name.
-fn tap<W: Write>(built: &Built, name: &str, file: W) -> io::Result<Tap<W>> {
-    let direction =
-        |link: usize| Direction { link, name: built.links[link].name.clone(), rate: built.links[link].rate };
-    let link = built.links.iter().position(|link| link.name == name);
-    let link = link.ok_or_else(|| io::Error::other(format!("there is no link called \"{name}\"")))?;
-    let back = built.links[link].opposite.map(direction);
-    let flows: Arc<[_]> = built.plan.flows.iter().map(|flow| flow.config.clone()).collect();
-    Tap::new(direction(link), back, flows, file)
 }
 
 impl Observer for Taps {

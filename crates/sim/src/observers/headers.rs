@@ -13,9 +13,9 @@ use etherparse::TcpOptionElement::{
 use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 
 /// Longest headers: IPv4 without options, TCP with 40 bytes of them.
-pub(super) const MOST_HEADERS: u32 = 80;
+pub const MOST_HEADERS: u32 = 80;
 /// Longest payload that still fits into a packet beside such headers.
-pub(super) const MOST_PAYLOAD: u32 = 65_535 - MOST_HEADERS;
+pub const MOST_PAYLOAD: u32 = 65_535 - MOST_HEADERS;
 /// RFC 7323 section 2.3.
 const MOST_SCALE: u8 = 14;
 const TTL: u8 = 64;
@@ -26,9 +26,11 @@ const RECEIVER_PORT: u16 = 50_000;
 static ZEROS: [u8; 65_535] = [0; 65_535];
 
 /// Headers, and how long the whole packet is.
-pub(super) struct Frame {
-    pub(super) headers: Vec<u8>,
-    pub(super) length: u32,
+pub struct Frame {
+    /// Bytes of all headers.
+    pub headers: Vec<u8>,
+    /// Bytes of the whole packet.
+    pub length: u32,
 }
 
 /// Of 10.0.0.0/8: flows' senders, flows' receivers, sources and sinks of datagrams have a quarter each.
@@ -38,11 +40,13 @@ fn address(quarter: u32, number: u32) -> [u8; 4] {
 
 /// A connection of a flow.
 #[derive(Clone, Copy)]
-pub(super) struct Connection<'a> {
-    pub(super) flow: u32,
+pub struct Connection<'a> {
+    /// Number of the flow.
+    pub flow: u32,
     /// Which of the flow's connections, one after another.
-    pub(super) epoch: u8,
-    pub(super) config: &'a Config,
+    pub epoch: u8,
+    /// The endpoints' settings.
+    pub config: &'a Config,
 }
 
 /// What differs from segment to segment.
@@ -107,7 +111,7 @@ impl Connection<'_> {
 
     /// SYN, SYN-ACK and ACK, as they would have come before the first data. Their timestamps must not be later
     /// than that of the first data, or it would look old (RFC 7323 section 5).
-    pub(super) fn handshake(&self, at: Time) -> [Frame; 3] {
+    pub fn handshake(&self, at: Time) -> [Frame; 3] {
         // The window of a SYN is not scaled.
         let window = self.receive_window(self.config.peer_window).min(65_535) as u16;
         let ecn = self.config.ecn; // RFC 3168 section 6.1.1
@@ -129,7 +133,7 @@ impl Connection<'_> {
     }
 
     /// A segment with data.
-    pub(super) fn data(&self, data: &Data) -> Frame {
+    pub fn data(&self, data: &Data) -> Frame {
         let fields = Fields {
             seq: self.byte(data.seq),
             ack: Some(1),
@@ -148,7 +152,7 @@ impl Connection<'_> {
     }
 
     /// An acknowledgement that passes at `at`.
-    pub(super) fn acknowledgement(&self, at: Time, ack: &Ack) -> Frame {
+    pub fn acknowledgement(&self, at: Time, ack: &Ack) -> Frame {
         let mut options = self.timestamps(at, Some(ack.echo));
         let mut blocks = ack.runs().map(|(start, end)| (self.byte(start), self.byte(end)));
         if let Some(first) = blocks.next() {
@@ -191,7 +195,7 @@ impl Connection<'_> {
 }
 
 /// A datagram of an unresponsive stream.
-pub(super) fn datagram(stream: u32, data: &Data) -> Frame {
+pub fn datagram(stream: u32, data: &Data) -> Frame {
     let (source, destination) = (address(1, stream), address(3, stream));
     let headers = (Ipv4Header::MIN_LEN + UdpHeader::LEN) as u16;
     let payload = data.bytes.saturating_sub(headers);
@@ -228,7 +232,7 @@ impl Frame {
     }
 
     /// Numbers the packet: tools take two packets of one number for one that was captured twice.
-    pub(super) fn numbered(mut self, number: u16) -> Frame {
+    pub fn numbered(mut self, number: u16) -> Frame {
         self.headers[4..6].copy_from_slice(&number.to_be_bytes());
         let sum = Ipv4Header::from_slice(&self.headers).map(|(ip, _)| ip.calc_header_checksum());
         self.headers[10..12].copy_from_slice(&sum.unwrap_or(0).to_be_bytes());
