@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use ackclock_sim::run::check;
-use ackclock_sim::scenario::Sweep;
+use ackclock_study::run::check;
+use ackclock_scenario::Sweep;
 use libfuzzer_sys::fuzz_target;
 use miette::NarratableReportHandler;
 

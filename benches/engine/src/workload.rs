@@ -3,9 +3,9 @@
 use ackclock_cc::predictor::Ewma;
 use ackclock_cc::{Ack, Event, Path, Settings, Signal, Window, schemes};
 use ackclock_net::{DropTail, Limit, Link, Queue};
+use ackclock_scenario::{Point, Sweep};
 use ackclock_sim::engine::WinnerTree;
-use ackclock_sim::run::run_point;
-use ackclock_sim::scenario::{Point, Sweep};
+use ackclock_study::run::run_point;
 use ackclock_tcp::Scoreboard;
 use ackclock_units::{Duration, Rate, Time};
 use miette::{Context, IntoDiagnostic, Result, miette};

@@ -1,6 +1,6 @@
 //! The cases: scenarios of ackclock and how each is to be compared.
 
-use ackclock_sim::scenario::{Point, Sweep};
+use ackclock_scenario::{Point, Sweep};
 use miette::{Context, IntoDiagnostic, Result, miette};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

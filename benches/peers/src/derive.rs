@@ -3,8 +3,8 @@
 use ackclock_cc::Settings;
 use ackclock_cc::Value;
 use ackclock_net::{Limit, Link, Queue};
-use ackclock_sim::plan::{FlowPlan, Plan};
-use ackclock_sim::requests::Size;
+use ackclock_scenario::plan::{FlowPlan, Plan};
+use ackclock_scenario::requests::Size;
 use ackclock_tcp::recovery::{NewRenoConfig, SackConfig};
 use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
 use ackclock_units::{Duration, Time};

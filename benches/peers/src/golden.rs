@@ -7,7 +7,7 @@ use crate::cases::{Way, point};
 use crate::derive::parameters;
 use crate::ns2::Prepared;
 use crate::trace::{Entry, Event, trace};
-use ackclock_sim::plan::Plan;
+use ackclock_scenario::plan::Plan;
 use ackclock_units::{Duration, Time};
 use miette::{Context, IntoDiagnostic, Result, miette};
 use serde::Deserialize;

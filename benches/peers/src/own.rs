@@ -3,7 +3,7 @@
 use crate::cases::point;
 use crate::machine::{cpu_s, peak_rss_kb};
 use crate::outcome::Outcome;
-use ackclock_sim::run::run_point;
+use ackclock_study::run::run_point;
 use miette::{IntoDiagnostic, Result, miette};
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,8 @@ pub fn run_here(file: &Path, number: usize) -> Result<Outcome> {
     let result = run_point(&point, false, &AtomicBool::new(false)).into_diagnostic()?;
     let cpu = cpu_s() - cpu_before;
     let link = &result.links[crate::derive::BOTTLENECK];
-    let sum = |count: fn(&ackclock_sim::results::FlowResult) -> u64| result.flows.iter().map(count).sum();
+    let sum =
+        |count: fn(&ackclock_scenario::results::FlowResult) -> u64| result.flows.iter().map(count).sum();
     Ok(Outcome {
         goodput_bps: result.flows.iter().map(|flow| flow.goodput_bps).sum(),
         drops: link.drops - link.random_losses,

@@ -7,8 +7,8 @@ use crate::outcome::Outcome;
 use crate::own;
 use crate::report::{CaseReport, PointReport};
 use ackclock_net::{Limit, Queue};
-use ackclock_sim::plan::Plan;
-use ackclock_sim::scenario::Point;
+use ackclock_scenario::Point;
+use ackclock_scenario::plan::Plan;
 use ackclock_units::Duration;
 use miette::{Result, miette};
 

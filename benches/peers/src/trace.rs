@@ -1,8 +1,8 @@
 //! A flow's packets, event by event: what to look at where two simulators differ.
 
 use ackclock_net::{Fate, Impairments, Loss};
+use ackclock_scenario::plan::Plan;
 use ackclock_sim::engine::{Carrying, Engine, Observer};
-use ackclock_sim::plan::Plan;
 use ackclock_tcp::{Sender, State};
 use ackclock_units::{Duration, Time};
 use std::fmt;

@@ -1,10 +1,10 @@
 //! Runs the scenarios in which paths reorder, corrupt and drop, and writes a table for each into the documentation: one
 //! row per path, one column per loss handling.
 
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::{FlowResult, PointResult};
 use ackclock_sim::engine::Nobody;
-use ackclock_sim::results::{FlowResult, PointResult};
-use ackclock_sim::runner::Runner;
-use ackclock_sim::scenario::Sweep;
+use ackclock_study::runner::Runner;
 use clap::Parser;
 use miette::{Context, IntoDiagnostic, Result, miette};
 use serde_json::Value;

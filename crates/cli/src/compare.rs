@@ -3,7 +3,7 @@
 use crate::output::Request;
 use crate::run::Job;
 use crate::{Failure, args};
-use ackclock_sim::scenario::{Document, Node, Sweep, Value};
+use ackclock_scenario::{Document, Node, Sweep, Value};
 
 /// What the command line does not say; the rest replaces these values.
 const SCENARIO: &str = r#"

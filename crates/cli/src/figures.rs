@@ -1,8 +1,8 @@
 //! The figures that tables show, on the terminal and in the report.
 
 use crate::output::plain;
-use ackclock_sim::results::{FlowResult, PointResult};
-use ackclock_sim::scenario::Sweep;
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::{FlowResult, PointResult};
 use serde::Serialize;
 
 /// A table of texts; the first columns are words, the others numbers.

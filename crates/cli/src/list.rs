@@ -4,8 +4,8 @@ use crate::Failure;
 use crate::args::{List, Listed};
 use crate::table::plain_table;
 use ackclock_cc::schemes;
-use ackclock_sim::reproduce::{Library, check};
-use ackclock_sim::scenario::RECOVERIES;
+use ackclock_scenario::RECOVERIES;
+use ackclock_study::reproduce::{Library, check};
 use serde_json::{Value, json};
 
 /// Queue disciplines: word, what, source.

@@ -1,6 +1,6 @@
 //! Is there room for what is about to run?
 
-use ackclock_sim::run::Need;
+use ackclock_study::run::Need;
 use miette::{Report, miette};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 

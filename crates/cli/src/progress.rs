@@ -1,6 +1,6 @@
 //! Progress on standard error, for what takes over two seconds, and only where somebody can see it.
 
-use ackclock_sim::scenario::Point;
+use ackclock_scenario::Point;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::IntoDiagnostic;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

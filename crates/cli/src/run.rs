@@ -3,12 +3,12 @@
 use crate::output::{self, OutputDirectory, Request};
 use crate::progress::Progress;
 use crate::{Failure, args, input, interrupt, memory, table};
-use ackclock_sim::captures::{self, Captures};
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::PointResult;
 use ackclock_sim::engine::Nobody;
-use ackclock_sim::results::PointResult;
-use ackclock_sim::run::check;
-use ackclock_sim::runner::{Runner, RunnerError};
-use ackclock_sim::scenario::Sweep;
+use ackclock_study::captures::{self, Captures};
+use ackclock_study::run::check;
+use ackclock_study::runner::{Runner, RunnerError};
 use miette::miette;
 use std::path::Path;
 

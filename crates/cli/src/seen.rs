@@ -1,6 +1,6 @@
 //! Numbers that an expression looked at, as people read them.
 
-use ackclock_sim::results::Seen;
+use ackclock_scenario::results::Seen;
 use serde_json::Value;
 
 /// What was measured: the calls of the expression itself with their values, in one line.

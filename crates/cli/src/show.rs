@@ -5,7 +5,7 @@ use crate::args::Show;
 use crate::reproduce;
 use crate::table::plain_table;
 use ackclock_cc::{Domain, Scheme, scheme, schemes};
-use ackclock_sim::reproduce::Library;
+use ackclock_study::reproduce::Library;
 use miette::miette;
 use serde_json::json;
 

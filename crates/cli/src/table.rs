@@ -2,8 +2,8 @@
 
 use crate::figures::{self, Figures};
 use crate::seen::measurements;
-use ackclock_sim::results::PointResult;
-use ackclock_sim::scenario::Sweep;
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::PointResult;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 

@@ -1,6 +1,6 @@
 //! The documentation agrees with the program: generated pages are current, and every scenario in it is read.
 
-use ackclock_sim::scenario::Sweep;
+use ackclock_scenario::Sweep;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -4,8 +4,8 @@
 //! and packets on the link the other way, if there is one, as they arrive. All times are the link's, not the emulator's.
 
 use crate::error::LiveError;
-use ackclock_sim::capture_file::file_name;
-use ackclock_sim::scenario::LinkInfo;
+use ackclock_scenario::LinkInfo;
+use ackclock_scenario::capture_file::file_name;
 use ackclock_units::{Duration, Time};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};

@@ -1,6 +1,6 @@
 //! What can go wrong: what, why, and what helps.
 
-use ackclock_sim::scenario::ScenarioError;
+use ackclock_scenario::ScenarioError;
 use miette::Diagnostic;
 use std::io;
 use thiserror::Error;

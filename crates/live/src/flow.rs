@@ -6,8 +6,8 @@ use crate::host::Host;
 use crate::schedule;
 use crate::tcp_info::{HostCounters, TcpInfo};
 use crate::writer::Bursting;
-use ackclock_sim::plan::FlowPlan;
-use ackclock_sim::writing::BurstTally;
+use ackclock_scenario::plan::FlowPlan;
+use ackclock_scenario::writing::BurstTally;
 use ackclock_units::{Duration, Time};
 use rustix::net::sockopt::{
     Timeout, set_socket_linger, set_socket_recv_buffer_size_force, set_socket_send_buffer_size_force,

@@ -3,8 +3,8 @@
 use crate::error::LiveError;
 use crate::host::Settings;
 use ackclock_net::{Limit, Link, Queue};
-use ackclock_sim::plan::Plan;
-use ackclock_sim::scenario::Built;
+use ackclock_scenario::Built;
+use ackclock_scenario::plan::Plan;
 use ackclock_tcp::Config;
 use ackclock_units::Duration;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

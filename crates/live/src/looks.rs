@@ -1,7 +1,7 @@
 //! What is measured of links: from the beginning to the end of the measuring window, and at every look of the probe.
 
 use ackclock_net::{Counters, Link};
-use ackclock_sim::measured::LinkTally;
+use ackclock_scenario::measured::LinkTally;
 use ackclock_units::{Duration, Time};
 
 /// When somebody looks.

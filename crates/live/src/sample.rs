@@ -1,8 +1,8 @@
 //! Looks at the flows: totals at both ends of the measuring window, and a series in between.
 
 use crate::flow::{Flow, Snapshot};
-use ackclock_sim::measured::FlowTally;
-use ackclock_sim::series::Sample;
+use ackclock_scenario::measured::FlowTally;
+use ackclock_scenario::series::Sample;
 use ackclock_tcp::Counters;
 use ackclock_units::{Duration, Time};
 

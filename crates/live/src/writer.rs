@@ -2,7 +2,7 @@
 //! into a real socket and notes what became of it.
 
 use crate::flow::{CHUNK, Flow, is_timeout};
-use ackclock_sim::writing::{BurstTally, Bursts, Timetable};
+use ackclock_scenario::writing::{BurstTally, Bursts, Timetable};
 use ackclock_units::Time;
 use std::io::{self, Write};
 use std::net::TcpStream;

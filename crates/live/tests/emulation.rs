@@ -4,7 +4,7 @@
 //! Tolerances leave room for a machine that does other things besides; what a run says of its own error is checked, too.
 
 use ackclock_live::{LiveError, Load, Outcome, Program, Request, emulate, privilege};
-use ackclock_sim::scenario::Sweep;
+use ackclock_scenario::Sweep;
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::fs;

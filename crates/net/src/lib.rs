@@ -13,6 +13,7 @@ mod ecn;
 mod graph;
 mod link;
 mod loss;
+mod path;
 mod queue;
 mod random;
 mod reorder;
@@ -24,6 +25,7 @@ pub use ecn::Ecn;
 pub use graph::{Edge, Graph, NoRoute};
 pub use link::{Cause, Counters, Fate, Impairments, Link, Retransmission, Settled};
 pub use loss::{Loss, Span};
+pub use path::{Access, Detour, Stage, accesses, stages};
 pub use queue::{
     Backlog, CoDel, CoDelConfig, DropTail, DualPi2, DualPi2Config, FqCoDel, FqCoDelConfig, Limit, Pi,
     PiConfig, Pie, PieConfig, Queue, Red, RedConfig, Rem, RemConfig, Scheme, Stepped, Verdict,

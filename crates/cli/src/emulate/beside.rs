@@ -3,9 +3,9 @@
 use super::Emulation;
 use crate::Failure;
 use crate::table::plain_table;
-use ackclock_sim::results::PointResult;
-use ackclock_sim::run::run_point;
-use ackclock_sim::scenario::Sweep;
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::PointResult;
+use ackclock_study::run::run_point;
 use miette::{IntoDiagnostic, WrapErr};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -36,8 +36,8 @@ pub(crate) struct Beside {
 pub(crate) fn simulate(sweep: &Sweep, stop: &AtomicBool) -> Result<Vec<PointResult>, Failure> {
     let run = |point| {
         run_point(point, false, stop).map_err(|error| match error {
-            ackclock_sim::run::RunError::Scenario(error) => Failure::from(error),
-            ackclock_sim::run::RunError::Interrupted => {
+            ackclock_study::run::RunError::Scenario(error) => Failure::from(error),
+            ackclock_study::run::RunError::Interrupted => {
                 Failure::Interrupted("interrupted while simulating".to_owned())
             }
         })

@@ -4,7 +4,7 @@ use super::is_default;
 use crate::Failure;
 use ackclock_cc::Settings;
 use ackclock_live::Load;
-use ackclock_sim::scenario::Point;
+use ackclock_scenario::Point;
 use miette::{Report, miette};
 use serde::Serialize;
 

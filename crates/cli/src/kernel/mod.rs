@@ -25,7 +25,7 @@ mod with {
     use crate::table::plain_table;
     use ackclock_cc::{Given, Settings, SettingsError, scheme};
     use ackclock_kernel::load::{self, Entry, Request};
-    use ackclock_sim::scenario::suggest;
+    use ackclock_scenario::suggest;
     use miette::{Report, miette};
     use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@ use super::chart::{Chart, Curve, MOST_CURVES, Style};
 use super::curves::scale_bits;
 use super::plain;
 use crate::figures::short;
-use ackclock_sim::results::{BurstResult, LinkResult, PointResult};
-use ackclock_sim::scenario::Sweep;
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::{BurstResult, LinkResult, PointResult};
 use ackclock_units::{Bytes, Duration, Rate};
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::chart::{Chart, Curve, MOST_CURVES, Style};
 use super::sequence;
 use super::shown::{Shown, seconds};
-use ackclock_sim::series::{Sample, Series};
+use ackclock_scenario::series::{Sample, Series};
 use std::ops::Range;
 
 /// What a chart shows of flows.

@@ -4,7 +4,7 @@
 //! then an older result stays as it was.
 
 use crate::Failure;
-use ackclock_sim::store::PointStore;
+use ackclock_study::store::PointStore;
 use miette::miette;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};

@@ -16,10 +16,10 @@ pub(crate) use directory::{OutputDirectory, check};
 pub(crate) use shown::plain;
 
 use crate::Failure;
-use ackclock_sim::captures::Captures;
-use ackclock_sim::reproduce::Pictured;
-use ackclock_sim::results::PointResult;
-use ackclock_sim::scenario::Sweep;
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::PointResult;
+use ackclock_study::captures::Captures;
+use ackclock_study::reproduce::Pictured;
 use chart::Chart;
 use rayon::prelude::*;
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@ use super::{Gallery, Request};
 use crate::Failure;
 use crate::figures::{self, Figures, short};
 use crate::seen::measurements;
-use ackclock_sim::results::{Expectation, PointResult};
-use ackclock_sim::scenario::Sweep;
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::{Expectation, PointResult};
 use miette::IntoDiagnostic;
 use minijinja::Environment;
 use minijinja::value::Serde;
@@ -248,7 +248,7 @@ fn flows(results: &[PointResult]) -> String {
         .map(|(number, group)| {
             let member = from;
             from += group.count;
-            let word = |value: fn(&ackclock_sim::results::FlowResult) -> &String| {
+            let word = |value: fn(&ackclock_scenario::results::FlowResult) -> &String| {
                 distinct(results, |result| result.flows.get(member).map(value).cloned().unwrap_or_default())
             };
             let count = distinct(results, |result| {

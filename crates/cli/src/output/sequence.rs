@@ -7,7 +7,7 @@ use super::chart::{Chart, Curve, Mark, Style};
 use super::series::open;
 use super::shown::{Shown, slug};
 use crate::Failure;
-use ackclock_sim::course::{Course, Event, What};
+use ackclock_scenario::course::{Course, Event, What};
 use miette::IntoDiagnostic;
 use std::fmt::Write;
 use std::path::Path;

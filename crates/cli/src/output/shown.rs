@@ -1,8 +1,8 @@
 //! A point of a sweep with the names that reports, pictures and files give it.
 
 use crate::figures::{seeded, short};
-use ackclock_sim::results::PointResult;
-use ackclock_sim::series::{Sample, Series};
+use ackclock_scenario::results::PointResult;
+use ackclock_scenario::series::{Sample, Series};
 use ackclock_units::Time;
 use std::ops::Range;
 

@@ -7,12 +7,14 @@ mod shown;
 use crate::progress::Progress;
 use crate::table::plain_table;
 use crate::{Failure, args, interrupt, memory, output};
+use ackclock_scenario::results::PointResult;
 use ackclock_sim::engine::Nobody;
-use ackclock_sim::reproduce::{Asserted, Counts, Experiment, Library, Pictured, Plan, Reproduction, Source};
-use ackclock_sim::results::PointResult;
-use ackclock_sim::run::check;
-use ackclock_sim::runner::{Runner, RunnerError};
-use ackclock_sim::store::PointStore;
+use ackclock_study::reproduce::{
+    Asserted, Counts, Experiment, Library, Pictured, Plan, Reproduction, Source,
+};
+use ackclock_study::run::check;
+use ackclock_study::runner::{Runner, RunnerError};
+use ackclock_study::store::PointStore;
 use emulated::Emulated;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use page::{Picture, page};
@@ -106,7 +108,7 @@ pub(crate) fn build() -> miette::Result<String> {
     let program = std::env::current_exe().and_then(std::fs::read);
     let program =
         program.into_diagnostic().wrap_err("this program cannot be read; give --store a directory")?;
-    Ok(ackclock_sim::store::digest_of(&program))
+    Ok(ackclock_study::store::digest_of(&program))
 }
 
 fn total<'a>(reproductions: impl IntoIterator<Item = &'a Reproduction>) -> Counts {

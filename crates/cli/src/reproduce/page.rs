@@ -3,7 +3,7 @@
 use super::emulated::{Emulated, Trust};
 use super::shown::{in_doubt, measured, published, word};
 use super::total;
-use ackclock_sim::reproduce::{Counts, Judged, Reproduction, Verdict};
+use ackclock_study::reproduce::{Counts, Judged, Reproduction, Verdict};
 use std::fmt::Write;
 
 /// A chart of an experiment.

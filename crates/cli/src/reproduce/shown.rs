@@ -2,7 +2,7 @@
 
 use super::emulated::Trust;
 use crate::seen::{measurements, number};
-use ackclock_sim::reproduce::{Case, Judged, Verdict};
+use ackclock_study::reproduce::{Case, Judged, Verdict};
 
 pub(super) fn word(verdict: Verdict) -> &'static str {
     match verdict {

@@ -7,8 +7,8 @@ mod trace;
 
 use ackclock_cc::{Controller, Given, Scheme, Settings, Value, scheme};
 use ackclock_kernel::twin::Twin;
+use ackclock_scenario::Sweep;
 use ackclock_sim::engine::{Engine, Nobody};
-use ackclock_sim::scenario::Sweep;
 use std::cell::RefCell;
 use std::fs;
 use std::path::PathBuf;
@@ -200,7 +200,7 @@ impl Condition {
         self.plan().flows[0].control.clone()
     }
 
-    fn plan(&self) -> ackclock_sim::plan::Plan {
+    fn plan(&self) -> ackclock_scenario::plan::Plan {
         let text = self.scenario();
         let sweep = Sweep::read(self.name, &text, &[]).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
         sweep.points[0].scenario.build().unwrap_or_else(|error| panic!("{error:?}\n{text}")).plan

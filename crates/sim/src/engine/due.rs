@@ -4,6 +4,7 @@ use super::observe::{Carrying, Observer};
 use super::timers::Timer;
 use super::traffic::Entrance;
 use super::travel::on_the_way;
+use super::writer::writer;
 use super::{Engine, Segment, seen, sent};
 use ackclock_tcp::{Data, Receiver, Sender};
 use ackclock_units::{Duration, Time};
@@ -110,7 +111,7 @@ impl<O: Observer> Engine<O> {
         // The new connection must not send before its time: it has nothing to send until it is started.
         flow.sender = Sender::new(config, control, flow.epoch, limit, start);
         flow.receiver = Receiver::new(&flow.plan.config, flow.epoch);
-        flow.writer = flow.plan.writer(flow.size, start);
+        flow.writer = writer(&flow.plan, flow.size, start);
         self.timers.add(start, Timer::Start(number as u32));
     }
 

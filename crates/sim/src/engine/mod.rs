@@ -12,7 +12,6 @@ mod disorder;
 mod due;
 mod lanes;
 mod observe;
-mod route;
 mod step;
 mod tally;
 mod timers;
@@ -23,20 +22,19 @@ mod tree;
 mod writer;
 
 pub use observe::{Carrying, Nobody, Observer};
-pub use route::{Access, Detour, Stage, accesses, stages};
 #[doc(hidden)] // for the benches
 pub use tree::{Head, WinnerTree};
 
-use crate::measured::{Measured, StreamTally};
-use crate::plan::{FlowPlan, Plan, StreamPlan};
-use ackclock_net::{Carried, Ecn, Link, Stream as Draws};
+use ackclock_net::{Carried, Ecn, Link, Stream as Draws, accesses};
+use ackclock_scenario::measured::{Measured, StreamTally};
+use ackclock_scenario::plan::{FlowPlan, Plan, StreamPlan};
 use ackclock_tcp::{Ack, Data, Flags, Receiver, Sender};
 use ackclock_units::{Duration, Time};
 use tally::Tally;
 use timers::{Timer, Timers};
 use traffic::{Entrance, Traffic};
 use transmitters::{Packet, Transmitters};
-use writer::Writer;
+use writer::{Writer, writer};
 
 #[derive(Clone, Copy, Default)]
 struct Segment(Data);
@@ -143,7 +141,7 @@ impl<O: Observer> Engine<O> {
         let streams: Vec<&[usize]> = plan.streams.iter().map(|stream| &*stream.route).collect();
         let reverse: Vec<&[usize]> = plan.flows.iter().map(|flow| &*flow.reverse).collect();
         let data_paths = [forward, streams].concat();
-        let accesses = route::accesses(&plan.links, plan.measured, &data_paths, &reverse);
+        let accesses = accesses(&plan.links, plan.measured, &data_paths, &reverse);
         let (data, data_entrances) = Traffic::new(&data_paths, &accesses, &plan.links, true);
         let (acks, ack_entrances) = Traffic::new(&reverse, &accesses, &plan.links, false);
         let mut data_entrances = data_entrances.into_iter();
@@ -169,7 +167,7 @@ impl<O: Observer> Engine<O> {
                         plan.segments_at_once(size),
                         flow.start,
                     ),
-                    writer: plan.writer(size, flow.start),
+                    writer: writer(&plan, size, flow.start),
                     receiver: Receiver::new(&flow.config, 0),
                     draws: flow.draws.clone(),
                     out,

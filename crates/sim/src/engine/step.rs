@@ -1,11 +1,11 @@
 //! What the engine does at stepped links: it keeps what waits there, and takes on what becomes settled.
 
-use super::route::Detour;
 use super::timers::Timer;
 use super::traffic::Exit;
 use super::transmitters::{Held, Packet};
 use super::travel::{carrying, on_the_way};
 use super::{Acknowledgement, Carrying, Engine, Observer, Segment};
+use ackclock_net::Detour;
 use ackclock_net::{Fate, Settled};
 use ackclock_units::Duration;
 

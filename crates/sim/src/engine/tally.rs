@@ -1,8 +1,8 @@
 //! Counting: what happened within the measuring window, and what the probes saw.
 
-use crate::measured::{FlowTally, LinkTally, Measured, StreamTally};
-use crate::series::{Sample, Series};
 use ackclock_net::{Counters as LinkCounters, Link};
+use ackclock_scenario::measured::{FlowTally, LinkTally, Measured, StreamTally};
+use ackclock_scenario::series::{Sample, Series};
 use ackclock_tcp::{Counters, Receiver, Sender};
 use ackclock_units::{Duration, Time};
 

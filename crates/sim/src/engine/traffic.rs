@@ -12,9 +12,9 @@
 
 use super::disorder::Disorder;
 use super::lanes::Lanes;
-use super::route::{Access, Detour, Stage};
 use super::tree::{Head, WinnerTree};
-use ackclock_net::Link;
+use ackclock_net::{Access, Detour, Stage};
+use ackclock_net::{Link, stages};
 use ackclock_units::{Duration, Time};
 use std::collections::HashMap;
 
@@ -85,7 +85,7 @@ impl<P: Copy + Default> Traffic<P> {
         let mut classes = HashMap::new();
         let mut entrances = Vec::with_capacity(paths.len());
         for (owner, path) in paths.iter().enumerate() {
-            let stages = super::route::stages(path, accesses, links);
+            let stages = stages(path, accesses, links);
             let mut following = stages.iter().skip(1).cloned();
             let first = exits.len();
             for stage in &stages {

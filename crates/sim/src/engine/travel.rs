@@ -1,10 +1,10 @@
 //! Packets on their way: through gates and links, to endpoints, and what endpoints send in turn.
 
 use super::observe::{Carrying, Observer};
-use super::route::{Detour, Stage};
 use super::timers::Timer;
 use super::traffic::{Entrance, Exit};
 use super::{Acknowledgement, Engine, Flow, Segment};
+use ackclock_net::{Detour, Stage};
 use ackclock_net::{Fate, Link};
 use ackclock_tcp::Ack;
 use ackclock_units::{Duration, Time};

@@ -3,8 +3,8 @@
 //! Bytes become segments as in a stream: a segment leaves when it is full, or when nothing will ever fill it (Nagle's
 //! algorithm, RFC 896; what differs: a remainder waits for the next burst even when nothing is in flight).
 
-use crate::plan::FlowPlan;
-use crate::writing::{BurstTally, Timetable, Writing};
+use ackclock_scenario::plan::FlowPlan;
+use ackclock_scenario::writing::{BurstTally, Timetable, Writing};
 use ackclock_units::Time;
 
 pub(crate) struct Writer {
@@ -102,21 +102,7 @@ impl Writer {
     }
 }
 
-impl FlowPlan {
-    /// Segments of the next transfer; `None` is unlimited. To be asked once for each.
-    pub(super) fn next_size(&mut self) -> Option<u64> {
-        let payload = u64::from(self.config.payload);
-        let bursts = self.writing.and_then(|writing| writing.bursts);
-        bursts.map(|bursts| bursts.bytes().div_ceil(payload)).or_else(|| self.requests.next_size())
-    }
-
-    /// Segments that the application has written when it begins with a transfer.
-    pub(super) fn segments_at_once(&self, size: Option<u64>) -> u64 {
-        if self.writing.is_some() { 0 } else { size.unwrap_or(u64::MAX) }
-    }
-
-    /// Who writes them, if that takes time.
-    pub(super) fn writer(&self, size: Option<u64>, start: Time) -> Option<Box<Writer>> {
-        self.writing.map(|writing| Box::new(Writer::new(writing, self.config.payload, size, start)))
-    }
+/// Who writes a flow's transfer of `size` segments, if that takes time.
+pub(super) fn writer(plan: &FlowPlan, size: Option<u64>, start: Time) -> Option<Box<Writer>> {
+    plan.writing.map(|writing| Box::new(Writer::new(writing, plan.config.payload, size, start)))
 }

@@ -3,10 +3,10 @@
 //!
 //! A follower is an observer of the engine; a run in which nobody is followed does not know of it.
 
-use crate::course::{Course, Episode, Estimate, Event, Life, What};
 use crate::engine::{Carrying, Observer};
-use crate::plan::{FlowPlan, Plan};
 use ackclock_net::Fate;
+use ackclock_scenario::course::{Course, Episode, Estimate, Event, Life, What};
+use ackclock_scenario::plan::{FlowPlan, Plan};
 use ackclock_tcp::{Data, Flags, Sender, State};
 use ackclock_units::{Duration, Time};
 use std::collections::HashMap;

@@ -1,9 +1,9 @@
 //! Recording a simulated flow: its samples, its losses, and what happens at the bottleneck meanwhile.
 
 use crate::engine::{Carrying, Observer};
-use crate::scenario::{Built, Prediction};
 use ackclock_cc::predictor::Reading;
 use ackclock_net::{Cause, Fate, Limit, Queue};
+use ackclock_scenario::{Built, Prediction};
 use ackclock_tcp::Sender;
 use ackclock_units::{Duration, Rate, Time};
 

@@ -2,8 +2,8 @@
 
 use super::headers::{Connection, Frame, MOST_HEADERS, datagram};
 use crate::engine::{Carrying, Observer};
-use crate::scenario::Built;
 use ackclock_net::Fate;
+use ackclock_scenario::Built;
 use ackclock_tcp::{Ack, Config, Data, Sender};
 use ackclock_units::{Duration, Rate, Time};
 use pcap_file::pcapng::PcapNgWriter;

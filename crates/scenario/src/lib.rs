@@ -1,0 +1,17 @@
+//! The contract: scenario files from text to a [plan], and results as they leave the program.
+//!
+//! Nothing here runs anything. Simulator and emulator take a plan and give back what they [measured]; [`results`] put names
+//! and units to it.
+
+pub mod capture_file;
+pub mod course;
+pub mod measured;
+pub mod plan;
+pub mod predictions;
+mod read;
+pub mod requests;
+pub mod results;
+pub mod series;
+pub mod writing;
+
+pub use read::*;

@@ -1,0 +1,340 @@
+//! What goes wrong on a link: `loss`, `correction`, `retransmission`, `alternate`, `reorder`, `duplicate`.
+
+use super::document::Value;
+use super::reader::{At, Result, Table};
+use super::variate::read_variate;
+use ackclock_net::{
+    Alternate, BelowZero, Impairments, Loss, Reorder, Retransmission, Share, Span, Stream, Variate,
+};
+use ackclock_units::{Duration, Rate};
+
+/// What goes wrong on a link, as the file describes it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ImpairmentsSpec {
+    loss: Option<LossSpec>,
+    correction: Option<CorrectionSpec>,
+    retransmission: Option<RetransmissionSpec>,
+    alternate: Option<AlternateSpec>,
+    reorder: Option<ReorderSpec>,
+    duplicate: f64,
+}
+
+/// What a link loses besides what does not fit its queue.
+#[derive(Clone, Debug)]
+enum LossSpec {
+    /// Each packet with this probability.
+    Random(f64),
+    /// One packet in so many, counted.
+    Every(u64),
+    /// The packets at these positions, from 0.
+    Packets(Vec<u64>),
+    /// Probabilities of a change of state, and of a loss, in the good state and in the bad one.
+    Gilbert([f64; 2], [f64; 2]),
+    /// Mean lengths of periods without and with errors.
+    Periods(Span, Span),
+}
+
+/// Forward error correction.
+#[derive(Clone, Copy, Debug)]
+struct CorrectionSpec {
+    share: f64,
+    overhead: f64,
+}
+
+/// Link-level retransmission.
+#[derive(Clone, Copy, Debug)]
+struct RetransmissionSpec {
+    after: Duration,
+    attempts: Option<u32>,
+}
+
+/// A second route.
+#[derive(Clone, Copy, Debug)]
+struct AlternateSpec {
+    longer: Duration,
+    /// Every second packet, if it is not said.
+    share: Option<f64>,
+}
+
+/// Which share of the packets is late, and by how much.
+#[derive(Clone, Copy, Debug)]
+struct ReorderSpec {
+    share: f64,
+    delay: Late,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Late {
+    By(Variate),
+    /// Until so many later ones have passed.
+    Packets(u64),
+}
+
+/// The link whose impairments these are.
+pub(crate) struct Medium {
+    pub(crate) rate: Rate,
+    /// Bytes of a full segment.
+    pub(crate) segment: u32,
+}
+
+/// The keys of a link of this `delay` that say what goes wrong on it.
+pub(crate) fn read_impairments(table: &Table<'_>, delay: Duration) -> Result<ImpairmentsSpec> {
+    let spec = ImpairmentsSpec {
+        loss: table.get("loss").map(|at| read_loss(&at)).transpose()?,
+        correction: table.get("correction").map(|at| read_correction(&at)).transpose()?,
+        retransmission: table
+            .get("retransmission")
+            .map(|at| read_retransmission(&at, delay))
+            .transpose()?
+            .flatten(),
+        alternate: table.get("alternate").map(|at| read_alternate(&at, delay)).transpose()?,
+        reorder: table.get("reorder").map(|at| read_reorder(&at)).transpose()?,
+        duplicate: table.get("duplicate").map(|at| at.number(0.0, 1.0)).transpose()?.unwrap_or(0.0),
+    };
+    // A loss of zero is an error rate like others: a sweep may begin with it.
+    for (key, given) in
+        [("correction", spec.correction.is_some()), ("retransmission", spec.retransmission.is_some())]
+    {
+        if let (true, None, Some(at)) = (given, &spec.loss, table.get(key)) {
+            return Err(at
+                .error("nothing is corrupted on this link")
+                .help(format!("give it errors, for example loss = 0.01, or remove {key}")));
+        }
+    }
+    Ok(spec)
+}
+
+const LOSSES: &[&str] = &["every", "packets", "gilbert", "exponential"];
+const GILBERT: &str = "{ gilbert = { to_bad = 0.001, to_good = 0.1 } }";
+const PERIODS: &str = "{ exponential = { free = \"10 s\", error = \"100 ms\" } }";
+
+/// `1e-4`, `{ every = 10000 }`, or bursts.
+fn read_loss(at: &At<'_>) -> Result<LossSpec> {
+    let word = matches!(&at.node.value, Value::Text(text) if LOSSES.contains(&text.trim()));
+    if !word && !matches!(at.node.value, Value::Table(_)) {
+        return at.number(0.0, 1.0).map(LossSpec::Random);
+    }
+    match at.choice_like(&format!("1e-4, {{ every = 10000 }} or {GILBERT}"))? {
+        ("every", Some(inner)) => inner.count(1, 1 << 53).map(LossSpec::Every),
+        ("packets", Some(inner)) => {
+            let positions = inner.list()?.iter().map(|at| at.count(0, 1 << 53)).collect::<Result<_>>()?;
+            Ok(LossSpec::Packets(positions))
+        }
+        ("gilbert", Some(inner)) => {
+            let table = inner.table_like(GILBERT)?;
+            let probability = |key, default: f64| -> Result<f64> {
+                Ok(table.get(key).map(|at| at.number(0.0, 1.0)).transpose()?.unwrap_or(default))
+            };
+            let change = [
+                table.need("to_bad", "0.001")?.number(0.0, 1.0)?,
+                table.need("to_good", "0.1")?.number(0.0, 1.0)?,
+            ];
+            let loss = [probability("loss_good", 0.0)?, probability("loss_bad", 1.0)?];
+            table.finish()?;
+            Ok(LossSpec::Gilbert(change, loss))
+        }
+        ("exponential", Some(inner)) => read_periods(&inner),
+        (word, _) => Err(at.unknown("kind of loss", word, LOSSES)),
+    }
+}
+
+/// Mean lengths, both as times or both as numbers of packets.
+fn read_periods(at: &At<'_>) -> Result<LossSpec> {
+    let table = at.table_like(PERIODS)?;
+    let span = |key| -> Result<Span> {
+        let at = table.need_as(key, &format!("for example {PERIODS}"))?;
+        let (span, zero) = match &at.node.value {
+            Value::Number(_) => {
+                let packets = at.number(0.0, 1e15)?;
+                (Span::Packets(packets), packets == 0.0)
+            }
+            _ => {
+                let time: Duration = at.quantity()?;
+                (Span::Time(time), time.is_zero())
+            }
+        };
+        match zero {
+            true => Err(at.error("a mean length of zero").help("give it one above zero, or remove loss")),
+            false => Ok(span),
+        }
+    };
+    let (free, error) = (span("free")?, span("error")?);
+    table.finish()?;
+    match (free, error) {
+        (Span::Time(_), Span::Time(_)) | (Span::Packets(_), Span::Packets(_)) => {
+            Ok(LossSpec::Periods(free, error))
+        }
+        _ => Err(at
+            .error("one period is given as a time, the other one as a number of packets")
+            .help(format!("give both as times, or both as numbers: {PERIODS}"))),
+    }
+}
+
+/// `{ share = 0.9, overhead = 0.1 }`.
+fn read_correction(at: &At<'_>) -> Result<CorrectionSpec> {
+    let table = at.table_like("{ share = 0.9, overhead = 0.1 }")?;
+    let share = table.need("share", "0.9")?.number(0.0, 1.0)?;
+    let overhead = table.get("overhead").map(|at| at.number(0.0, 1e3)).transpose()?.unwrap_or(0.0);
+    table.finish()?;
+    Ok(CorrectionSpec { share, overhead })
+}
+
+/// `true`, or `{ after = "40 ms", attempts = 3 }`.
+fn read_retransmission(at: &At<'_>, delay: Duration) -> Result<Option<RetransmissionSpec>> {
+    let round_trip = delay.saturating_mul(2);
+    let (after, attempts) = match &at.node.value {
+        Value::Flag(false) => return Ok(None),
+        Value::Flag(true) => (round_trip, None),
+        _ => {
+            let table = at.table_like("true, or { after = \"40 ms\", attempts = 3 }")?;
+            let after = table.quantity("after")?.unwrap_or(round_trip);
+            let attempts = table.get("attempts").map(|at| at.count(1, 1_000_000)).transpose()?;
+            table.finish()?;
+            (after, attempts.map(|attempts| attempts as u32))
+        }
+    };
+    if after < LEAST_AFTER {
+        return Err(at
+            .error(format!("corrupted packets would be back after {after}"))
+            .help(format!("give the link a delay, or say after = \"40 ms\"; at least {LEAST_AFTER}")));
+    }
+    Ok(Some(RetransmissionSpec { after, attempts }))
+}
+
+/// Shortest time after which a corrupted packet is back, so that a dead channel does not stop the clock.
+const LEAST_AFTER: Duration = Duration::from_micros(1);
+
+/// `{ delay = "80 ms" }`, and a share if not every second packet goes that way.
+fn read_alternate(at: &At<'_>, delay: Duration) -> Result<AlternateSpec> {
+    let table = at.table_like("{ delay = \"80 ms\" }")?;
+    let other_at = table.need("delay", "\"80 ms\"")?;
+    let other: Duration = other_at.quantity()?;
+    if other <= delay {
+        return Err(other_at
+            .error(format!("the second route takes {other}, the link itself {delay}"))
+            .help("the second route must be the longer one: exchange the delays"));
+    }
+    let share = table.get("share").map(|at| at.number(0.0, 1.0)).transpose()?;
+    table.finish()?;
+    Ok(AlternateSpec { longer: other - delay, share })
+}
+
+const LATE: &str = "{ normal = [\"25 ms\", \"8 ms\"] }";
+
+/// `{ share = 0.1, delay = { normal = ["25 ms", "8 ms"] } }`.
+fn read_reorder(at: &At<'_>) -> Result<ReorderSpec> {
+    let table = at.table_like(&format!("{{ share = 0.1, delay = {LATE} }}"))?;
+    let share = table.need("share", "0.1")?.number(0.0, 1.0)?;
+    let delay = read_late(&table.need("delay", LATE)?, table.get("below_zero"))?;
+    table.finish()?;
+    Ok(ReorderSpec { share, delay })
+}
+
+fn read_late(at: &At<'_>, below_zero: Option<At<'_>>) -> Result<Late> {
+    let packets = match &at.node.value {
+        Value::Table(entries) if entries.iter().any(|(key, _)| key == "packets") => {
+            at.choice()?.1.map(|inner| inner.count(1, 1_000_000)).transpose()?
+        }
+        _ => None,
+    };
+    let mut delay = match packets {
+        Some(packets) => Late::Packets(packets),
+        None => Late::By(read_variate(at, LATE)?),
+    };
+    if let Late::By(variate) = &delay
+        && variate.mean().is_zero()
+    {
+        return Err(at
+            .error("a mean of zero delays nothing")
+            .help("give it a mean above zero, or remove reorder"));
+    }
+    let Some(at) = below_zero else { return Ok(delay) };
+    let Late::By(Variate::Normal { below_zero, .. }) = &mut delay else {
+        return Err(at
+            .error("only a normal variate can be below zero")
+            .help(format!("remove this key, or let the delay be {LATE}")));
+    };
+    *below_zero = match at.text()? {
+        "zero" => BelowZero::Zero,
+        "redraw" => BelowZero::Redraw,
+        word => return Err(at.unknown("way to treat what is below zero", word, &["zero", "redraw"])),
+    };
+    Ok(delay)
+}
+
+impl ImpairmentsSpec {
+    /// Does the link send again what was corrupted?
+    pub(crate) fn retransmits(&self) -> bool {
+        self.retransmission.is_some()
+    }
+
+    /// What they are on a link, if there are any; `stream` gives each its own random numbers.
+    pub(crate) fn build(&self, medium: &Medium, stream: impl Fn(&str) -> Stream) -> Option<Impairments> {
+        let impairments = Impairments {
+            loss: self.loss.as_ref().and_then(|loss| loss.build(stream("loss"))),
+            correction: self.correction.map(|correction| Share::new(correction.share, stream("correction"))),
+            retransmission: self.retransmission.map(|spec| Retransmission::new(spec.after, spec.attempts)),
+            alternate: self.alternate.map(|alternate| match alternate.share {
+                None => Alternate::in_turn(alternate.longer),
+                Some(share) => Alternate::at_random(alternate.longer, Share::new(share, stream("alternate"))),
+            }),
+            reorder: self.reorder.filter(|reorder| reorder.share > 0.0).map(|reorder| {
+                let share = Share::new(reorder.share, stream("reorder"));
+                Reorder::new(share, reorder.delay.on(medium), stream("reorder delay"))
+            }),
+            duplicate: (self.duplicate > 0.0).then(|| Share::new(self.duplicate, stream("duplicate"))),
+        };
+        let any = impairments.loss.is_some()
+            || impairments.retransmission.is_some()
+            || impairments.alternate.is_some()
+            || impairments.reorder.is_some()
+            || impairments.duplicate.is_some();
+        any.then_some(impairments)
+    }
+
+    /// What is left of the medium's rate beside what corrects errors.
+    pub(crate) fn coded(&self, rate: Rate) -> Rate {
+        let overhead = self.correction.map_or(0.0, |correction| correction.overhead);
+        if overhead > 0.0 {
+            Rate::from_bps(((rate.bps_f64() / (1.0 + overhead)) as u64).max(1))
+        } else {
+            rate
+        }
+    }
+
+    /// Mean time by which a packet is late, seconds.
+    pub(crate) fn lateness(&self, medium: &Medium) -> f64 {
+        let reorder =
+            self.reorder.map_or(0.0, |reorder| reorder.share * reorder.delay.on(medium).mean().as_secs_f64());
+        let alternate = self
+            .alternate
+            .map_or(0.0, |alternate| alternate.share.unwrap_or(0.5) * alternate.longer.as_secs_f64());
+        reorder + alternate
+    }
+}
+
+impl Late {
+    fn on(self, medium: &Medium) -> Variate {
+        match self {
+            Late::By(variate) => variate,
+            // Half a packet more, so that the last of them is clearly past on a busy link.
+            Late::Packets(packets) => {
+                let time = medium.rate.time_for(u64::from(medium.segment));
+                Variate::Fixed(time.saturating_mul(packets) + Duration::from_nanos(time.as_nanos() / 2))
+            }
+        }
+    }
+}
+
+impl LossSpec {
+    fn build(&self, stream: Stream) -> Option<Loss> {
+        match *self {
+            LossSpec::Random(0.0) => None,
+            LossSpec::Random(share) => Some(Loss::new(share, stream)),
+            LossSpec::Every(period) => Some(Loss::every(period)),
+            LossSpec::Packets(ref positions) => Some(Loss::of_packets(positions.iter().copied())),
+            LossSpec::Gilbert(change, loss) => Some(Loss::gilbert(change, loss, stream)),
+            LossSpec::Periods(free, error) => Some(Loss::periods(free, error, stream)),
+        }
+    }
+}

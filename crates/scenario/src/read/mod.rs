@@ -1,0 +1,250 @@
+//! Scenario files: from text to a plan that the engine can run.
+
+mod aqm;
+mod build;
+mod document;
+mod error;
+mod excerpt;
+mod flows;
+mod impairments;
+mod predict;
+mod queue;
+pub mod reader;
+mod requests;
+mod stepped;
+mod sweep;
+mod tcp;
+mod topology;
+mod variate;
+mod writing;
+
+pub use build::{Built, GroupInfo, LinkInfo, Prediction};
+pub use document::{Document, Node, Value};
+pub use error::{Origin, ScenarioError, Source, nearest, suggest};
+pub use predict::Settle;
+pub use sweep::{Point, Sweep};
+pub use tcp::RECOVERIES;
+
+use ackclock_cc::Settings;
+use ackclock_tcp::Config;
+use ackclock_units::{Bytes, Duration};
+use flows::{FlowGroup, TrafficSpec};
+use predict::PredictSpec;
+use reader::{At, Result};
+use std::sync::Arc;
+use topology::Topology;
+
+/// Seeds pass through floats, which count exactly up to here.
+pub(crate) const MOST_SEED: u64 = (1 << 53) - 1;
+
+/// An expectation of a scenario: an expression that must be true after the run.
+#[derive(Clone, Debug)]
+pub struct Expect {
+    /// The expression.
+    pub that: String,
+    /// Where it stands, for messages.
+    pub(crate) node: Node,
+    pub(crate) path: String,
+}
+
+/// One scenario with every value in place: a point of a sweep, or a scenario without one.
+#[derive(Clone)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// Seeds every random stream.
+    pub seed: u64,
+    /// Simulated time.
+    pub duration: Duration,
+    /// Averages are taken over this window.
+    pub measure: (Duration, Duration),
+    /// How often probes look, if the scenario says so.
+    pub probe: Option<Duration>,
+    /// What must hold after the run.
+    pub expects: Vec<Expect>,
+    pub(crate) config: Config,
+    pub(crate) topology: Topology,
+    pub(crate) groups: Vec<FlowGroup>,
+    pub(crate) traffic: Vec<TrafficSpec>,
+    pub(crate) predict: Option<PredictSpec>,
+    pub(crate) document: Document,
+}
+
+/// Longest simulated time: what a clock in nanoseconds can count, with room to spare.
+const LONGEST: Duration = Duration::from_secs(100_000_000);
+/// Most looks of a probe in one run.
+const MOST_LOOKS: u64 = 1_000_000;
+
+impl Scenario {
+    /// Reads a document from which `sweep` and `seeds` have been taken.
+    pub fn read(document: Document) -> Result<Scenario> {
+        let source = Arc::clone(&document.source);
+        let root = At::new(&document.root, "", &source);
+        let table = root.table()?;
+        let name = match table.get("name") {
+            Some(at) => at.text()?.to_owned(),
+            None => "unnamed".to_owned(),
+        };
+        let seed = table.get("seed").map(|at| at.count(0, MOST_SEED)).transpose()?.unwrap_or(1);
+        let duration_at = table.need("duration", "\"60 s\"")?;
+        let duration: Duration = duration_at.quantity()?;
+        if duration.is_zero() || duration > LONGEST {
+            return Err(duration_at
+                .error(format!("{duration} cannot be simulated"))
+                .help(format!("more than 0 s, at most {LONGEST}")));
+        }
+        let measure = match table.get("measure") {
+            Some(at) => read_measure(&at, duration)?,
+            None => (Duration::ZERO, duration),
+        };
+        let probe = table.get("probe").map(|at| read_probe(&at, duration)).transpose()?;
+        let mut config = Config { payload: 1000, header: 40, ..Config::default() };
+        if let Some(at) = table.get("segment") {
+            read_segment(&at, &mut config)?;
+        }
+        if let Some(at) = table.get("tcp") {
+            config = tcp::read_tcp(&at, &config)?;
+        }
+        let topology = topology::read_topology(&table.need_as(
+            "topology",
+            "add a table [topology.dumbbell] with bottleneck = { rate = \"1 Gbit/s\", delay = \"40 ms\" }",
+        )?)?;
+        let groups = flows::read_flows(
+            &table.need_as("flows", "add a table [[flows]] with control = \"reno\" to it")?,
+            &config,
+        )?;
+        if let (Some(at), Some(probe)) = (table.get("probe"), probe) {
+            few_samples(&at, probe, duration, groups.iter().map(|group| group.count).sum())?;
+        }
+        let traffic =
+            table.get("traffic").map(|at| flows::read_traffic(&at)).transpose()?.unwrap_or_default();
+        let predict = table.get("predict").map(|at| predict::read_predict(&at)).transpose()?;
+        let expects = match table.get("expect") {
+            Some(at) => at.list()?.iter().map(read_expect).collect::<Result<_>>()?,
+            None => Vec::new(),
+        };
+        // What a report or an experiment says about the scenario; nothing is done with them here.
+        for key in ["description", "source"] {
+            table.get(key).map(|at| at.text()).transpose()?;
+        }
+        // These have been taken out already; they are asked for so that misspelt ones find them.
+        for key in ["sweep", "seeds"] {
+            table.get(key);
+        }
+        table.finish()?;
+        drop(table);
+        Ok(Scenario {
+            name,
+            seed,
+            duration,
+            measure,
+            probe,
+            expects,
+            config,
+            topology,
+            groups,
+            traffic,
+            predict,
+            document,
+        })
+    }
+
+    /// An error in an expectation.
+    pub fn expect_error(&self, expect: &Expect, message: String) -> ScenarioError {
+        At::new(&expect.node, expect.path.clone(), &self.document.source).error(message)
+    }
+
+    /// Number of flows, all groups together.
+    pub fn flows(&self) -> usize {
+        self.groups.iter().map(|group| group.count).sum()
+    }
+
+    /// The control of each group of flows.
+    pub fn controls(&self) -> impl Iterator<Item = &Settings> {
+        self.groups.iter().map(|group| &group.control)
+    }
+
+    /// The scenario as it is run, as JSON.
+    pub fn to_json(&self) -> serde_json::Value {
+        self.document.root.value.to_json()
+    }
+}
+
+fn read_measure(at: &At<'_>, duration: Duration) -> Result<(Duration, Duration)> {
+    let bounds = at.list()?;
+    let [from, to] = &bounds[..] else {
+        return Err(at
+            .error("a measuring window has a beginning and an end")
+            .help("for example [\"100 s\", \"400 s\"]"));
+    };
+    let (begin, end) = (from.quantity::<Duration>()?, to.quantity::<Duration>()?);
+    if begin >= end {
+        return Err(at
+            .error("the measuring window ends before it begins")
+            .help("write the earlier time first"));
+    }
+    if end > duration {
+        return Err(to
+            .error(format!("the measuring window ends after the run, which lasts {duration}"))
+            .help("shorten it, or lengthen the duration"));
+    }
+    Ok((begin, end))
+}
+
+fn read_probe(at: &At<'_>, duration: Duration) -> Result<Duration> {
+    let interval: Duration = at.quantity()?;
+    if interval.is_zero() || duration.as_nanos() / interval.as_nanos().max(1) > MOST_LOOKS {
+        return Err(at
+            .error(format!("a probe every {interval} is too often"))
+            .help(format!("at most {MOST_LOOKS} looks in a run")));
+    }
+    Ok(interval)
+}
+
+/// Most looks at a flow in one run, of all flows together: their samples are kept in memory.
+const MOST_SAMPLES: u64 = 100_000_000;
+
+fn few_samples(at: &At<'_>, probe: Duration, duration: Duration, flows: usize) -> Result<()> {
+    let looks = duration.as_nanos() / probe.as_nanos().max(1);
+    if looks.saturating_mul(flows as u64) > MOST_SAMPLES {
+        return Err(at
+            .error(format!("{looks} looks at each of {flows} flows are too many"))
+            .help(format!("at most {MOST_SAMPLES} in all; look less often")));
+    }
+    Ok(())
+}
+
+/// Most bytes of a segment with its headers: what an IP datagram can hold (RFC 791).
+const MOST_BYTES: u64 = 65_535;
+
+fn read_segment(at: &At<'_>, config: &mut Config) -> Result<()> {
+    let table = at.table()?;
+    let bytes = |key: &'static str, place: &mut u16| -> Result<()> {
+        let Some(at) = table.get(key) else { return Ok(()) };
+        let Bytes(bytes) = at.quantity()?;
+        if !(1..=MOST_BYTES).contains(&bytes) {
+            return Err(at
+                .error(format!("{bytes} B do not make a packet"))
+                .help(format!("it must be 1 B to {MOST_BYTES} B")));
+        }
+        *place = bytes as u16;
+        Ok(())
+    };
+    bytes("payload", &mut config.payload)?;
+    bytes("header", &mut config.header)?;
+    if u64::from(config.payload) + u64::from(config.header) > MOST_BYTES {
+        return Err(at
+            .error("payload and header together do not fit into a packet")
+            .help(format!("at most {MOST_BYTES} B in all")));
+    }
+    table.finish()
+}
+
+fn read_expect(at: &At<'_>) -> Result<Expect> {
+    let table = at.table()?;
+    let that = table.need("that", "\"utilisation('bottleneck') > 0.9\"")?;
+    let expect = Expect { that: that.text()?.to_owned(), node: that.node.clone(), path: that.path.clone() };
+    table.get("note").map(|at| at.text()).transpose()?;
+    table.finish()?;
+    Ok(expect)
+}

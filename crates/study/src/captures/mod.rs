@@ -1,0 +1,169 @@
+//! Captures: the packets on a link as a pcapng file, for the tools that people already have.
+//!
+//! A capture shows what a tap at the transmitting end of a link would see: packets on the link as their last
+//! bit leaves, and packets on the link the other way, if there is one, as they arrive. Dropped packets do not
+//! appear. Only headers are kept. Connections begin with a handshake that the simulation does not have, so that
+//! tools learn of window scaling, selective acknowledgements and timestamps.
+
+#[cfg(test)]
+mod tests;
+
+use crate::runner::Watch;
+use crate::store::digest;
+use ackclock_net::Fate;
+use ackclock_scenario::capture_file::file_name;
+use ackclock_scenario::{Point, suggest};
+use ackclock_sim::engine::{Carrying, Observer};
+use ackclock_sim::observers::{MOST_PAYLOAD, Tap, tap};
+use ackclock_tcp::Sender;
+use ackclock_units::{Duration, Time};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Why a link cannot be captured.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+pub enum CaptureError {
+    /// There is no such link.
+    #[error("--capture: there is no link called \"{name}\"")]
+    NoLink {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        #[help]
+        help: String,
+    },
+    /// Two links would have the same file.
+    #[error("--capture: \"{first}\" and \"{second}\" would both be written to {file}")]
+    #[diagnostic(help("give one of the links another name in the scenario, or capture one at a time"))]
+    SameFile {
+        /// One of them.
+        first: String,
+        /// The other.
+        second: String,
+        /// Its file.
+        file: String,
+    },
+    /// A segment does not fit into an IPv4 packet.
+    #[error("--capture: segments of {payload} B do not fit into IPv4 packets with TCP options")]
+    #[diagnostic(help("at most {} B of payload can be captured: segment.payload", MOST_PAYLOAD))]
+    TooLarge {
+        /// Payload of a segment.
+        payload: u32,
+    },
+}
+
+/// Captures of some links, for every point of a sweep; each point's files lie in a folder of its own.
+#[derive(Clone, Debug)]
+pub struct Captures {
+    links: Vec<String>,
+    directory: PathBuf,
+}
+
+/// Can these links be captured at every one of these points? Runs nothing and writes nothing.
+pub fn check(links: &[String], points: &[Point]) -> Result<(), CaptureError> {
+    for (number, first) in links.iter().enumerate() {
+        for second in links[..number].iter().filter(|second| *second != first) {
+            if file_name(first) == file_name(second) {
+                let (first, second, file) = (first.clone(), second.clone(), file_name(first));
+                return Err(CaptureError::SameFile { first, second, file });
+            }
+        }
+    }
+    for built in points.iter().filter_map(|point| point.scenario.build().ok()) {
+        let known: Vec<&str> = built.links.iter().map(|link| link.name.as_str()).collect();
+        if let Some(name) = links.iter().find(|name| !known.contains(&name.as_str())) {
+            return Err(CaptureError::NoLink { name: name.clone(), help: suggest(name, &known) });
+        }
+        let payload = built.groups.iter().map(|group| group.payload).max().unwrap_or(0);
+        if payload > MOST_PAYLOAD {
+            return Err(CaptureError::TooLarge { payload });
+        }
+    }
+    Ok(())
+}
+
+impl Captures {
+    /// Of these links, below this directory.
+    pub fn new(links: &[String], directory: impl Into<PathBuf>) -> Captures {
+        let mut unique: Vec<String> = Vec::new();
+        for link in links {
+            if !unique.contains(link) {
+                unique.push(link.clone());
+            }
+        }
+        Captures { links: unique, directory: directory.into() }
+    }
+
+    /// Where the files of a point are.
+    pub fn folder(&self, point: &Point) -> PathBuf {
+        self.directory.join(digest(point))
+    }
+}
+
+/// Captures begun so far, so that no two of them meet.
+static CAPTURES: AtomicU64 = AtomicU64::new(0);
+
+/// What watches one point.
+pub struct Taps {
+    taps: Vec<Tap<BufWriter<File>>>,
+    /// Where the files are until they are complete.
+    folder: PathBuf,
+    end: Time,
+}
+
+impl Watch for Captures {
+    type Observer = Taps;
+
+    fn has(&self, point: &Point) -> bool {
+        self.links.iter().all(|link| self.folder(point).join(file_name(link)).is_file())
+    }
+
+    fn begin(&self, point: &Point) -> io::Result<Taps> {
+        // Two points may be the same one, and run at the same time.
+        let number = CAPTURES.fetch_add(1, Ordering::Relaxed);
+        let folder = self.folder(point).with_extension(format!("{number}.partial"));
+        fs::create_dir_all(&folder)?;
+        let built = point.scenario.build().map_err(io::Error::other)?;
+        let taps = self.links.iter().map(|link| {
+            let file = BufWriter::new(File::create(folder.join(file_name(link)))?);
+            tap(&built, link, file)
+        });
+        Ok(Taps { taps: taps.collect::<io::Result<_>>()?, end: built.plan.duration, folder })
+    }
+
+    fn finish(&self, point: &Point, taps: Taps) -> io::Result<()> {
+        for tap in taps.taps {
+            tap.finish(taps.end)?.flush()?;
+        }
+        let folder = self.folder(point);
+        if folder.exists() && !self.has(point) {
+            fs::remove_dir_all(&folder)?; // an earlier run captured other links
+        }
+        match fs::rename(&taps.folder, folder) {
+            Err(_) if self.has(point) => fs::remove_dir_all(taps.folder),
+            renamed => renamed,
+        }
+    }
+}
+
+impl Observer for Taps {
+    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        for tap in &mut self.taps {
+            tap.at_link(link, delay, packet, fate);
+        }
+    }
+
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+        for tap in &mut self.taps {
+            tap.at_transmitter(now, link, delay, packet, fate);
+        }
+    }
+
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
+        for tap in &mut self.taps {
+            tap.at_sender(now, flow, sender);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Functions over the bursts that flows write, of a group's flows together and over the whole run.
+
+use super::call::{Answer, Arguments, wrong};
+use super::measures::{Words, group_flows};
+use ackclock_scenario::results::{BurstResult, PointResult};
+use minijinja::Error;
+
+pub(super) fn add_all(w: &mut Words<'_>) {
+    macro_rules! total {
+        ($($name:literal => $field:expr),* $(,)?) => {$(
+            w.add(concat!($name, "(label)"), |point, args| {
+                let value: fn(&BurstResult) -> f64 = $field;
+                Ok(written(point, args)?.into_iter().map(value).sum())
+            });
+        )*};
+    }
+    total! {
+        "bursts_due" => |bursts| bursts.due as f64,
+        "bursts_written" => |bursts| bursts.written as f64,
+        "failed_cycles" => |bursts| bursts.failed_cycles as f64,
+        "written_bytes" => |bursts| bursts.written_bytes as f64,
+        "received_bytes" => |bursts| bursts.received_bytes as f64,
+        "transmitted" => |bursts| bursts.transmitted_bps.unwrap_or(f64::NAN),
+        "received" => |bursts| bursts.received_bps.unwrap_or(f64::NAN),
+    }
+    w.add("writing_time(label)", |point, args| {
+        Ok(written(point, args)?.iter().map(|bursts| bursts.writing_s).fold(0.0, f64::max))
+    });
+    w.add("transmitted_between(label, from_s, to_s)", transmitted_between);
+}
+
+/// What became of the bursts of the group that the first argument names.
+fn written<'a>(point: &'a PointResult, args: &Arguments) -> Result<Vec<&'a BurstResult>, Error> {
+    let label = args.text(0, "a group's label")?;
+    let all: Vec<_> =
+        group_flows(point, &label)?.into_iter().filter_map(|flow| flow.bursts.as_ref()).collect();
+    if all.is_empty() {
+        return Err(wrong(format!("\"{label}\" writes no bursts; give the group bursts = {{ size = ... }}")));
+    }
+    Ok(all)
+}
+
+/// Bytes of the bursts whose writing ended within (from, to], over that time, bit/s; times count from the first burst.
+fn transmitted_between(point: &PointResult, args: &Arguments) -> Answer {
+    let (from, to) = (args.number(1, "a time in seconds")?, args.number(2, "a time in seconds")?);
+    let bits = |bursts: &BurstResult| {
+        let ended = bursts.ends_s.iter().filter(|&&end| end > from && end <= to).count();
+        // Every burst is as large as any other; the socket may hold part of one more.
+        ended as f64 * bursts.size_bytes as f64 * 8.0
+    };
+    Ok(written(point, args)?.into_iter().map(bits).sum::<f64>() / (to - from))
+}

@@ -1,0 +1,260 @@
+//! The language of expectations and claims: expressions over results.
+//!
+//! The expressions are minijinja's (numbers, comparisons, `and`, `or`, `not`, `**`, lists, filters such as
+//! `|max`); what is added here are functions.
+//!
+//! * Functions that look into results: `goodput('layered', rate='1 Gbit/s')`. In a sweep they take the axes
+//!   as keywords, the last part of an axis being enough. They average over seeds; `seeds='median'`, `'min'`,
+//!   `'max'`, `'std'` or `'all'` says otherwise. Where an experiment has several scenarios, `in='NAME'` says
+//!   which. `axis('rate')` lists an axis.
+//! * The published analyses: `reno_window(p)`, `response('compound', p, rtt_s)` and so on.
+//! * Arithmetic: `ratio(a, b)`, `near(value, target, tolerance)`, `rises(list)` and so on.
+//!
+//! A list in place of an argument gives a list of answers. Every call is noted with its value, so that a
+//! verdict carries the numbers from which it was made.
+
+mod arithmetic;
+mod bursts;
+mod call;
+mod calls;
+mod course;
+mod followed;
+mod measures;
+mod predictions;
+mod published;
+mod select;
+mod series;
+mod trace;
+
+pub use select::View;
+
+use ackclock_scenario::nearest;
+use ackclock_scenario::results::{Seen, Spread};
+use call::{Arguments, from_json, number, wrong};
+use minijinja::value::{Kwargs, Rest};
+use minijinja::{Environment, Error, ErrorKind, State, Value};
+use std::collections::BTreeMap;
+use trace::{Published, Trace};
+
+/// Names bound in an expression.
+pub type Names = BTreeMap<String, serde_json::Value>;
+
+/// A function written in the language itself.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Its name.
+    pub name: String,
+    /// Names of its arguments.
+    pub of: Vec<String>,
+    /// The expression that gives its value.
+    pub is: String,
+}
+
+/// Why an expression has no value.
+#[derive(Debug, thiserror::Error)]
+#[error("{expression}: {reason}")]
+pub struct ExpectError {
+    expression: String,
+    /// What is wrong with it.
+    pub reason: String,
+    /// What would be right.
+    pub remedy: String,
+}
+
+/// What expressions look like, for messages.
+const EXAMPLE: &str = "for example goodput('reno') > 0.9 * rate('bottleneck')";
+
+impl ExpectError {
+    fn new(expression: &str, error: &Error) -> ExpectError {
+        let mut reason = error.detail().map_or_else(|| error.to_string(), str::to_owned);
+        let mut cause = std::error::Error::source(error);
+        while let Some(inner) = cause {
+            reason += &format!(": {inner}");
+            cause = inner.source();
+        }
+        let (reason, remedy) = match (error.kind(), reason.split_once("; ")) {
+            (ErrorKind::UndefinedError, _) => {
+                (reason, "names of flows and links stand in quotes: goodput('reno')".to_owned())
+            }
+            // What is said of a wrong argument ends with what would be right.
+            (ErrorKind::InvalidOperation, Some((reason, remedy))) => (reason.to_owned(), remedy.to_owned()),
+            _ => (reason, EXAMPLE.to_owned()),
+        };
+        ExpectError { expression: expression.to_owned(), reason, remedy }
+    }
+}
+
+/// The language with results, published numbers and definitions in place.
+pub struct Language {
+    env: Environment<'static>,
+    trace: Trace,
+    published: Value,
+    seeds: Vec<u64>,
+}
+
+impl Language {
+    /// Over the results in `view`.
+    pub fn new(view: &View) -> Language {
+        let mut env = Environment::new();
+        env.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+        let trace = Trace::default();
+        measures::add_all(&mut env, view, &trace);
+        arithmetic::add_all(&mut env, &trace);
+        published::add_all(&mut env, &trace);
+        Language { env, trace, published: Value::UNDEFINED, seeds: view.seeds() }
+    }
+
+    /// With published numbers, which expressions find as `published`.
+    #[must_use]
+    pub fn with_published(mut self, data: &serde_json::Value) -> Language {
+        self.published = Published::value(data, &self.trace);
+        self.trace.take();
+        self
+    }
+
+    /// With one more function.
+    #[must_use]
+    pub fn with_definition(mut self, definition: &Definition) -> Language {
+        let (made, trace, published) = (definition.clone(), self.trace.clone(), self.published.clone());
+        let (name, seeds) = (definition.name.clone(), self.seeds.clone());
+        let call = move |state: &State<'_, '_>, given: Rest<Value>, kwargs: Kwargs| {
+            Arguments::new(&given, &kwargs)?.each(&mut |arguments| {
+                let names = bind(&made, arguments, &published)?;
+                let compiled = state.env().compile_expression(&made.is)?;
+                let value = trace.deeper(|| compiled.eval(&names))?;
+                let std = if trace.at_the_top() {
+                    let alone = |&seed| trace.with_only(seed, || compiled.eval(&names));
+                    deviation(seeds.iter().map(alone))
+                } else {
+                    None
+                };
+                trace.note(arguments.shown(&made.name), &value, std);
+                Ok(value)
+            })
+        };
+        self.env.add_function(name, call);
+        self
+    }
+
+    /// Is this an expression at all?
+    pub fn check(&self, expression: &str) -> Result<(), ExpectError> {
+        let compiled = self.env.compile_expression(expression);
+        compiled.map(drop).map_err(|error| ExpectError::new(expression, &error))
+    }
+
+    /// The expression's value and what it was made from.
+    pub fn evaluate(
+        &self,
+        expression: &str,
+        names: &Names,
+    ) -> Result<(serde_json::Value, Vec<Seen>), ExpectError> {
+        let failed = |error: Error| self.explain(expression, &error);
+        let mut bound: BTreeMap<String, Value> =
+            names.iter().map(|(name, value)| (name.clone(), from_json(value))).collect();
+        bound.insert("published".to_owned(), self.published.clone());
+        self.trace.take();
+        let compiled = self.env.compile_expression(expression).map_err(failed)?;
+        let value = compiled.eval(bound).map_err(failed)?;
+        let value = serde_json::to_value(&value).map_err(|error| ExpectError {
+            expression: expression.to_owned(),
+            reason: error.to_string(),
+            remedy: EXAMPLE.to_owned(),
+        })?;
+        Ok((value, self.trace.take()))
+    }
+
+    /// Checks an expression over made-up results: every call on its own, even where the whole would not come
+    /// to it, and that the whole is true or false.
+    pub(crate) fn rehearse(&self, expression: &str) -> Result<(), ExpectError> {
+        self.check(expression)?;
+        // A time that is itself computed from made-up results means nothing.
+        let unless_made_up = |outcome: Result<(), ExpectError>, made_up: bool| match outcome {
+            Err(error) if made_up && error.reason.starts_with(series::NO_LOOK) => Ok(()),
+            other => other,
+        };
+        for call in calls::calls(expression) {
+            let outcome = self.evaluate(call, &Names::new()).map(drop);
+            unless_made_up(outcome, call.matches('(').count() > 1)?;
+        }
+        unless_made_up(self.judge(expression, &Names::new()).map(drop), true)
+    }
+
+    /// Evaluates every call in the expression on its own, even where the whole would not come to it.
+    pub(crate) fn check_calls(&self, expression: &str, names: &Names) -> Result<(), ExpectError> {
+        self.check(expression)?;
+        calls::calls(expression).into_iter().try_for_each(|call| self.evaluate(call, names).map(drop))
+    }
+
+    /// Whether the expression holds, and what that was made from. Where something in it has no value it does not
+    /// hold: comparisons with what is not a number come out either way.
+    pub fn judge(&self, expression: &str, names: &Names) -> Result<(bool, Vec<Seen>), ExpectError> {
+        match self.evaluate(expression, names)? {
+            (serde_json::Value::Bool(verdict), seen) => {
+                Ok((verdict && !seen.iter().any(Seen::has_no_value), seen))
+            }
+            (other, _) => Err(ExpectError {
+                expression: expression.to_owned(),
+                reason: format!("it gives {}, not true or false", kind(&other)),
+                remedy: format!("compare it with something: {EXAMPLE}"),
+            }),
+        }
+    }
+
+    /// An unknown function is named, and one that is spelt alike.
+    fn explain(&self, expression: &str, error: &Error) -> ExpectError {
+        let mut explained = ExpectError::new(expression, error);
+        if error.kind() == ErrorKind::UnknownFunction {
+            let known = self.env.globals().map(|(name, _)| name);
+            let word = explained.reason.trim_end_matches(" is unknown").to_owned();
+            explained.reason = format!("there is no function called \"{word}\"");
+            if let Some(near) = nearest(&word, known) {
+                explained.remedy = format!("did you mean \"{near}\"?");
+            }
+        }
+        explained
+    }
+}
+
+/// What kind of value this is, for messages.
+fn kind(value: &serde_json::Value) -> &'static str {
+    match value {
+        serde_json::Value::Number(_) => "a number",
+        serde_json::Value::String(_) => "a text",
+        serde_json::Value::Array(_) => "a list",
+        serde_json::Value::Null => "nothing",
+        _ => "a value",
+    }
+}
+
+/// Standard deviation of what each seed gives alone, if each gives a number.
+fn deviation(alone: impl Iterator<Item = Result<Value, Error>>) -> Option<f64> {
+    let values = alone.map(|value| number(&value.ok()?)).collect::<Option<Vec<_>>>()?;
+    let std = Spread::of(&values).std;
+    (std > 0.0).then_some(std)
+}
+
+fn bind(
+    made: &Definition,
+    arguments: &Arguments,
+    published: &Value,
+) -> Result<BTreeMap<String, Value>, Error> {
+    if arguments.given.len() != made.of.len() || !arguments.named.is_empty() {
+        return Err(wrong(format!("it is written {}({})", made.name, made.of.join(", "))));
+    }
+    let mut names: BTreeMap<_, _> = made.of.iter().cloned().zip(arguments.given.iter().cloned()).collect();
+    names.insert("published".to_owned(), published.clone());
+    Ok(names)
+}
+
+/// Evaluates `expression` over the results in `view`, with these names bound.
+pub fn evaluate(expression: &str, view: &View, names: &Names) -> Result<serde_json::Value, ExpectError> {
+    Language::new(view).evaluate(expression, names).map(|(value, _)| value)
+}
+
+/// Evaluates `expression` to a verdict.
+pub fn holds(expression: &str, view: &View, names: &Names) -> Result<bool, ExpectError> {
+    Language::new(view).judge(expression, names).map(|(verdict, _)| verdict)
+}
+
+#[cfg(test)]
+mod tests;

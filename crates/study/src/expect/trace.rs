@@ -1,0 +1,126 @@
+//! What an expression looked at: every function call with its value, and every published number.
+
+use super::call::{from_json, number, shown_value};
+use ackclock_scenario::results::Seen;
+use minijinja::Value;
+use minijinja::value::{Enumerator, Object, ObjectRepr};
+use serde_json::Value as Json;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a call gave. JSON has no infinite numbers.
+fn as_json(value: &Value) -> Json {
+    match number(value) {
+        Some(number) if number.is_infinite() => "infinite".into(),
+        _ => serde_json::to_value(value).unwrap_or(Json::Null),
+    }
+}
+
+/// Where calls are noted.
+#[derive(Clone, Default)]
+pub(crate) struct Trace(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    depth: AtomicUsize,
+    /// While this is set, functions see no other seed and nothing is noted.
+    only: Mutex<Option<u64>>,
+    seen: Mutex<Vec<Seen>>,
+}
+
+impl Trace {
+    /// Notes a call and what it gave.
+    pub(crate) fn note(&self, call: String, value: &Value, std: Option<f64>) {
+        self.push(call, as_json(value), std, false);
+    }
+
+    fn push(&self, call: String, value: Json, std: Option<f64>, published: bool) {
+        if self.only().is_some() {
+            return;
+        }
+        let depth = self.0.depth.load(Ordering::Relaxed);
+        let seen = Seen { call, value, std, depth, published };
+        let mut all = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.contains(&seen) {
+            all.push(seen);
+        }
+    }
+
+    /// What is noted meanwhile lies one call deeper.
+    pub(crate) fn deeper<T>(&self, inside: impl FnOnce() -> T) -> T {
+        self.0.depth.fetch_add(1, Ordering::Relaxed);
+        let result = inside();
+        self.0.depth.fetch_sub(1, Ordering::Relaxed);
+        result
+    }
+
+    /// Is what is noted now the claim's own text, and no definition's?
+    pub(crate) fn at_the_top(&self) -> bool {
+        self.0.depth.load(Ordering::Relaxed) == 0 && self.only().is_none()
+    }
+
+    /// The seed that functions are held to.
+    pub(crate) fn only(&self) -> Option<u64> {
+        *self.0.only.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Functions see no other seed meanwhile, and nothing is noted.
+    pub(crate) fn with_only<T>(&self, seed: u64, inside: impl FnOnce() -> T) -> T {
+        *self.0.only.lock().unwrap_or_else(PoisonError::into_inner) = Some(seed);
+        let result = inside();
+        *self.0.only.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        result
+    }
+
+    /// Everything noted since the last time.
+    pub(crate) fn take(&self) -> Vec<Seen> {
+        std::mem::take(&mut *self.0.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The published numbers: free nested data that notes what is looked up in it.
+pub(crate) struct Published {
+    path: String,
+    data: Json,
+    trace: Trace,
+}
+
+impl Published {
+    pub(crate) fn value(data: &Json, trace: &Trace) -> Value {
+        Published { path: "published".to_owned(), data: data.clone(), trace: trace.clone() }.into_value()
+    }
+
+    fn into_value(self) -> Value {
+        match &self.data {
+            Json::Object(_) => Value::from_object(self),
+            plain => {
+                self.trace.push(self.path.clone(), plain.clone(), None, true);
+                from_json(plain)
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Published {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.path)
+    }
+}
+
+impl Object for Published {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Map
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let key = shown_value(key);
+        let data = self.data.get(key.trim_matches('\''))?.clone();
+        let path = format!("{}.{}", self.path, key.trim_matches('\''));
+        Some(Published { path, data, trace: self.trace.clone() }.into_value())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let keys = self.data.as_object().into_iter().flat_map(serde_json::Map::keys);
+        Enumerator::Values(keys.map(Value::from).collect())
+    }
+}

@@ -1,0 +1,169 @@
+//! Results that were made up: they have the shape that a run's will have, so that expressions over them show
+//! before the run whether every label, axis and function in them exists.
+
+use ackclock_cc::Settings;
+use ackclock_cc::predictor::predictors;
+use ackclock_net::Stream;
+use ackclock_scenario::course::{Course, Episode, Estimate, Event, Life, What};
+use ackclock_scenario::measured::{FlowTally, LinkTally, Measured, StreamTally};
+use ackclock_scenario::predictions::{BINS, Counts, Outcome, Predicted, Predictions};
+use ackclock_scenario::results::PointResult;
+use ackclock_scenario::series::{Sample, Series};
+use ackclock_scenario::writing::BurstTally;
+use ackclock_scenario::{Built, Point};
+use ackclock_tcp::Counters;
+use ackclock_units::{Duration, Time};
+
+/// Looks times flows beyond which the probes are imagined to look less often.
+const MOST_SAMPLES: usize = 1_000_000;
+
+/// A result of the shape that this point's will have. The numbers are arbitrary, positive and different for
+/// each `variant`, so that both sides of an `and` or `or` are reached by one variant or another.
+pub(crate) fn imagined(point: &Point, built: &Built, variant: u64) -> PointResult {
+    let scenario = &point.scenario;
+    let mut draws = Stream::new(variant, "imagined");
+    let mut number = |most: u64| 1 + (draws.between(0.0, 1.0) * most as f64) as u64;
+    let flows = built.plan.flows.iter().map(|flow| FlowTally {
+        delivered: number(1_000_000),
+        arrived: number(1_000_000),
+        rtt_min: Some(Duration::from_micros(number(1_000_000))),
+        cwnd_mean: number(10_000) as f64,
+        completions: vec![Duration::from_micros(number(100_000_000))],
+        bursts: flow.writing.and_then(|writing| writing.bursts).map(|bursts| BurstTally {
+            size: bursts.size,
+            due: bursts.count,
+            ends: (1..=bursts.count.min(COURSE)).map(|end| bursts.every.saturating_mul(end)).collect(),
+            failed_cycles: number(1000),
+            written: number(1_000_000_000),
+            writing: Duration::from_micros(number(100_000_000)),
+            received: number(1_000_000_000),
+            receiving: Duration::from_micros(number(100_000_000)),
+        }),
+        counters: Counters {
+            sent: number(1_000_000),
+            retransmits: number(1000),
+            fast_retransmits: number(1000),
+            timeouts: number(1000),
+            window_cuts: number(1000),
+            rtt_samples: 1,
+            rtt_sum: Duration::from_micros(number(1_000_000)),
+            ..Counters::default()
+        },
+        ..FlowTally::default()
+    });
+    let flows = flows.collect();
+    let streams = built.streams.iter().map(|_| StreamTally {
+        sent: number(1_000_000),
+        delivered: number(1_000_000),
+        delivered_bytes: number(1_000_000_000),
+    });
+    let streams = streams.collect();
+    let window = scenario.measure.1 - scenario.measure.0;
+    let links = built.links.iter().map(|_| {
+        let mut tally =
+            LinkTally { busy: window.mul_f64(number(1000) as f64 / 1001.0), ..LinkTally::default() };
+        tally.counters.arrivals = number(1_000_000);
+        tally.counters.overflows = number(1000);
+        tally.counters.marks = number(1000);
+        tally.counters.longest = number(1000) as u32;
+        tally
+    });
+    let links = links.collect();
+    let series =
+        scenario.probe.map(|interval| looks(built, scenario.duration, interval, number(1000) as f32));
+    let measured = Measured { flows, streams, links, delivered_segments: number(1_000_000), series };
+    let span = (
+        scenario.duration.as_secs_f64(),
+        [scenario.measure.0.as_secs_f64(), scenario.measure.1.as_secs_f64()],
+    );
+    let mut result = PointResult::new(&point.parameters, built, scenario.seed, span, measured, 1.0);
+    let step = scenario.duration.as_nanos() / (COURSE + 1);
+    result.courses = built.followed.iter().map(|&flow| course(flow, step, number(10_000) as f64)).collect();
+    result.predictions = built.prediction.map(|_| predictions(&mut number));
+    result
+}
+
+/// What predictors foresee.
+fn predictions(number: &mut dyn FnMut(u64) -> u64) -> Predictions {
+    let mut outcome = || Outcome {
+        transitions: Counts {
+            low_to_high: number(1000),
+            high_to_loss: number(1000),
+            loss_to_low: number(1000),
+            low_to_loss: number(1000),
+            high_to_low: number(1000),
+            loss_to_high: number(1000),
+        },
+        efficiency: Some(number(1000) as f64 / 1001.0),
+        false_positives: Some(number(1000) as f64 / 1001.0),
+        false_negatives: Some(number(1000) as f64 / 1001.0),
+        queue_at_false_positives: Some([1.0 / BINS as f64; BINS]),
+    };
+    let predicted = predictors().iter().map(|entry| Predicted {
+        name: entry.name.to_owned(),
+        flow_losses: outcome(),
+        queue_losses: Some(outcome()),
+    });
+    Predictions {
+        predictors: predicted.collect(),
+        samples: number(1_000_000) as usize,
+        flow_losses: number(1000) as usize,
+        queue_losses: Some(number(1000) as usize),
+    }
+}
+
+/// Events of each kind in an imagined course.
+const COURSE: u64 = 50;
+
+/// What a follower sees: a bit of everything, a step apart.
+fn course(flow: usize, step: u64, value: f64) -> Course {
+    let steps = || (1..=COURSE).map(|number| (number, number * step));
+    let events = steps()
+        .flat_map(|(segment, at_ns)| What::ALL.iter().map(move |&(_, what)| Event { at_ns, what, segment }));
+    let life = |(number, sent_ns): (u64, u64)| Life {
+        sent_ns,
+        again: (number % 2) as u32,
+        arrived_ns: Some(sent_ns + step),
+    };
+    let estimate =
+        |(_, at_ns)| Estimate { at_ns, rtt_s: Some(value), srtt_s: value, rttvar_s: value, cwnd: value };
+    let episode =
+        |(from, begins_ns)| Episode { begins_ns, ends_ns: Some(begins_ns + step), from, to: from + 1 };
+    Course {
+        flow,
+        events: events.collect(),
+        segments: steps().map(life).collect(),
+        estimates: steps().map(estimate).collect(),
+        episodes: steps().map(episode).collect(),
+    }
+}
+
+/// What the probes see: always the same.
+fn looks(built: &Built, duration: Duration, interval: Duration, value: f32) -> Series {
+    let most = (MOST_SAMPLES / built.plan.flows.len().max(1)).max(1) as u64;
+    let interval = interval.max(Duration::from_nanos(duration.as_nanos() / most)).as_nanos().max(1);
+    let count = 1 + (duration.as_nanos() / interval) as usize;
+    let sample = Sample {
+        cwnd: value,
+        ssthresh: value,
+        srtt_s: value,
+        in_flight: value,
+        delivered: value,
+        arrived: value,
+    };
+    Series {
+        at: (0..count as u64).map(|look| Time::from_nanos(interval * look)).collect(),
+        flows: vec![vec![sample; count]; built.plan.flows.len()],
+        links: vec![vec![(1, value); count]; built.links.len()],
+        streams: vec![vec![value; count]; built.streams.len()],
+        inner: built.plan.flows.iter().map(|flow| variables(&flow.control, count, value)).collect(),
+    }
+}
+
+/// Names of a controller's own variables, and values for them.
+fn variables(control: &Settings, looks: usize, value: f32) -> (Vec<String>, Vec<f32>) {
+    let mut names = Vec::new();
+    control.build().inspect(&mut |name, _| names.push(name.to_owned()));
+    let values = vec![value; names.len() * looks];
+    (names, values)
+}

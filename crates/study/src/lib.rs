@@ -1,0 +1,10 @@
+//! Running scenarios and judging what comes of it: expectations, published experiments, predictors.
+
+pub mod captures;
+pub mod expect;
+mod imagined;
+pub mod predict;
+pub mod reproduce;
+pub mod run;
+pub mod runner;
+pub mod store;

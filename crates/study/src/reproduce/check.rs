@@ -1,0 +1,29 @@
+//! Checking experiments without running them: scenarios are laid out, and claims are evaluated over made-up
+//! results that have the right shape, so that a wrong label, axis or function shows at once.
+
+use super::format::{Asserted, Experiment};
+use super::library::Library;
+use super::verdict::{combinations, language};
+use crate::expect::View;
+use crate::imagined::imagined;
+use ackclock_scenario::ScenarioError;
+
+/// Checks an experiment.
+pub fn check(library: &Library, experiment: &Experiment) -> Result<(), ScenarioError> {
+    let mut sets = Vec::new();
+    for (name, sweep) in library.sweeps(experiment)? {
+        let points = sweep.points.iter().map(|point| Ok(imagined(point, &point.scenario.build()?, 0)));
+        sets.push((name, points.collect::<Result<_, ScenarioError>>()?));
+    }
+    let language = language(experiment, &View::of_several(sets));
+    for claim in &experiment.claims {
+        let Asserted::That(that) = &claim.asserted else { continue };
+        for names in combinations(claim) {
+            language
+                .check_calls(that, &names)
+                .and_then(|()| language.judge(that, &names).map(drop))
+                .map_err(|error| experiment.error(claim, error.reason).help(error.remedy))?;
+        }
+    }
+    Ok(())
+}

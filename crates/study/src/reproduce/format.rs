@@ -1,0 +1,370 @@
+//! An experiment file.
+//!
+//! ```toml
+//! id = "ctcp-fig-8"                        # the file's name
+//! work = "tan2006"                         # its directory: the key of the publication
+//! title = "Throughput against loss rate"
+//! section = "VI.B.1"
+//! kind = "testbed"                         # or "simulation", "analysis", "drawing"
+//! summary = "What was done."
+//! notes = ["What the source leaves open, which reading is taken, and why."]
+//!
+//! pictures = ["transmitted"]               # what its pictures show; without it goodput where a number is swept
+//!
+//! [scenario]                               # exactly a scenario; [scenarios.NAME] if there are several, which
+//! duration = "300 s"                       # functions then tell apart by in='NAME'. A text in its place is the
+//!                                          # id of the experiment whose scenario is meant (or "id.NAME").
+//!
+//! [published]                              # free nested data; expressions find it as `published`
+//! share = { highspeed = 0.6 }
+//!
+//! [define]                                 # functions in the language itself
+//! share = { of = ["x"], is = "goodput(x) / rate('bottleneck')" }
+//!
+//! [[claim]]
+//! text = "The claim in words."
+//! for = { x = ["highspeed", "bic"] }       # it must hold for every combination
+//! that = "share(x) > published.share.highspeed"
+//! tolerance_from = "paper"                 # or "ours: why"
+//! tried = "What was tried, where the claim does not hold."
+//!
+//! [[claim]]
+//! text = "A claim that nothing here can test."
+//! untestable = "Why not."
+//! ```
+
+use crate::expect::Definition;
+use ackclock_scenario::ScenarioError;
+use ackclock_scenario::reader::{At, Result, Table};
+use ackclock_scenario::{Document, Node, Sweep, Value};
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+
+/// A published experiment.
+#[derive(Clone)]
+pub struct Experiment {
+    /// Its name.
+    pub id: String,
+    /// Key of the publication.
+    pub work: String,
+    /// What it is called.
+    pub title: String,
+    /// Where it stands in the publication.
+    pub section: String,
+    /// What it is.
+    pub kind: Kind,
+    /// What was done.
+    pub summary: String,
+    /// What the source leaves open, and which reading is taken.
+    pub notes: Vec<String>,
+    /// What its pictures show.
+    pub pictures: Vec<Pictured>,
+    /// Its scenarios by name; the name is empty for the only one.
+    pub scenarios: Vec<(String, Source)>,
+    /// The published numbers.
+    pub published: Json,
+    /// Functions that its claims use.
+    pub definitions: Vec<Definition>,
+    /// What is claimed.
+    pub claims: Vec<Claim>,
+    document: Document,
+}
+
+/// What kind of experiment a publication describes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Run in a simulator.
+    Simulation,
+    /// Worked out on paper.
+    Analysis,
+    /// Run on machines.
+    Testbed,
+    /// A picture that claims nothing by itself.
+    Drawing,
+}
+
+impl Kind {
+    const ALL: [(&'static str, Kind); 4] = [
+        ("simulation", Kind::Simulation),
+        ("analysis", Kind::Analysis),
+        ("testbed", Kind::Testbed),
+        ("drawing", Kind::Drawing),
+    ];
+
+    /// The word in files.
+    pub fn word(self) -> &'static str {
+        Kind::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| word)
+    }
+}
+
+/// What a picture of an experiment shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pictured {
+    /// Goodput against what is swept.
+    Goodput,
+    /// Transmitted throughput of bursts against what is swept.
+    Transmitted,
+    /// Received throughput of bursts against what is swept.
+    Received,
+    /// Throughput at the receiver over time.
+    Throughput,
+    /// Segments in flight over time.
+    InFlight,
+}
+
+impl Pictured {
+    const ALL: [(&'static str, Pictured); 5] = [
+        ("goodput", Pictured::Goodput),
+        ("transmitted", Pictured::Transmitted),
+        ("received", Pictured::Received),
+        ("throughput", Pictured::Throughput),
+        ("in_flight", Pictured::InFlight),
+    ];
+
+    /// The word in files.
+    pub fn word(self) -> &'static str {
+        Pictured::ALL.iter().find(|(_, pictured)| *pictured == self).map_or("", |(word, _)| word)
+    }
+}
+
+/// Where a scenario comes from.
+#[derive(Clone)]
+pub enum Source {
+    /// It is written here.
+    Own(Document),
+    /// It is that of another experiment: id, name of the scenario, and where that is said.
+    Of(String, String, Node),
+}
+
+/// A claim.
+#[derive(Clone)]
+pub struct Claim {
+    /// The claim in words.
+    pub text: String,
+    /// What is asserted.
+    pub asserted: Asserted,
+    /// Names and the values they take; the claim must hold for every combination.
+    pub each: Vec<(String, Vec<Json>)>,
+    /// What the publication says, where that is no number under `published`.
+    pub published: Option<String>,
+    /// What was tried, where the claim does not hold.
+    pub tried: Option<String>,
+    /// Whose a threshold is: "paper", or "ours" and why.
+    pub tolerance_from: Option<String>,
+    pub(crate) node: Node,
+    pub(crate) path: String,
+}
+
+/// What a claim comes to.
+#[derive(Clone, Debug)]
+pub enum Asserted {
+    /// An expression that must hold.
+    That(String),
+    /// Nothing here can test it, and why.
+    Untestable(String),
+}
+
+impl Experiment {
+    /// Reads a file; `name` is for messages.
+    pub fn parse(name: &str, text: &str) -> Result<Experiment> {
+        let document = Document::parse(name, text)?;
+        let kept = document.clone();
+        let root = At::new(&document.root, "", &document.source);
+        let table = root.table()?;
+        let text = |key, example| table.need(key, example)?.text().map(str::to_owned);
+        let experiment = Experiment {
+            id: text("id", "\"ctcp-fig-8\"")?,
+            work: text("work", "\"tan2006\"")?,
+            title: text("title", "\"Throughput against loss rate\"")?,
+            section: text("section", "\"VI.B.1\"")?,
+            kind: read_kind(&table.need("kind", "\"simulation\"")?)?,
+            summary: text("summary", "\"What was done.\"")?,
+            notes: table.get("notes").map(|at| read_texts(&at)).transpose()?.unwrap_or_default(),
+            pictures: match table.get("pictures") {
+                Some(at) => at.list()?.iter().map(read_pictured).collect::<Result<_>>()?,
+                None => vec![Pictured::Goodput],
+            },
+            scenarios: read_scenarios(&table, &document)?,
+            published: table.get("published").map_or(Json::Null, |at| at.node.value.to_json()),
+            definitions: match table.get("define") {
+                Some(at) => at
+                    .table()?
+                    .entries()
+                    .map(|(name, at)| read_definition(name, &at))
+                    .collect::<Result<_>>()?,
+                None => Vec::new(),
+            },
+            claims: match table.get("claim") {
+                Some(at) => at.list()?.iter().map(read_claim).collect::<Result<_>>()?,
+                None => Vec::new(),
+            },
+            document: kept,
+        };
+        table.finish()?;
+        Ok(experiment)
+    }
+
+    /// An error at a claim.
+    pub(crate) fn error(&self, claim: &Claim, message: impl Into<String>) -> ScenarioError {
+        At::new(&claim.node, claim.path.clone(), &self.document.source).error(message)
+    }
+
+    /// An error at a scenario that refers to another experiment's.
+    pub(crate) fn error_at(&self, node: &Node, message: impl Into<String>) -> ScenarioError {
+        At::new(node, "scenario", &self.document.source).error(message)
+    }
+
+    /// The experiment as JSON, its scenarios as they are written.
+    pub fn to_json(&self) -> Json {
+        let claims = self.claims.iter().map(|claim| {
+            let (that, untestable) = match &claim.asserted {
+                Asserted::That(that) => (Some(that), None),
+                Asserted::Untestable(why) => (None, Some(why)),
+            };
+            json!({
+                "text": claim.text, "for": claim.each.iter().map(|(name, values)| (name.clone(), json!(values))).collect::<serde_json::Map<_, _>>(),
+                "that": that, "untestable": untestable, "published": claim.published,
+                "tried": claim.tried, "tolerance_from": claim.tolerance_from,
+            })
+        });
+        let scenarios = self.scenarios.iter().map(|(name, source)| match source {
+            Source::Own(document) => json!({"name": name, "scenario": document.root.value.to_json()}),
+            Source::Of(id, other, _) => json!({"name": name, "of": id, "called": other}),
+        });
+        json!({
+            "id": self.id, "work": self.work, "title": self.title, "section": self.section, "kind": self.kind,
+            "summary": self.summary, "notes": self.notes, "published": self.published,
+            "scenarios": scenarios.collect::<Vec<_>>(), "claims": claims.collect::<Vec<_>>(),
+        })
+    }
+
+    /// The file's name.
+    pub fn file(&self) -> &str {
+        &self.document.source.name
+    }
+}
+
+impl Source {
+    /// All points of a scenario that is written here.
+    pub(crate) fn expand(document: &Document) -> Result<Sweep> {
+        Sweep::expand(document.clone())
+    }
+}
+
+fn read_kind(at: &At<'_>) -> Result<Kind> {
+    let word = at.text()?;
+    Kind::ALL.iter().find(|(known, _)| *known == word).map(|&(_, kind)| kind).ok_or_else(|| {
+        let known: Vec<_> = Kind::ALL.iter().map(|&(word, _)| word).collect();
+        at.unknown("kind of experiment", word, &known)
+    })
+}
+
+fn read_pictured(at: &At<'_>) -> Result<Pictured> {
+    let word = at.text()?;
+    Pictured::ALL.iter().find(|(known, _)| *known == word).map(|&(_, pictured)| pictured).ok_or_else(|| {
+        let known: Vec<_> = Pictured::ALL.iter().map(|&(word, _)| word).collect();
+        at.unknown("picture", word, &known)
+    })
+}
+
+/// A text, or a list of texts.
+fn read_texts(at: &At<'_>) -> Result<Vec<String>> {
+    match &at.node.value {
+        Value::Text(text) => Ok(vec![text.clone()]),
+        _ => at.list()?.iter().map(|item| item.text().map(str::to_owned)).collect(),
+    }
+}
+
+fn read_scenarios(table: &Table<'_>, document: &Document) -> Result<Vec<(String, Source)>> {
+    let one = table.get("scenario");
+    match (one, table.get("scenarios")) {
+        (Some(_), Some(several)) => Err(several
+            .error("there is one [scenario], or there are several [scenarios.NAME]")
+            .help("give the first one a name too")),
+        (Some(at), None) => Ok(vec![(String::new(), read_scenario(&at, document)?)]),
+        (None, Some(several)) => several
+            .table()?
+            .entries()
+            .map(|(name, at)| Ok((name.to_owned(), read_scenario(&at, document)?)))
+            .collect(),
+        (None, None) => Ok(Vec::new()),
+    }
+}
+
+fn read_scenario(at: &At<'_>, document: &Document) -> Result<Source> {
+    if let Value::Text(reference) = &at.node.value {
+        // An id may have a dot before a digit, as in fig-4.5; the name of a scenario begins with a letter.
+        let named =
+            reference.rsplit_once('.').filter(|(_, name)| !name.starts_with(|c: char| c.is_ascii_digit()));
+        let (id, name) = named.unwrap_or((reference, ""));
+        return Ok(Source::Of(id.to_owned(), name.to_owned(), at.node.clone()));
+    }
+    at.table()?;
+    Ok(Source::Own(Document { root: at.node.clone(), source: Arc::clone(&document.source) }))
+}
+
+fn read_definition(name: &str, at: &At<'_>) -> Result<Definition> {
+    let table = at.table()?;
+    let of = match table.get("of") {
+        Some(at) => read_texts(&at)?,
+        None => Vec::new(),
+    };
+    let is = table.need("is", "\"goodput(x) / 1e6\"")?.text()?.to_owned();
+    table.finish()?;
+    Ok(Definition { name: name.to_owned(), of, is })
+}
+
+fn read_claim(at: &At<'_>) -> Result<Claim> {
+    let table = at.table()?;
+    let optional = |key| table.get(key).map(|at| at.text().map(str::to_owned)).transpose();
+    let text = table.need("text", "\"What is claimed.\"")?.text()?.to_owned();
+    let (asserted, node, path) = match (table.get("that"), table.get("untestable")) {
+        (Some(at), None) => (Asserted::That(at.text()?.to_owned()), at.node.clone(), at.path),
+        (None, Some(at)) => (Asserted::Untestable(at.text()?.to_owned()), at.node.clone(), at.path),
+        _ => {
+            return Err(at
+                .error("a claim says either what must hold or why that cannot be tested")
+                .help("give it that = \"an expression\", or untestable = \"why\""));
+        }
+    };
+    let claim = Claim {
+        text,
+        asserted,
+        each: match table.get("for") {
+            Some(at) => {
+                at.table()?.entries().map(|(name, at)| read_values(name, &at)).collect::<Result<_>>()?
+            }
+            None => Vec::new(),
+        },
+        published: optional("published")?,
+        tried: optional("tried")?,
+        tolerance_from: table.get("tolerance_from").map(|at| read_tolerance(&at)).transpose()?,
+        node,
+        path,
+    };
+    table.finish()?;
+    Ok(claim)
+}
+
+fn read_values(name: &str, at: &At<'_>) -> Result<(String, Vec<Json>)> {
+    let items = at.list()?;
+    if items.is_empty() {
+        return Err(at
+            .error("there must be at least one value")
+            .help("for example x = [\"highspeed\", \"bic\"]"));
+    }
+    Ok((name.to_owned(), items.iter().map(|item| item.node.value.to_json()).collect()))
+}
+
+fn read_tolerance(at: &At<'_>) -> Result<String> {
+    let text = at.text()?;
+    let whose = text.split([':', ' ', ',', ';']).next().unwrap_or("");
+    if !["paper", "ours"].contains(&whose) {
+        return Err(at
+            .error("a threshold is the paper's or ours")
+            .help("write \"paper\" or \"ours: why this number\""));
+    }
+    Ok(text.to_owned())
+}

@@ -1,0 +1,178 @@
+//! Where experiments are found: in the binary, or in a directory.
+
+use super::format::{Experiment, Source};
+use ackclock_scenario::{Document, Sweep};
+use ackclock_scenario::{ScenarioError, nearest};
+use miette::Diagnostic;
+use std::path::Path;
+
+/// Name and text of every experiment file, as of the build.
+const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
+
+/// Experiments, in the order of their works and ids.
+pub struct Library {
+    experiments: Vec<Experiment>,
+}
+
+/// Why experiments cannot be had.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum LibraryError {
+    /// A file is wrong.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    File(#[from] ScenarioError),
+    /// A file cannot be read.
+    #[error("{path} cannot be read: {why}")]
+    #[diagnostic(help("experiments lie in DIR/<work>/<id>.toml"))]
+    Unreadable {
+        /// Which.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// A file does not lie where its keys say.
+    #[error("{path} says that it is {work}/{id}.toml")]
+    #[diagnostic(help("rename the file, or correct its work and id"))]
+    Misplaced {
+        /// Which.
+        path: String,
+        /// Its work.
+        work: String,
+        /// Its id.
+        id: String,
+    },
+    /// Nothing has this name.
+    #[error("there is no experiment called \"{name}\"")]
+    #[diagnostic(help("{help}"))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        help: String,
+    },
+}
+
+impl Library {
+    /// The experiments in the binary.
+    pub fn built_in() -> Result<Library, LibraryError> {
+        Library::read(BUILT_IN.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())))
+    }
+
+    /// The experiments in a directory: `<work>/<id>.toml`.
+    pub fn from_directory(directory: &Path) -> Result<Library, LibraryError> {
+        let mut files = Vec::new();
+        for work in entries(directory)? {
+            if !work.is_dir() {
+                continue;
+            }
+            for file in entries(&work)? {
+                if file.extension().is_some_and(|extension| extension == "toml") {
+                    let text = std::fs::read_to_string(&file).map_err(|error| unreadable(&file, &error))?;
+                    files.push((file.display().to_string(), text));
+                }
+            }
+        }
+        Library::read(files.into_iter())
+    }
+
+    pub(super) fn read(files: impl Iterator<Item = (String, String)>) -> Result<Library, LibraryError> {
+        let mut experiments = Vec::new();
+        for (path, text) in files {
+            let experiment = Experiment::parse(&path, &text)?;
+            if !path.replace('\\', "/").ends_with(&format!("{}/{}.toml", experiment.work, experiment.id)) {
+                return Err(LibraryError::Misplaced { path, work: experiment.work, id: experiment.id });
+            }
+            experiments.push(experiment);
+        }
+        experiments.sort_by_cached_key(|experiment| (experiment.work.clone(), natural(&experiment.id)));
+        Ok(Library { experiments })
+    }
+
+    /// All of them.
+    pub fn experiments(&self) -> &[Experiment] {
+        &self.experiments
+    }
+
+    /// The experiment with this id.
+    pub fn find(&self, id: &str) -> Option<&Experiment> {
+        self.experiments.iter().find(|experiment| experiment.id == id)
+    }
+
+    /// Those that a word means: `all`, an id, a work, or what ids begin with.
+    pub fn select(&self, what: &str) -> Result<Vec<&Experiment>, LibraryError> {
+        if let Some(experiment) = self.find(what) {
+            return Ok(vec![experiment]);
+        }
+        let all = self.experiments.iter();
+        let chosen: Vec<_> =
+            all.filter(|e| what == "all" || e.work == what || e.id.starts_with(what)).collect();
+        if chosen.is_empty() {
+            let ids = self.experiments.iter().map(|e| e.id.as_str());
+            let works = self.experiments.iter().map(|e| e.work.as_str());
+            let near = nearest(what, ids.chain(works)).map(|near| format!("did you mean \"{near}\"? "));
+            let help = format!("{}ackclock list experiments says what there is", near.unwrap_or_default());
+            return Err(LibraryError::Unknown { name: what.to_owned(), help });
+        }
+        Ok(chosen)
+    }
+
+    /// The points of each scenario of an experiment, with the scenario's name.
+    pub fn sweeps(&self, experiment: &Experiment) -> Result<Vec<(String, Sweep)>, ScenarioError> {
+        let expand = |(name, source): &(String, Source)| {
+            Ok((name.clone(), Source::expand(self.resolve(experiment, source)?)?))
+        };
+        experiment.scenarios.iter().map(expand).collect()
+    }
+
+    fn resolve<'a>(
+        &'a self,
+        experiment: &'a Experiment,
+        source: &'a Source,
+    ) -> Result<&'a Document, ScenarioError> {
+        let (id, name, node) = match source {
+            Source::Own(document) => return Ok(document),
+            Source::Of(id, name, node) => (id, name, node),
+        };
+        let wrong = |message: String, help: &str| experiment.error_at(node, message).help(help);
+        let other = self.find(id).ok_or_else(|| {
+            wrong(format!("there is no experiment \"{id}\""), "give the id of an experiment with a scenario")
+        })?;
+        match other.scenarios.iter().find(|(known, _)| known == name) {
+            Some((_, Source::Own(document))) => Ok(document),
+            Some(_) => Err(wrong(
+                format!("the scenario of {id} is itself that of another experiment"),
+                "name the experiment in which it is written",
+            )),
+            None => Err(wrong(
+                format!("{id} has no such scenario"),
+                "write \"id\" for its only scenario, \"id.NAME\" for one of several",
+            )),
+        }
+    }
+}
+
+fn entries(directory: &Path) -> Result<Vec<std::path::PathBuf>, LibraryError> {
+    let read = || -> std::io::Result<_> {
+        std::fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>()
+    };
+    read().map_err(|error| unreadable(directory, &error))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> LibraryError {
+    LibraryError::Unreadable { path: path.display().to_string(), why: error.to_string() }
+}
+
+/// A name with its numbers as numbers, so that fig-2 comes before fig-10.
+fn natural(name: &str) -> Vec<(String, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let word = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (text, after) = rest.split_at(word);
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        let (number, after) = after.split_at(digits);
+        parts.push((text.to_owned(), number.parse().unwrap_or(0)));
+        rest = after;
+    }
+    parts
+}

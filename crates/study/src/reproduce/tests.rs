@@ -1,0 +1,170 @@
+//! Experiments: format, selection, verdicts.
+
+use super::*;
+use crate::runner::Runner;
+use crate::store::PointStore;
+use ackclock_scenario::ScenarioError;
+use ackclock_sim::engine::Nobody;
+use std::sync::atomic::AtomicBool;
+
+const SCENARIO: &str = r#"
+[scenario]
+duration = "3 s"
+seeds = 2
+probe = "100 ms"
+[scenario.topology.dumbbell]
+bottleneck = { rate = "10 Mbit/s", delay = "10 ms", queue = { droptail = "20 packets" } }
+[[scenario.flows]]
+control = "reno"
+start = { uniform = ["0 s", "1 s"] }
+[scenario.sweep]
+"topology.dumbbell.bottleneck.rate" = ["5 Mbit/s", "10 Mbit/s"]
+"#;
+
+const CLAIMS: &str = r#"
+[published]
+share = 0.5
+[define]
+mbit = { of = ["r"], is = "goodput('reno', rate=r) / 1e6" }
+[[claim]]
+text = "More rate, more goodput."
+that = "rises(mbit(axis('rate')))"
+[[claim]]
+text = "It uses all of the link."
+for = { r = ["5 Mbit/s", "10 Mbit/s"] }
+that = "mbit(r) > published.share * 10"
+tolerance_from = "paper"
+tried = "nothing"
+[[claim]]
+text = "It is blue."
+untestable = "Flows have no colour."
+"#;
+
+fn file(id: &str, rest: &str) -> (String, String) {
+    let head = format!(
+        "id = \"{id}\"\nwork = \"tiny1999\"\ntitle = \"T\"\nsection = \"I\"\nkind = \"simulation\"\nsummary = \"S\"\n"
+    );
+    (format!("tiny1999/{id}.toml"), head + rest)
+}
+
+fn library(files: Vec<(String, String)>) -> Library {
+    Library::read(files.into_iter()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn wrong(rest: &str) -> ScenarioError {
+    let (name, text) = file("one", rest);
+    match Experiment::parse(&name, &text) {
+        Err(error) => error,
+        Ok(experiment) => {
+            let library = library(vec![(name, text)]);
+            check(&library, &experiment).expect_err("something is wrong")
+        }
+    }
+}
+
+fn run(library: &Library, what: &str, store: Option<&PointStore>) -> Vec<Reproduction> {
+    let chosen = library.select(what).expect("it is there");
+    let plan = Plan::new(library, chosen).expect("a plan");
+    let stop = AtomicBool::new(false);
+    let runner = Runner { probes: false, threads: Some(2), stop: &stop, store, progress: &|_, _| () };
+    let results = runner.run(plan.points(), &Nobody).expect("results");
+    plan.judge(&results).expect("verdicts")
+}
+
+#[test]
+fn every_experiment_is_sound() {
+    let library = Library::built_in().expect("every file can be read");
+    for experiment in library.experiments() {
+        if let Err(error) = check(&library, experiment) {
+            panic!("{:?}", miette::Report::new(error));
+        }
+    }
+}
+
+#[test]
+fn a_claim_holds_or_fails_with_its_numbers() {
+    let library = library(vec![file("one", &format!("{SCENARIO}{CLAIMS}"))]);
+    let made = run(&library, "all", None);
+    let [one] = &made[..] else { panic!("one experiment") };
+    assert_eq!((one.points, one.counts), (4, Counts { holds: 1, fails: 1, untestable: 1 }));
+    let all = &one.claims[1];
+    assert_eq!(all.cases.iter().map(|case| case.holds).collect::<Vec<_>>(), [false, true]);
+    let seen = &all.cases[1].seen;
+    let goodput = seen.iter().find(|seen| seen.call.starts_with("goodput(")).expect("it was looked at");
+    assert_eq!((goodput.call.as_str(), goodput.depth), ("goodput('reno', rate='10 Mbit/s')", 1));
+    assert!(goodput.value.as_f64().is_some_and(|bps| (5e6..10e6).contains(&bps)), "{goodput:?}");
+    assert!(goodput.std.is_some(), "two seeds have a deviation");
+    let mbit = seen.iter().find(|seen| seen.call.starts_with("mbit(")).expect("it was called");
+    let scaled = goodput.std.map(|std| std / 1e6);
+    assert!(mbit.depth == 0 && mbit.std.zip(scaled).is_some_and(|(a, b)| (a - b).abs() < 1e-9), "{mbit:?}");
+    assert!(seen.iter().any(|seen| seen.published && seen.value == 0.5));
+    assert_eq!(all.tried.as_deref(), Some("nothing"));
+    assert_eq!(one.claims[2].untestable.as_deref(), Some("Flows have no colour."));
+}
+
+#[test]
+fn a_shared_scenario_is_run_once_and_a_kept_point_not_again() {
+    let other =
+        "scenario = \"one\"\n[[claim]]\ntext = \"t\"\nthat = \"goodput('reno', rate='5 Mbit/s') > 0\"\n";
+    let library = library(vec![file("one", SCENARIO), file("two", other)]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = PointStore::open(directory.path()).expect("a store");
+    let plan = Plan::new(&library, library.select("all").expect("two")).expect("a plan");
+    assert_eq!(plan.points().len(), 4);
+    let first = run(&library, "all", Some(&store));
+    assert_eq!(first[1].points, 4);
+    assert!(plan.points().iter().all(|point| store.contains(point)));
+    let again = run(&library, "two", Some(&store));
+    assert_eq!(format!("{:?}", again[0].claims), format!("{:?}", first[1].claims));
+}
+
+#[test]
+fn selection() {
+    let ids = ["fig-10", "fig-2", "table-1"];
+    let library = library(ids.iter().map(|id| file(id, "")).collect());
+    let chosen = |what: &str| {
+        let chosen = library.select(what).expect("some");
+        chosen.iter().map(|experiment| experiment.id.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(chosen("all"), ["fig-2", "fig-10", "table-1"]);
+    assert_eq!(chosen("tiny1999"), chosen("all"));
+    assert_eq!(chosen("fig"), ["fig-2", "fig-10"]);
+    assert_eq!(chosen("fig-2"), ["fig-2"]);
+    let Err(error) = library.select("tabel-1") else { panic!("there is no such thing") };
+    let help = miette::Diagnostic::help(&error).map(|help| help.to_string());
+    assert!(help.is_some_and(|help| help.contains("table-1")));
+}
+
+#[test]
+fn a_file_lies_where_it_says() {
+    let (_, text) = file("one", "");
+    let misplaced = Library::read(std::iter::once(("tiny1999/two.toml".to_owned(), text)));
+    assert!(matches!(misplaced, Err(LibraryError::Misplaced { .. })));
+}
+
+#[test]
+fn mistakes_name_line_and_key() {
+    let claim = |rest: &str| format!("{SCENARIO}[[claim]]\ntext = \"t\"\n{rest}\n");
+    for (text, key, said) in [
+        (claim("that = \"goodput('cubic', rate='5 Mbit/s') > 1\""), "claim.0.that", "no flows called"),
+        (claim("that = \"goodput('reno') > 1\""), "claim.0.that", "say which rate"),
+        (claim("that = \"goodput('reno', rtt=1) > 1\""), "claim.0.that", "no axis"),
+        (claim("that = \"1 + 1\""), "claim.0.that", "not true or false"),
+        (claim("that = \"1 >\""), "claim.0.that", "unexpected"),
+        (claim("that = \"true\"\nuntestable = \"why\""), "claim.0", "either"),
+        (claim("that = \"true\"\ntolerance_from = \"them\""), "claim.0.tolerance_from", "threshold"),
+        (claim("that = \"true\"\nfor = { x = [] }"), "claim.0.for.x", "at least one"),
+        (claim("that = \"true\"\ntired = \"x\""), "claim.0.tired", "unknown key"),
+        ("scenario = \"two\"".to_owned(), "scenario", "no experiment"),
+        ("scenario = \"fig-4.5\"".to_owned(), "scenario", "no experiment \"fig-4.5\""),
+        ("scenario = \"fig-4.5.long\"".to_owned(), "scenario", "no experiment \"fig-4.5\""),
+        ("pictures = [\"window\"]".to_owned(), "pictures.0", "no picture called"),
+        ("[scenario]\nduraton = \"1 s\"".to_owned(), "duraton", "unknown key"),
+    ] {
+        let error = wrong(&text);
+        let help = miette::Diagnostic::help(&error).map(|help| help.to_string()).unwrap_or_default();
+        assert!(format!("{error}; {help}").contains(said), "{text}: {error}; {help}");
+        assert_eq!(error.key(), key, "{error}");
+        assert!(error.line().is_some_and(|line| line > 6), "{error}");
+    }
+}

@@ -1,0 +1,193 @@
+//! Running the points of a sweep, on all cores.
+
+use crate::expect::{Language, Names, View};
+use crate::imagined::imagined;
+use crate::predict::predictions;
+use ackclock_cc::predictor::Reading;
+use ackclock_scenario::course::{Estimate, Event, Life};
+use ackclock_scenario::measured::Measured;
+use ackclock_scenario::plan::Plan;
+use ackclock_scenario::results::{Expectation, PointResult};
+use ackclock_scenario::series::Sample;
+use ackclock_scenario::{Built, Expect, Point, Scenario, ScenarioError};
+use ackclock_sim::engine::{Engine, Nobody, Observer};
+use ackclock_sim::observers::{Follower, Recorder};
+use ackclock_units::Duration;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Slices of virtual time between which a run may be stopped.
+const SLICES: u64 = 1000;
+
+/// Bytes that a flow's own variables take at each look, roughly.
+const PER_VARIABLES: usize = 16;
+
+/// How often probes look in a run that does not say how often it wants them: less often at very many flows.
+fn default_interval(point: &Point, built: &Built) -> Duration {
+    let looks = (500_000 / built.plan.flows.len().max(1) as u64).clamp(20, 500);
+    Duration::from_nanos((point.scenario.duration.as_nanos() / looks).max(1))
+}
+
+/// Why a point has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The scenario is wrong.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The run was interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Runs one point; probes look at the scenario's interval, or at a default one if `probes` asks for them.
+pub fn run_point(point: &Point, probes: bool, stop: &AtomicBool) -> Result<PointResult, RunError> {
+    let (result, Nobody) = run_observed(point, probes, stop, Nobody)?;
+    Ok(result)
+}
+
+/// Runs one point under the eyes of an observer.
+pub fn run_observed<O: Observer>(
+    point: &Point,
+    probes: bool,
+    stop: &AtomicBool,
+    observer: O,
+) -> Result<(PointResult, O), RunError> {
+    run_followed(point, probes, observer, |_| !stop.load(Ordering::Relaxed))
+}
+
+/// Runs one point under the eyes of an observer. `go_on` hears every now and then which share of the simulated
+/// time has passed, and says whether to go on.
+pub fn run_followed<O: Observer>(
+    point: &Point,
+    probes: bool,
+    observer: O,
+    go_on: impl Fn(f64) -> bool,
+) -> Result<(PointResult, O), RunError> {
+    let scenario = &point.scenario;
+    let mut built = scenario.build()?;
+    if probes && built.plan.probe.is_none() {
+        built.plan.probe = Some(default_interval(point, &built));
+    }
+    let begun = Instant::now();
+    let follower = (!built.followed.is_empty()).then(|| Follower::new(&built.plan, &built.followed));
+    let recorder = built.prediction.as_ref().map(|prediction| Recorder::new(&built, prediction));
+    let (measured, observer, (follower, recorder)) = if follower.is_none() && recorder.is_none() {
+        let (measured, observer) = drive(&built.plan, observer, go_on)?;
+        (measured, observer, (None, None))
+    } else {
+        let (measured, (observer, watchers)) = drive(&built.plan, (observer, (follower, recorder)), go_on)?;
+        (measured, observer, watchers)
+    };
+    let wall_s = begun.elapsed().as_secs_f64();
+    let seconds = |span: Duration| span.as_nanos() as f64 / 1e9;
+    let span = (seconds(scenario.duration), [seconds(scenario.measure.0), seconds(scenario.measure.1)]);
+    let mut result = PointResult::new(&point.parameters, &built, scenario.seed, span, measured, wall_s);
+    result.courses = follower.map(Follower::into_courses).unwrap_or_default();
+    result.predictions = recorder
+        .zip(built.prediction)
+        .map(|(recorder, asked)| predictions(&recorder.finish(), &asked.options, asked.settle));
+    result.expectations = judge(scenario, &result);
+    Ok((result, observer))
+}
+
+/// Runs a plan to its end, as long as `go_on` says so.
+fn drive<O: Observer>(
+    plan: &Plan,
+    observer: O,
+    go_on: impl Fn(f64) -> bool,
+) -> Result<(Measured, O), RunError> {
+    let mut engine = Engine::new(plan.clone(), observer);
+    let duration = plan.duration.as_nanos();
+    // A slice of virtual time is short enough for an interruption to be heard.
+    let slice = Duration::from_nanos((duration / SLICES).max(1));
+    let mut until = engine.now() + slice;
+    while engine.run_until(until) {
+        if !go_on(until.as_nanos() as f64 / duration as f64) {
+            return Err(RunError::Interrupted);
+        }
+        until += slice;
+    }
+    Ok(engine.run())
+}
+
+/// A scenario's expectations over its results. One that has no value after all does not hold; the results are worth keeping all the same.
+pub fn judge(scenario: &Scenario, result: &PointResult) -> Vec<Expectation> {
+    if scenario.expects.is_empty() {
+        return Vec::new();
+    }
+    let language = Language::new(&View::new(vec![result.clone()]));
+    let verdict = |expect: &Expect| match language.judge(&expect.that, &Names::new()) {
+        Ok((true, _)) => {
+            Expectation { that: expect.that.clone(), holds: true, seen: Vec::new(), reason: None }
+        }
+        Ok((false, seen)) => Expectation { that: expect.that.clone(), holds: false, seen, reason: None },
+        Err(error) => Expectation {
+            that: expect.that.clone(),
+            holds: false,
+            seen: Vec::new(),
+            reason: Some(error.reason),
+        },
+    };
+    scenario.expects.iter().map(verdict).collect()
+}
+
+/// Made-up results over which each expectation is evaluated beforehand.
+const VARIANTS: u64 = 4;
+
+/// Memory that a sweep takes, bytes, as far as it is known beforehand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Need {
+    /// Most that one point needs while it runs.
+    pub running: f64,
+    /// What the probes have seen at all points; it stays until the last one is finished.
+    pub kept: f64,
+}
+
+/// Lays out every point and evaluates its expectations over made-up results, so that mistakes show before
+/// anything runs; returns the memory that it will take. `probes` is as in [`run_point`].
+pub fn check(points: &[Point], probes: bool) -> Result<Need, ScenarioError> {
+    let checked: Vec<_> = points.par_iter().map(|point| check_point(point, probes)).collect();
+    checked.into_iter().try_fold(Need::default(), |sum, need| {
+        let need = need?;
+        Ok(Need { running: sum.running.max(need.running), kept: sum.kept + need.kept })
+    })
+}
+
+fn check_point(point: &Point, probes: bool) -> Result<Need, ScenarioError> {
+    let built = point.scenario.build()?;
+    let variants = if point.scenario.expects.is_empty() { 0 } else { VARIANTS };
+    for variant in 0..variants {
+        let language = Language::new(&View::new(vec![imagined(point, &built, variant)]));
+        for expect in &point.scenario.expects {
+            language
+                .rehearse(&expect.that)
+                .map_err(|error| point.scenario.expect_error(expect, error.reason).help(error.remedy))?;
+        }
+    }
+    let interval = built.plan.probe.or_else(|| probes.then(|| default_interval(point, &built)));
+    let looks = interval.map_or(0.0, |it| point.scenario.duration.as_secs_f64() / it.as_secs_f64() + 1.0);
+    let sizes = [
+        (built.plan.flows.len(), size_of::<Sample>() + PER_VARIABLES),
+        (built.plan.links.len(), size_of::<(u32, f32)>()),
+        (built.plan.streams.len(), size_of::<f32>()),
+    ];
+    let look: usize = sizes.iter().map(|(count, bytes)| count * bytes).sum();
+    let kept = looks * look as f64 + watched(point, &built);
+    Ok(Need { running: built.memory, kept })
+}
+
+/// Bytes that followed and recorded flows take, if each of them fills its narrowest link by itself.
+fn watched(point: &Point, built: &Built) -> f64 {
+    let segments = |&flow: &usize| {
+        let flow = &built.plan.flows[flow];
+        let rates = flow.forward.iter().map(|&link| built.plan.links[link].rate().bps_f64());
+        let rate = rates.fold(f64::INFINITY, f64::min) / 8.0 / f64::from(flow.config.segment_bytes());
+        rate * point.scenario.duration.as_secs_f64()
+    };
+    // A segment is sent, arrives and is acknowledged.
+    let course = 3 * size_of::<Event>() + size_of::<Life>() + size_of::<Estimate>();
+    let reading = size_of::<Reading>() + size_of::<f32>();
+    built.followed.iter().map(segments).sum::<f64>() * course as f64
+        + built.prediction.iter().map(|it| segments(&it.flow)).sum::<f64>() * reading as f64
+}

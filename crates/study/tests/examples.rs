@@ -1,0 +1,52 @@
+//! The examples for newcomers: all of them run, and what they expect holds.
+
+mod common;
+
+use ackclock_scenario::Sweep;
+use ackclock_study::run::check;
+use std::path::Path;
+
+#[test]
+fn every_example_keeps_its_promises() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut count = 0;
+    for entry in std::fs::read_dir(directory).expect("the examples are there") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).expect("a text");
+        assert!(text.starts_with("# "), "{name} does not say what it shows");
+        let sweep = Sweep::read(&name, &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        check(&sweep.points, true).unwrap_or_else(|error| panic!("{error}"));
+        for result in common::run_all(&sweep.points, None) {
+            assert!(!result.expectations.is_empty(), "{name} expects nothing");
+            for expectation in &result.expectations {
+                assert!(expectation.holds, "{name}, {:?}: {}", result.parameters, expectation.that);
+            }
+        }
+        count += 1;
+    }
+    assert!(count >= 11, "only {count} examples were found");
+}
+
+/// What the book's tables are measured with lies in directories below: it is too long to run here, but must be readable.
+#[test]
+fn every_measured_scenario_can_be_run() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let below = std::fs::read_dir(directory)
+        .expect("the examples are there")
+        .map(|entry| entry.expect("an entry").path());
+    let files =
+        below.filter(|path| path.is_dir()).flat_map(|path| std::fs::read_dir(path).expect("a directory"));
+    let mut count = 0;
+    for path in files.map(|entry| entry.expect("an entry").path()) {
+        let text = std::fs::read_to_string(&path).expect("a text");
+        let name = path.display().to_string();
+        let sweep = Sweep::read(&name, &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        check(&sweep.points, true).unwrap_or_else(|error| panic!("{error}"));
+        count += 1;
+    }
+    assert!(count >= 6, "only {count} were found");
+}

@@ -1,0 +1,306 @@
+//! What holds in every scenario: books balance, time runs forward, links keep their rates, results repeat.
+
+mod common;
+
+use ackclock_study::run::run_point;
+use common::{audit, built, bytes, points, result, run_all, watched};
+use proptest::prelude::*;
+use std::sync::atomic::AtomicBool;
+
+const CONTROLS: &[&str] = &[
+    "reno",
+    "highspeed",
+    "scalable",
+    "bic",
+    "cubic",
+    "htcp",
+    "vegas",
+    "fast",
+    "westwood",
+    "compound",
+    "layered",
+    "none",
+];
+
+fn queue() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => (0_u32..60).prop_map(|packets| format!("{{ droptail = \"{packets} packets\" }}")),
+        2 => (0_u32..60).prop_map(|kilobytes| format!("{{ droptail = \"{kilobytes} kB\" }}")),
+        2 => (0.01_f64..3.0).prop_map(|times| format!("{{ droptail = \"{times} bdp\" }}")),
+        1 => Just("\"unlimited\"".to_owned()),
+        2 => (5_u32..50, any::<bool>(), any::<bool>()).prop_map(|(packets, mark, adaptive)| format!(
+            "{{ red = {{ limit = \"{} packets\", min = \"{packets} packets\", max = \"{} packets\", mark = {mark}, adaptive = {adaptive} }} }}",
+            4 * packets,
+            2 * packets
+        )),
+        3 => stepped(),
+    ]
+}
+
+/// Queues that decide when the transmitter is free.
+fn stepped() -> impl Strategy<Value = String> {
+    let times = (1_u32..20, 5_u32..150);
+    prop_oneof![
+        (0_u32..60, times.clone(), any::<bool>()).prop_map(|(packets, (target, interval), mark)| format!(
+            "{{ codel = {{ limit = \"{packets} packets\", target = \"{target} ms\", interval = \"{interval} ms\", mark = {mark} }} }}"
+        )),
+        (1_u32..60, 1_u32..8, 1_u32..3000, times.clone()).prop_map(|(packets, queues, quantum, (target, interval))| format!(
+            "{{ fq_codel = {{ limit = \"{packets} packets\", queues = {queues}, quantum = \"{quantum} B\", target = \"{target} ms\", interval = \"{interval} ms\" }} }}"
+        )),
+        (1_u32..60, times).prop_map(|(kilobytes, (target, rtt))| format!(
+            "{{ dualpi2 = {{ limit = \"{kilobytes} kB\", target = \"{target} ms\", rtt_max = \"{rtt} ms\" }} }}"
+        )),
+        Just("\"fq_codel\"".to_owned()),
+        Just("\"dualpi2\"".to_owned()),
+    ]
+}
+
+fn delay() -> impl Strategy<Value = String> {
+    let time = || (1_u32..50).prop_map(|ms| format!("\"{ms} ms\""));
+    prop_oneof![
+        time(),
+        time().prop_map(|mean| format!("{{ exponential = {mean} }}")),
+        (time(), time()).prop_map(|(mean, deviation)| format!("{{ normal = [{mean}, {deviation}] }}")),
+        (1_u32..50).prop_map(|ms| format!("{{ uniform = [\"0 ms\", \"{ms} ms\"] }}")),
+        time().prop_map(|mean| format!("{{ pareto = {{ mean = {mean}, shape = 1.2 }} }}")),
+    ]
+}
+
+/// What goes wrong on a link; every second one is plain.
+fn impairments() -> impl Strategy<Value = String> {
+    let loss = prop_oneof![
+        Just("0".to_owned()),
+        (1e-4_f64..0.05).prop_map(|loss| format!("{loss:?}")),
+        (1e-4_f64..0.05, 0.1_f64..1.0)
+            .prop_map(|(bad, good)| format!("{{ gilbert = {{ to_bad = {bad:?}, to_good = {good:?} }} }}")),
+        (10_u32..1000, 1_u32..50).prop_map(|(free, error)| format!(
+            "{{ exponential = {{ free = \"{free} ms\", error = \"{error} ms\" }} }}"
+        )),
+    ];
+    let repair = prop::sample::select(&[
+        "",
+        ", retransmission = { after = \"1 ms\" }",
+        ", retransmission = { after = \"30 ms\", attempts = 2 }",
+        ", correction = { share = 0.5, overhead = 0.2 }",
+        ", retransmission = { after = \"7 ms\" }, correction = { share = 0.5 }",
+    ]);
+    let errors = (loss, repair).prop_map(|(loss, repair)| format!(", loss = {loss}{repair}"));
+    let reorder = (0.0_f64..1.0, delay())
+        .prop_map(|(share, delay)| format!(", reorder = {{ share = {share:?}, delay = {delay} }}"));
+    let alternate = prop::sample::select(&["", ", share = 0.3"])
+        .prop_map(|share| format!(", alternate = {{ delay = \"50 ms\"{share} }}"));
+    let duplicate = (0.0_f64..0.3).prop_map(|share| format!(", duplicate = {share:?}"));
+    let maybe = |keys: BoxedStrategy<String>| prop_oneof![2 => Just(String::new()), 1 => keys];
+    prop_oneof![
+        Just(String::new()),
+        (maybe(errors.boxed()), maybe(reorder.boxed()), maybe(alternate.boxed()), maybe(duplicate.boxed()))
+            .prop_map(|(errors, reorder, alternate, duplicate)| errors + &reorder + &alternate + &duplicate),
+    ]
+}
+
+/// The keys of a link.
+fn link() -> impl Strategy<Value = String> {
+    (200_u32..20_000, 0_u32..30_000, queue(), impairments()).prop_map(
+        |(kilobits, micros, queue, impairments)| {
+            let stepped = ["codel", "dualpi2"].iter().any(|word| queue.contains(word));
+            // The one does not go with the other.
+            let impairments =
+                if stepped && impairments.contains("retransmission") { "" } else { &impairments };
+            format!("rate = \"{kilobits} kbit/s\", delay = \"{micros} us\", queue = {queue}{impairments}")
+        },
+    )
+}
+
+fn topology() -> impl Strategy<Value = String> {
+    let access = prop::option::of((1_u32..200, 0_u32..20))
+        .prop_map(|access| match access {
+            Some((rate, delay)) => {
+                format!("access = {{ rate = \"{rate} Mbit/s\", delay = \"{delay} ms\" }}\n")
+            }
+            None => String::new(),
+        })
+        .boxed();
+    prop_oneof![
+        (link(), access.clone())
+            .prop_map(|(link, access)| format!("[topology.dumbbell]\nbottleneck = {{ {link} }}\n{access}")),
+        (link(), link(), access.clone()).prop_map(|(link, reverse, access)| format!(
+            "[topology.dumbbell]\nbottleneck = {{ {link} }}\nreverse = {{ {reverse} }}\n{access}"
+        )),
+        (link(), 1_u32..4, access).prop_map(|(link, hops, access)| format!(
+            "[topology.parking_lot]\nhops = {hops}\nlink = {{ {link} }}\n{access}"
+        )),
+    ]
+}
+
+fn flows() -> impl Strategy<Value = String> {
+    let control = prop::sample::select(CONTROLS);
+    let recovery = prop::sample::select(
+        &["tahoe", "reno", "newreno", "sack", "robust", "hoe", "right-edge", "lin-kung"][..],
+    );
+    let task = prop::sample::select(&[
+        "",
+        "",
+        "size = \"50 kB\"\nrepeat = 5\npause = \"50 ms\"",
+        "size = \"50 kB\"\nrepeat = 5\npause = \"50 ms\"\nsend_buffer = \"20 kB\"",
+        "send_buffer = \"9500 B\"",
+        "bursts = { size = \"20 kB\", every = \"30 ms\", for = \"900 ms\" }\nsend_buffer = \"15 kB\"",
+        "bursts = { size = \"1234 B\", every = \"1 ms\", for = \"2 s\", queued = true }",
+    ]);
+    let more = prop::sample::subsequence(
+        vec![
+            "start = { uniform = [\"0 s\", \"500 ms\"] }",
+            "stop = \"1.5 s\"",
+            "reverse = true",
+            "count = 3",
+            "tcp = { delayed_ack = true, initial_window = 2, counting = \"acks\", timestamps = false, ecn = true }",
+        ],
+        0..=4,
+    );
+    (control, recovery, task, more).prop_map(|(control, recovery, task, more)| {
+        format!("control = \"{control}\"\nrecovery = \"{recovery}\"\n{task}\n{}\n", more.join("\n"))
+    })
+}
+
+fn traffic() -> impl Strategy<Value = String> {
+    (100_u32..5_000, 100_u32..1500, prop::option::of((1_u32..300, 0_u32..300))).prop_map(
+        |(rate, packet, on)| {
+            let on =
+                on.map_or_else(String::new, |(on, off)| format!("on = \"{on} ms\"\noff = \"{off} ms\"\n"));
+            format!("[[traffic]]\nkind = \"cbr\"\nrate = \"{rate} kbit/s\"\npacket = \"{packet} B\"\n{on}")
+        },
+    )
+}
+
+/// Few cases by default; `PROPTEST_CASES` asks for more. Cases that failed once are kept as tests in
+/// `findings.rs` instead of in a file of seeds.
+fn config(cases: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    let cases = asked.unwrap_or(cases);
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// A whole small scenario; `measure` is left to the caller.
+fn scenario() -> impl Strategy<Value = String> {
+    let flows = prop::collection::vec(flows(), 1..4);
+    (any::<u32>(), topology(), flows, prop::collection::vec(traffic(), 0..2)).prop_map(
+        |(seed, topology, flows, traffic)| {
+            let mut text = format!("seed = {seed}\nduration = \"3 s\"\n{topology}");
+            for (number, flow) in flows.iter().enumerate() {
+                text += &format!("[[flows]]\nlabel = \"group {number}\"\n{flow}");
+            }
+            text + &traffic.concat()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(config(40))]
+
+    #[test]
+    fn books_balance(text in scenario(), from in 0_u32..2000, length in 1_u32..1000) {
+        let measure = format!("measure = [\"{from} ms\", \"{} ms\"]\n", from + length);
+        for text in [text.clone(), measure + &text] {
+            let built = built(&text);
+            let (measured, watch) = watched(&built);
+            if let Err(wrong) = audit(&built, &measured, &watch) {
+                return Err(TestCaseError::fail(format!("{wrong}\n{text}")));
+            }
+        }
+    }
+
+    #[test]
+    fn goodput_fits_through_the_links(text in scenario()) {
+        let result = result(&text);
+        // Each direction of a topology is one chain of links; the flows that use one have `reverse` in common.
+        for reverse in [false, true] {
+            let flows = result.flows.iter().filter(|flow| {
+                let group = flow.label.strip_prefix("group ").and_then(|number| number.parse().ok()).unwrap_or(0);
+                let own = text.split("[[flows]]").nth(1 + group).unwrap_or_default();
+                own.contains("reverse = true") == reverse
+            });
+            let goodput: f64 = flows.map(|flow| flow.goodput_bps).sum();
+            let narrowest = result
+                .links
+                .iter()
+                .filter(|link| link.name.contains("reverse") == reverse)
+                .map(|link| link.rate_bps)
+                .fold(f64::INFINITY, f64::min);
+            prop_assert!(goodput <= narrowest * (1.0 + 1e-9), "{goodput} > {narrowest}\n{text}");
+        }
+        for link in &result.links {
+            prop_assert!((0.0..=1.0).contains(&link.utilisation), "{} of {}", link.utilisation, link.name);
+            prop_assert!((0.0..=1.0).contains(&link.drop_rate));
+        }
+    }
+
+}
+
+proptest! {
+    #![proptest_config(config(12))]
+
+    #[test]
+    fn results_repeat_and_probes_do_not_disturb(text in scenario()) {
+        let stop = AtomicBool::new(false);
+        let one = &points(&text)[0];
+        let once = bytes(&run_point(one, false, &stop).expect("a result"));
+        prop_assert_eq!(&once, &bytes(&run_point(one, false, &stop).expect("a result")));
+        prop_assert_eq!(&once, &bytes(&run_point(one, true, &stop).expect("a result")), "probes disturb\n{}", &text);
+        let often = format!("probe = \"1 ms\"\n{text}");
+        prop_assert_eq!(&once, &bytes(&result(&often)), "frequent probes disturb\n{}", &text);
+    }
+
+    #[test]
+    fn any_number_of_threads_gives_the_same(text in scenario()) {
+        let sweep = format!("{text}[sweep]\n\"flows.0.control\" = [\"reno\", \"cubic\", \"compound\", \"vegas\"]\nseed = [1, 2]\n");
+        let points = points(&sweep);
+        let run = |threads| run_all(&points, Some(threads)).iter().map(bytes).collect::<Vec<_>>();
+        let alone = run(1);
+        prop_assert_eq!(&alone, &run(2));
+        prop_assert_eq!(&alone, &run(5));
+    }
+
+    /// Every finite transfer comes to its end, whatever is lost on the way, if only it has the time.
+    #[test]
+    fn nothing_stalls(
+        seed in any::<u32>(),
+        control in prop::sample::select(CONTROLS),
+        recovery in prop::sample::select(&["tahoe", "reno", "newreno", "sack", "robust", "hoe", "right-edge", "lin-kung"][..]),
+        loss in 0.0_f64..0.2,
+        back in 0.0_f64..0.2,
+        packets in 1_u32..30,
+        delayed in any::<bool>(),
+        kilobytes in 1_u32..200,
+    ) {
+        let text = format!(
+            "seed = {seed}\nduration = \"3000 s\"\ntcp = {{ delayed_ack = {delayed} }}\n[topology.dumbbell]\n\
+             bottleneck = {{ rate = \"5 Mbit/s\", delay = \"10 ms\", queue = {{ droptail = \"{packets} packets\" }}, loss = {loss:?} }}\n\
+             reverse = {{ loss = {back:?} }}\n\
+             [[flows]]\ncontrol = \"{control}\"\nrecovery = \"{recovery}\"\nsize = \"{kilobytes} kB\"\nrepeat = 3\npause = \"1 s\"\n"
+        );
+        let result = result(&text);
+        prop_assert_eq!(result.flows[0].completions_s.len(), 3, "{}", &text);
+        prop_assert_eq!(result.flows[0].delivered, 3 * u64::from(kilobytes));
+    }
+
+    /// A flow does not notice what happens on a path that has nothing in common with its own.
+    #[test]
+    fn disjoint_paths_do_not_meet(
+        seed in any::<u32>(), near in link(), far in link(), first in flows(), second in flows(), before in any::<bool>()
+    ) {
+        let graph = format!(
+            "seed = {seed}\nduration = \"3 s\"\n[topology.graph]\nlinks = [\n\
+             {{ from = \"a\", to = \"b\", {near} }},\n{{ from = \"c\", to = \"d\", {far} }}]\n"
+        );
+        let watched = format!("[[flows]]\nlabel = \"watched\"\nfrom = \"a\"\nto = \"b\"\n{first}");
+        let other = format!("[[flows]]\nlabel = \"other\"\nfrom = \"c\"\nto = \"d\"\n{second}");
+        let alone = result(&format!("{graph}{watched}"));
+        let both = result(&if before { format!("{graph}{other}{watched}") } else { format!("{graph}{watched}{other}") });
+        let flows = |result: &ackclock_scenario::results::PointResult| {
+            let own = result.flows.iter().filter(|flow| flow.label == "watched").cloned();
+            own.map(|flow| serde_json::to_string(&ackclock_scenario::results::FlowResult { id: 0, ..flow })).collect::<Result<Vec<_>, _>>()
+        };
+        prop_assert_eq!(flows(&alone).expect("JSON"), flows(&both).expect("JSON"), "{}{}{}", graph, watched, other);
+        let link = |result: &ackclock_scenario::results::PointResult| serde_json::to_string(&result.links[0]);
+        prop_assert_eq!(link(&alone).expect("JSON"), link(&both).expect("JSON"));
+    }
+}
