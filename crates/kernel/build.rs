@@ -38,15 +38,15 @@ fn programs() {
         clang.arg(format!("-D__TARGET_ARCH_{}", arch())).arg("-I").arg(&out).arg("-I").arg(&libbpf);
         clang.args(["-I", "src/bpf", "-c", &source, "-o"]).arg(&object);
         run(clang, "clang");
-        // BTF stays; DWARF is ten times as large and nobody reads it.
+        // BTF stays. DWARF is removed: it is ten times as large, and nothing reads it.
         let mut strip = Command::new("llvm-strip");
         strip.arg("-g").arg(&object);
         run(strip, "llvm");
     }
 }
 
-/// The kernel's types, from the BTF of the kernel that we build on. CO-RE finds the members' places in the
-/// kernel that loads the object.
+/// The kernel's types, from the BTF of the kernel of the build machine. CO-RE adapts the member offsets to
+/// the kernel that loads the object.
 fn vmlinux(header: &Path) {
     let btf = env::var("ACKCLOCK_BTF").unwrap_or_else(|_| "/sys/kernel/btf/vmlinux".to_owned());
     assert!(
@@ -59,7 +59,7 @@ fn vmlinux(header: &Path) {
     std::fs::write(header, run(bpftool, "bpftool")).expect("OUT_DIR can be written");
 }
 
-/// The tool by its name, or in /usr/sbin, which is not on everybody's path.
+/// Finds a tool by its name, or in /usr/sbin, which is not on every user's path.
 fn tool(name: &str) -> PathBuf {
     let there = Path::new("/usr/sbin").join(name);
     if there.exists() { there } else { PathBuf::from(name) }
@@ -73,7 +73,7 @@ fn arch() -> String {
     }
 }
 
-/// Runs `command`, which Debian's `package` brings; its standard output.
+/// Runs `command`, which Debian's `package` contains. Returns its standard output.
 fn run(mut command: Command, package: &str) -> Vec<u8> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().unwrap_or_else(|error| {

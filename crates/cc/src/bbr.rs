@@ -22,24 +22,27 @@ pub const SCHEME: Scheme = Scheme {
     name: "bbr",
     title: "BBR, version 1",
     source: "Cardwell et al., ACM Queue 14(5) 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux tcp_bbr.c",
-    summary: "Paces at the bandwidth that the path has delivered and keeps two bandwidth-delay products in flight; losses \
-              hardly count.",
+    summary: "Paces at the bandwidth that the path has delivered, and keeps at most two bandwidth-delay \
+              products in flight. Hardly reacts to losses.",
     equations: &[
         "on every ACK: bw = max of delivered / interval over bw_window round trips; min_rtt = min of rtt over min_rtt_window",
         "pacing rate = (1 - margin) * pacing_gain * bw",
-        "cwnd grows by what is acknowledged up to cwnd_gain * bw * min_rtt + aggregation + 3 quanta, at least min_window",
-        "startup: both gains are startup_gain until bw has grown by less than 25 % in three round trips",
-        "drain: pacing_gain = 1 / startup_gain until bw * min_rtt is in flight",
-        "probe bandwidth: pacing_gain = probe_gain, yield_gain, then 1 six times, each for a min_rtt",
-        "probe round-trip time: min_window in flight for probe_rtt_time when min_rtt has not been met for min_rtt_window",
-        "first round trip of a recovery: what is acknowledged is sent; at its end cwnd is what it was",
+        "cwnd grows by what is acknowledged, up to cwnd_gain * bw * min_rtt + aggregation + 3 quanta; at \
+         least min_window",
+        "Startup: both gains are startup_gain, until bw has grown by less than 25 % in three round trips",
+        "Drain: pacing_gain = 1 / startup_gain, until bw * min_rtt is in flight",
+        "ProbeBW: pacing_gain = probe_gain, yield_gain, then six times 1, each for one min_rtt",
+        "ProbeRTT: min_window in flight for probe_rtt_time, if no sample was as low as min_rtt for \
+         min_rtt_window",
+        "first round trip of a recovery: as much is sent as is acknowledged; at the end of the recovery cwnd \
+         is restored",
     ],
     notes: &[
-        "it answers neither losses nor marks; a timeout starts from one segment",
-        "it needs the host's delivery-rate samples and pacing, and governs the window in every state",
+        "it reacts neither to losses nor to marks; after a timeout it starts from one segment",
+        "it needs the host's delivery rate samples and pacing, and sets the window in every state",
         "aggregation and policer are Linux's; the draft has neither",
-        "quantum = \"rate\" bounds the window for a host that sends a millisecond's segments at once, as Linux does; this \
-         engine's sender paces each segment",
+        "quantum = \"rate\" gives room for a host that sends bursts of one millisecond, as Linux does; the \
+         sender here paces each segment",
     ],
     parameters: &[
         Parameter::number(
@@ -47,7 +50,7 @@ pub const SCHEME: Scheme = Scheme {
             2.885,
             "",
             1.1..=10.0,
-            "draft: BBRHighGain, 2 / ln 2, doubles the rate each round trip",
+            "draft: BBRHighGain, 2 / ln 2; the rate doubles each round trip",
         ),
         Parameter::number("cwnd_gain", 2.0, "", 1.0..=10.0, "draft: for delayed and stretched ACKs"),
         Parameter::number("probe_gain", 1.25, "", 1.0..=4.0, "draft: first phase of the cycle"),
@@ -56,25 +59,32 @@ pub const SCHEME: Scheme = Scheme {
         Parameter::number("min_rtt_window", 10.0, "s", 0.1..=1e4, "draft: RTpropFilterLen"),
         Parameter::number("probe_rtt_time", 0.2, "s", 0.0..=10.0, "draft: ProbeRTTDuration"),
         Parameter::number("min_window", 4.0, "segments", 1.0..=100.0, "draft: BBRMinPipeCwnd"),
-        Parameter::number("margin", 0.01, "", 0.0..=0.5, "Linux: the pace is this much below the estimate"),
+        Parameter::number(
+            "margin",
+            0.01,
+            "",
+            0.0..=0.5,
+            "Linux: the pacing rate is this share below the \
+                                                          estimate",
+        ),
         Parameter::choice(
             "quantum",
             "rate",
             &[
-                ("rate", "what a millisecond's pace sends, two segments or more (Linux's bbr_tso_segs_goal)"),
-                ("segment", "one segment: nothing is sent at once"),
+                ("rate", "the segments of one millisecond, at least two (Linux's bbr_tso_segs_goal)"),
+                ("segment", "one segment: no bursts"),
             ],
-            "what a host sends at once, thrice of which the window has room for",
+            "the burst of a host; the window has room for three",
         ),
         Parameter::flag(
             "aggregation",
             true,
-            "Linux: the window has room for acknowledgements that come late and at once",
+            "Linux: the window has room for delayed and aggregated acknowledgements",
         ),
         Parameter::flag(
             "policer",
             true,
-            "Linux: a rate that is held twice with 20 % of losses is a policer's",
+            "Linux: two intervals with the same rate and 20 % of losses mean a policer",
         ),
     ],
     build: |settings| Box::new(Bbr::new(settings)),

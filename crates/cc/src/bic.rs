@@ -17,7 +17,8 @@ pub const SCHEME: Scheme = Scheme {
     name: "bic",
     title: "BIC",
     source: "Xu, Harfoush and Rhee, INFOCOM 2004",
-    summary: "Halves the distance to the window of the last loss each round, then probes beyond it ever faster.",
+    summary: "Halves the distance to the window of the last loss each round, then probes beyond it with \
+              growing steps.",
     equations: &[
         "below low_window: as Reno",
         "below the maximum: cwnd += min(max(\
@@ -25,12 +26,12 @@ pub const SCHEME: Scheme = Scheme {
         "beyond it: 1, 2, 4 ... segments per round trip up to max_increment",
         "on loss, mark or timeout: maximum = cwnd, or cwnd (2 - beta) / 2 if below the last maximum; \
          ssthresh = (1 - beta) * cwnd",
-        "average window at loss rate p: of the epoch in which the search regains its maximum in 1/p segments",
+        "average window at loss rate p: that of an epoch that reaches its maximum again in 1/p segments",
     ],
     notes: &[
-        "fast convergence compares with the last maximum found, also after probing beyond it, as in Linux",
-        "a timeout sets the maximum as a loss does; the paper leaves it open",
-        "response: derived from the per-segment law, in which a round shortens the distance by exp(-1/divisor)",
+        "fast convergence compares with the last maximum, also after probing beyond it, as in Linux",
+        "a timeout sets the maximum like a loss; the paper leaves this open",
+        "response: derived from the growth per segment; a round multiplies the distance by exp(-1/divisor)",
     ],
     parameters: &[
         Parameter::number(
@@ -50,7 +51,7 @@ pub const SCHEME: Scheme = Scheme {
         Parameter::number(
             "beta",
             0.125,
-            "share of the window that is given up",
+            "share of the window that a loss takes",
             0.01..=0.9,
             "the paper's section IV; 205/1024 in Linux",
         ),
@@ -72,7 +73,7 @@ pub const SCHEME: Scheme = Scheme {
         Parameter::flag(
             "fast_convergence",
             true,
-            "the paper's section III: lower the maximum further when it falls from loss to loss",
+            "the paper's section III: lower the maximum further if it falls from loss to loss",
         ),
     ],
     build: |settings| Box::new(Bic::new(settings)),

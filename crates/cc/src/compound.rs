@@ -20,7 +20,7 @@ pub const SCHEME: Scheme = Scheme {
     name: "compound",
     title: "Compound TCP",
     source: "Tan, Song, Zhang, Sridharan, INFOCOM 2006",
-    summary: "Reno plus a delay window that fills free capacity and retreats before a queue.",
+    summary: "Reno plus a delay window, which grows while capacity is free and shrinks when a queue builds.",
     equations: &[
         "win = min(loss_window + dwnd, receiver's window)",
         "per segment acknowledged: loss_window += 1 / (loss_window + dwnd) (2)",
@@ -31,15 +31,18 @@ pub const SCHEME: Scheme = Scheme {
         "average window at loss rate p, no queue: 0.25528 / p^0.8 with the defaults (17, line 1)",
     ],
     notes: &[
-        "zeta has no value in the paper; 1 is the plain reading of equation 5",
-        "gate: the text puts lowwnd on the loss window but argues with the whole one (41 = (2 / alpha)^(1/k)); gated \
-         on the loss window and cleared below it CTCP falls below HSTCP at p = 1e-4, against figures 5 and 8",
-        "below_lowwnd: the paper does not say what becomes of dwnd there; it is kept",
-        "mean: section V averages the round's samples, section III names the smoothed RTT; section V is the more specific",
-        "CTCP-NWR (window_reduction = false): dwnd is held while diff >= gamma",
-        "the slow-start threshold after a loss is the whole window after the cut; a timeout uses the same and ends dwnd",
-        "a round with the sender not limited by cwnd leaves dwnd alone; so do slow start and recovery",
-        "with delta = 1 ms, paths below 6 ms never give more than 5 samples per round and stay Reno",
+        "zeta: the paper gives no value; 1 is equation 5 without a weight",
+        "gate: the text compares lowwnd with the loss window, but derives it from the whole window (41 = (2 \
+         / alpha)^(1/k)); with gate = \"loss_window\" and below_lowwnd = \"clear\" CTCP is below HSTCP at p \
+         = 1e-4, unlike figures 5 and 8",
+        "below_lowwnd: the paper does not say what happens to dwnd there; it is kept",
+        "mean: section V averages the samples of the round, section III names the smoothed RTT; section V is \
+         more specific",
+        "CTCP-NWR (window_reduction = false): dwnd does not change while diff >= gamma",
+        "the slow-start threshold after a loss is the whole window after the reduction; a timeout has the \
+         same threshold and sets dwnd to 0",
+        "dwnd does not change in slow start, in recovery, and in rounds that cwnd did not limit",
+        "with delta = 1 ms, paths below 6 ms give at most 5 samples per round, so they behave like Reno",
     ],
     parameters: &[
         Parameter::number("alpha", 0.125, "", 1e-4..=10.0, "section IV.A: growth of the delay part"),
@@ -57,14 +60,15 @@ pub const SCHEME: Scheme = Scheme {
             1.0,
             "",
             0.0..=100.0,
-            "retreat per segment of backlog; no value in the paper",
+            "decrease per segment of backlog; no value in the paper",
         ),
         Parameter::number(
             "lowwnd",
             41.0,
             "segments",
             0.0..=1e6,
-            "section V: the delay part works from here, where it adds at least one segment per round",
+            "section V: the delay part is active from this window on; there it adds at least one segment per \
+             round",
         ),
         Parameter::number(
             "samples",
@@ -78,27 +82,27 @@ pub const SCHEME: Scheme = Scheme {
             0.001,
             "s",
             0.0..=1.0,
-            "section V: at most RTT / delta samples per round, evenly spread; 0 takes every one",
+            "section V: at most RTT / delta samples per round, evenly spread; 0 takes every sample",
         ),
         Parameter::choice(
             "mean",
             "round",
-            &[("round", "average of the round's raw samples"), ("smoothed", "the host's smoothed RTT")],
-            "the RTT that diff is made from",
+            &[("round", "the average of the round's raw samples"), ("smoothed", "the host's smoothed RTT")],
+            "the RTT in the equation of diff",
         ),
         Parameter::choice(
             "gate",
             "window",
             &[("window", "the whole window"), ("loss_window", "the loss window alone")],
-            "what lowwnd is compared with",
+            "the window that is compared with lowwnd",
         ),
         Parameter::choice(
             "below_lowwnd",
             "keep",
-            &[("keep", "dwnd stays as it is"), ("clear", "dwnd becomes 0")],
-            "what becomes of dwnd below lowwnd",
+            &[("keep", "dwnd does not change"), ("clear", "dwnd becomes 0")],
+            "what happens to dwnd below lowwnd",
         ),
-        Parameter::flag("window_reduction", true, "retreat on delay; off is CTCP-NWR (section VI.B.6)"),
+        Parameter::flag("window_reduction", true, "reduce dwnd on delay; off is CTCP-NWR (section VI.B.6)"),
     ],
     build: |settings| Box::new(Compound::new(settings)),
     response: Some(|settings, p, _rtt_s| {

@@ -18,23 +18,27 @@ pub const SCHEME: Scheme = Scheme {
     name: "cubic",
     title: "CUBIC",
     source: "RFC 9438",
-    summary: "Grows along a cubic curve in time, flat around the window of the last loss; never slower than Reno.",
+    summary: "Grows along a cubic curve in time, which is flat around the window of the last loss. At least \
+              as fast as Reno.",
     equations: &[
         "K = cbrt((W_max - cwnd_epoch) / c)",
         "W_cubic(t) = c (t - K)^3 + W_max, t in seconds since the epoch began",
-        "target = W_cubic(t + srtt), kept between cwnd and target_limit * cwnd",
+        "target = W_cubic(t + srtt), limited to the range from cwnd to target_limit * cwnd",
         "per segment acknowledged: cwnd += (target - cwnd) / cwnd",
-        "W_est += alpha / cwnd per segment; alpha = 3 (1 - beta) / (1 + beta), 1 from the window before the loss on",
+        "W_est += alpha / cwnd per segment; alpha = 3 (1 - beta) / (1 + beta), or 1 from the window before \
+         the loss on",
         "while W_cubic(t) < W_est: cwnd = max(cwnd, W_est)",
-        "on loss, mark or timeout: ssthresh = beta * cwnd; W_max = cwnd, or cwnd (1 + beta) / 2 below the last W_max",
-        "after a timeout: K = 0 and W_max = cwnd where congestion avoidance begins",
+        "on loss, mark or timeout: ssthresh = beta * cwnd; W_max = cwnd, or cwnd (1 + beta) / 2 if below the \
+         last W_max",
+        "after a timeout: K = 0, and W_max = cwnd at the start of congestion avoidance",
         "average window at loss rate p: (c (3 + beta) / (4 (1 - beta)))^(1/4) * (rtt / p)^(3/4), or Reno's if larger",
     ],
     notes: &[
-        "reduce = \"window\" uses cwnd where RFC 9438 section 4.6 has the flight size",
+        "reduce = \"window\" uses cwnd; RFC 9438 section 4.6 uses the flight size",
         "the Reno-friendly region never lowers the window",
-        "an epoch begins with the first growth in congestion avoidance and excludes time not limited by cwnd",
-        "no HyStart++ (RFC 9406): slow start is the standard one",
+        "an epoch begins with the first growth in congestion avoidance; time not limited by cwnd does not \
+         count",
+        "no HyStart++ (RFC 9406): slow start is standard",
     ],
     parameters: &[
         Parameter::number(
@@ -47,7 +51,7 @@ pub const SCHEME: Scheme = Scheme {
         Parameter::number(
             "beta",
             0.7,
-            "share of the window that is kept",
+            "share of the window that a loss leaves",
             0.1..=0.99,
             "RFC 9438 section 4.6: beta_cubic",
         ),
@@ -56,19 +60,20 @@ pub const SCHEME: Scheme = Scheme {
             1.5,
             "windows",
             1.01..=10.0,
-            "RFC 9438 section 4.2: the target's bound, so that one round trip adds at most half a window",
+            "RFC 9438 section 4.2: the limit of the target, so that one round trip adds at most half a \
+             window",
         ),
         Parameter::flag(
             "fast_convergence",
             true,
-            "RFC 9438 section 4.7: lower W_max further when the window falls from loss to loss",
+            "RFC 9438 section 4.7: lower W_max further if the window falls from loss to loss",
         ),
         Parameter::flag("reno_friendly", true, "RFC 9438 section 4.3: grow at least as Reno would"),
         Parameter::choice(
             "reduce",
             "window",
-            &[("window", "the congestion window"), ("flight", "what is in flight (RFC 9438 section 4.6)")],
-            "what beta applies to",
+            &[("window", "the congestion window"), ("flight", "the flight size (RFC 9438 section 4.6)")],
+            "the base of the decrease",
         ),
     ],
     build: |settings| Box::new(Cubic::new(settings)),

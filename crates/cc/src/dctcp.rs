@@ -15,17 +15,20 @@ pub const SCHEME: Scheme = Scheme {
     name: "dctcp",
     title: "DCTCP",
     source: "RFC 8257; Alizadeh et al., SIGCOMM 2010",
-    summary: "Reno that gives up half of the window times the share of segments that were marked.",
+    summary: "Like Reno, but marks reduce the window by half of the share of marked segments.",
     equations: &[
         "once per window of data: M = marked / acknowledged; alpha = (1 - g) alpha + g M",
         "on the first mark of a window: cwnd = (1 - alpha / 2) cwnd",
         "on loss or timeout: ssthresh = cwnd / 2",
     ],
     notes: &[
-        "the connection uses ECN whatever the scenario says, and its receiver echoes each mark (RFC 8257 section 3.2)",
-        "retransmissions are ECN-capable too, as in Linux: a queue whose only answer is a threshold would drop them",
-        "it needs a queue that marks at a threshold on its momentary length: a RED queue with one threshold and weight 1",
-        "what is acknowledged counts when it is cumulatively (RFC 8257 section 3.3: SACK is ignored)",
+        "the connection uses ECN even if the scenario does not ask for it; its receiver echoes each mark (RFC 8257 \
+         section 3.2)",
+        "retransmissions are ECN-capable, too, as in Linux: a queue with a marking threshold would otherwise \
+         drop them",
+        "it needs a queue that marks above a threshold of its present length: a RED queue with one threshold \
+         and weight 1",
+        "a segment counts when it is acknowledged cumulatively (RFC 8257 section 3.3: SACK is ignored)",
     ],
     parameters: &[
         Parameter::number(
@@ -33,7 +36,7 @@ pub const SCHEME: Scheme = Scheme {
             0.0625,
             "",
             0.0001..=1.0,
-            "RFC 8257 leaves it open; 1/16 in the paper and in Linux",
+            "RFC 8257 gives no value; 1/16 in the paper and in Linux",
         ),
         Parameter::number("initial_alpha", 1.0, "", 0.0..=1.0, "Linux: 1, so that the first mark halves"),
         Parameter::number(

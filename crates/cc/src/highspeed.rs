@@ -19,7 +19,7 @@ pub const SCHEME: Scheme = Scheme {
     name: "highspeed",
     title: "HighSpeed TCP",
     source: "RFC 3649; limited slow start: RFC 3742",
-    summary: "Reno whose increase rises and whose decrease falls with the window.",
+    summary: "Like Reno, but the larger the window, the larger the increase and the smaller the decrease.",
     equations: &[
         "per segment acknowledged: cwnd += a(cwnd) / cwnd",
         "on loss, mark or timeout: ssthresh = (1 - b(cwnd)) * cwnd",
@@ -31,12 +31,19 @@ pub const SCHEME: Scheme = Scheme {
     ],
     notes: &[
         "p(w) follows from the two defining points, not from the RFC's rounded 0.078 / w^1.2",
-        "b(w) stays at high_decrease above high_window, where the RFC defines nothing",
-        "a cut in slow start halves the window, as in ns-2",
+        "above high_window b(w) stays at high_decrease; the RFC defines nothing there",
+        "a loss in slow start halves the window, as in ns-2",
         "a(w) is at least 1",
     ],
     parameters: &[
-        Parameter::number("low_window", 38.0, "segments", 1.0..=999.0, "RFC 3649: up to here it is Reno"),
+        Parameter::number(
+            "low_window",
+            38.0,
+            "segments",
+            1.0..=999.0,
+            "RFC 3649: up to this window it is \
+                                                                        Reno",
+        ),
         Parameter::number("high_window", 83_000.0, "segments", 1000.0..=1e9, "RFC 3649 section 5: W_1"),
         Parameter::number("low_p", 1e-3, "loss rate", 1e-5..=0.1, "RFC 3649: Reno's loss rate at low_window"),
         Parameter::number(
@@ -58,12 +65,16 @@ pub const SCHEME: Scheme = Scheme {
             0.0,
             "segments",
             0.0..=1e9,
-            "RFC 3742: beyond this slow start adds at most half of it per round trip (100 there); 0 is off",
+            "RFC 3742 (100 there): above this window slow start adds at most half of it per round trip; 0 is \
+             off",
         ),
         Parameter::choice(
             "slow_start_cut",
             "half",
-            &[("half", "ssthresh = cwnd / 2, as in ns-2"), ("law", "1 - b(cwnd), as everywhere else")],
+            &[
+                ("half", "ssthresh = cwnd / 2, as in ns-2"),
+                ("law", "1 - b(cwnd), as in congestion avoidance"),
+            ],
             "how a loss during slow start reduces the window",
         ),
     ],

@@ -19,20 +19,23 @@ pub const SCHEME: Scheme = Scheme {
     name: "htcp",
     title: "H-TCP",
     source: "Leith and Shorten, PFLDnet 2004; draft-leith-tcp-htcp-06",
-    summary: "Reno for the first second after a loss, then an increase that grows with time; adaptive backoff.",
+    summary: "Reno for the first second after a loss. Then the increase grows with time. Adaptive backoff.",
     equations: &[
-        "D = seconds since the last cut",
+        "D = seconds since the last reduction",
         "f(D) = 1 for D <= delta_low, else 1 + linear (D - delta_low) + quadratic (D - delta_low)^2",
-        "rtt_scaling: f = max(1, f * rtt_min / rtt_reference), the ratio kept between scale_min and scale_max",
+        "rtt_scaling: f = max(1, f * rtt_min / rtt_reference), with the ratio limited to scale_min .. \
+         scale_max",
         "per segment acknowledged: cwnd += 2 (1 - beta) f / cwnd",
         "on loss, mark or timeout: ssthresh = beta * cwnd",
-        "adaptive_backoff: beta = rtt_min / rtt_max kept between backoff_min and backoff_max, \
-         but backoff_min if throughput changed by more than throughput_change since the cut before",
+        "adaptive_backoff: beta = rtt_min / rtt_max, limited to backoff_min .. backoff_max; beta = \
+         backoff_min if throughput changed by more than throughput_change since the reduction before",
     ],
     notes: &[
-        "B(k) is the largest smoothed throughput per round trip between two cuts; the first cut knows none before it",
-        "rtt_max is the largest sample outside recovery since the last cut; rtt_min is the connection's",
-        "no response function: one source takes it as HighSpeed TCP's, none derives it",
+        "B(k) is the largest smoothed throughput per round trip between two reductions; the first reduction \
+         has no value before it",
+        "rtt_max is the largest sample outside recovery since the last reduction; rtt_min is that of the \
+         connection",
+        "no response function: one source uses that of HighSpeed TCP, none derives it",
     ],
     parameters: &[
         Parameter::number(
@@ -40,7 +43,7 @@ pub const SCHEME: Scheme = Scheme {
             1.0,
             "s",
             0.0..=1000.0,
-            "PFLDnet 2004: how long it stays Reno after a loss",
+            "PFLDnet 2004: how long it behaves like Reno after a loss",
         ),
         Parameter::number(
             "linear",
@@ -56,27 +59,32 @@ pub const SCHEME: Scheme = Scheme {
             0.0..=1000.0,
             "PFLDnet 2004: (D/2)^2, quadratic term of the increase",
         ),
-        Parameter::flag("adaptive_backoff", true, "PFLDnet 2004: on; off is beta = backoff_min always"),
+        Parameter::flag(
+            "adaptive_backoff",
+            true,
+            "PFLDnet 2004: on; off means that beta is always \
+                                                   backoff_min",
+        ),
         Parameter::number(
             "backoff_min",
             0.5,
-            "share of the window that is kept",
+            "share of the window that a loss leaves",
             0.1..=0.99,
-            "PFLDnet 2004: least, and the value after a change of throughput",
+            "PFLDnet 2004: minimum, and the value after a change of throughput",
         ),
         Parameter::number(
             "backoff_max",
             0.8,
-            "share of the window that is kept",
+            "share of the window that a loss leaves",
             0.1..=0.99,
-            "PFLDnet 2004: most",
+            "PFLDnet 2004: maximum",
         ),
         Parameter::number(
             "throughput_change",
             0.2,
             "share",
             0.0..=10.0,
-            "PFLDnet 2004: the change from cut to cut that means competition came or went",
+            "PFLDnet 2004: a larger change between two reductions means that other flows came or went",
         ),
         Parameter::number(
             "throughput_memory",
@@ -91,22 +99,10 @@ pub const SCHEME: Scheme = Scheme {
             0.1,
             "s",
             1e-4..=10.0,
-            "Linux: round-trip time at which scaling does nothing",
+            "Linux: the round-trip time at which scaling has no effect",
         ),
-        Parameter::number(
-            "scale_min",
-            0.1,
-            "",
-            0.0..=1.0,
-            "Linux: rtt_min / rtt_reference counts as at least this",
-        ),
-        Parameter::number(
-            "scale_max",
-            2.0,
-            "",
-            1.0..=1000.0,
-            "Linux: rtt_min / rtt_reference counts as at most this",
-        ),
+        Parameter::number("scale_min", 0.1, "", 0.0..=1.0, "Linux: minimum of rtt_min / rtt_reference"),
+        Parameter::number("scale_max", 2.0, "", 1.0..=1000.0, "Linux: maximum of rtt_min / rtt_reference"),
     ],
     build: |settings| Box::new(Htcp::new(settings)),
     response: None,

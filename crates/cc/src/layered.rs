@@ -19,7 +19,7 @@ pub const SCHEME: Scheme = Scheme {
     name: "layered",
     title: "Layered TCP",
     source: "Bhandarkar 2006, chapter III (LTCP)",
-    summary: "Grows by K segments per round trip in layer K and loses about one layer on loss.",
+    summary: "Grows by K segments per round trip in layer K. Loses about one layer on loss.",
     equations: &[
         "layer K while W_K <= cwnd < W_(K+1), W_K = K (K+1) (K-1) / 6 * w_t (3.11)",
         "per segment acknowledged: cwnd += K_R * (K + (cwnd - W_K) / (W_(K+1) - W_K)) / cwnd",
@@ -29,14 +29,16 @@ pub const SCHEME: Scheme = Scheme {
         "C = (6 / w_t)^(1/5) * (1 - beta/2) / (beta * (1 - beta/2))^(3/5) = 1.980 (3.17, 3.19)",
     ],
     notes: &[
-        "rtt_reference: the source says only that K_R is proportional to RTT^(1/3); K_R = 1 at 8 ms gives 2.466 at \
-         120 ms, where the published loss rates of Tables II, XI and XV need 2.46",
-        "below_threshold: the pseudocode is layered from the first segment, the text says that behaviour differs from \
-         TCP above w_t; the text is the default",
+        "rtt_reference: the source says only that K_R is proportional to RTT^(1/3); with K_R = 1 at 8 ms it \
+         is 2.466 at 120 ms, and the published loss rates of Tables II, XI and XV need 2.46",
+        "below_threshold: in the pseudocode layers begin at the first segment; the text says that behaviour \
+         differs from TCP above w_t; the default follows the text",
         "min_rtt: the text says the lowest sample, the pseudocode names a smoothed value",
         "interpolation: the source says only that beta_K is scaled continuously",
-        "timeout: the source says nothing; slow start from layer 1, threshold by the scheme's own decrease",
-        "the printed C has beta * (1 - beta) in its denominator, which does not follow from 3.17 and 3.19 (5.2 % more)",
+        "timeout: not in the source; slow start from layer 1, the threshold follows from the scheme's own \
+         decrease",
+        "the printed C has beta * (1 - beta) in its denominator; this does not follow from 3.17 and 3.19 \
+         (5.2 % more)",
     ],
     parameters: &[
         Parameter::number(
@@ -44,13 +46,13 @@ pub const SCHEME: Scheme = Scheme {
             50.0,
             "segments",
             1.0..=1e6,
-            "III.A.3.f: W_T, where the second layer begins",
+            "III.A.3.f: W_T, the window at which the second layer begins",
         ),
         Parameter::choice(
             "decrease",
             "fixed",
             &[("fixed", "beta of the window (III.A)"), ("variable", "1 / (K + 1) of the window (III.B)")],
-            "what a loss takes",
+            "the share that a loss takes",
         ),
         Parameter::number(
             "beta",
@@ -72,34 +74,34 @@ pub const SCHEME: Scheme = Scheme {
                 ("fractional", "linear between layers, as in the pseudocode of III.A.3.f"),
                 ("integer", "whole layers only, as in the framework of III.A.2 and Table I"),
             ],
-            "what K is between two thresholds",
+            "the value of K between two thresholds",
         ),
         Parameter::number(
             "rtt_exponent",
             1.0 / 3.0,
             "",
             0.0..=1.0,
-            "III.A.3.d: 1/3 is as unfair to long RTTs as TCP and chosen there; 0 is no compensation",
+            "III.A.3.d chooses 1/3, which is as unfair to long RTTs as TCP; 0 is no compensation",
         ),
         Parameter::number(
             "rtt_reference",
             0.008,
             "s",
             1e-6..=10.0,
-            "RTT at which K_R = 1; not in the source, fitted to its Tables II, XI and XV",
+            "the RTT at which K_R = 1; not in the source, fitted to its Tables II, XI and XV",
         ),
         Parameter::choice(
             "min_rtt",
             "raw",
             &[("raw", "smallest raw sample"), ("smoothed", "smallest smoothed value")],
-            "the round-trip time that K_R is made from",
+            "the round-trip time that gives K_R",
         ),
         Parameter::choice(
             "below_threshold",
             "tcp",
             &[
                 ("tcp", "one segment per round trip and halving"),
-                ("layered", "the layered law with K = 1 and its decrease"),
+                ("layered", "the layered equations with K = 1, and their decrease"),
             ],
             "behaviour in the first layer",
         ),

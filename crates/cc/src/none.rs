@@ -18,18 +18,19 @@ pub const SCHEME: Scheme = Scheme {
     name: "none",
     title: "No congestion control",
     source: "A. Sundaresan, M.S. thesis, University of Kansas, 2001",
-    summary: "Sends what the receiver's window allows and never slows down. Can starve others.",
+    summary: "Sends what the receiver's window allows, and never slows down. Can starve other flows.",
     equations: &["cwnd = min(receiver's window, cap), always", "on loss, mark or timeout: no reaction"],
     notes: &[
-        "it is for comparison and for reserved capacity: on a shared network the host has to bound it",
-        "the retransmission timer still backs off; that belongs to the host",
+        "meant for comparison and for reserved capacity: on a shared network the host must limit it",
+        "the retransmission timer still backs off: it belongs to the host",
     ],
     parameters: &[Parameter::number(
         "cap",
         1e6,
         "segments",
         1.0..=1e9,
-        "where the receiver's window is larger or unknown; TCP itself cannot advertise more than 2^30 bytes (RFC 7323)",
+        "the limit if the receiver's window is larger or unknown; TCP cannot advertise more than 2^30 bytes \
+         (RFC 7323)",
     )],
     build: |settings| Box::new(Uncontrolled::new(settings)),
     response: None,

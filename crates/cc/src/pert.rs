@@ -24,28 +24,32 @@ pub const SCHEME: Scheme = Scheme {
     name: "pert",
     title: "PERT",
     source: "Bhandarkar 2006, chapter IV; with layered underneath V.B (LTCP-PERT) and V.C (TCP-LDP)",
-    summary: "Any other controller, with an early probabilistic cut when the smoothed delay says that a queue builds up.",
+    summary: "Another controller, plus an early random reduction when the smoothed delay shows that a queue \
+              builds.",
     equations: &[
         "on every ACK with a sample r: P = min(P, r); s = weight * s + (1 - weight) * r (IV.A)",
         "on every ACK, with probability p(s) and at most once per round trip: cwnd = (1 - f) * cwnd (IV.B)",
-        "f = decrease, or whatever the controller underneath gives up when asked (V.B.2: beta_K)",
-        "curve red: p = 0 for s - P < min_delay; up to max_probability at max_delay; up to 1 at the end of the second ramp",
+        "f = decrease, or the share that the controller underneath gives up (V.B.2: beta_K)",
+        "curve red: p = 0 for s - P < min_delay; rises to max_probability at max_delay, then to 1 at the end \
+         of the second ramp",
         "curve rem: price = max(0, price + gamma * (alpha * (r - P - target) + r - r_before)) (4.1); p = 1 - phi^(-price) (4.2)",
         "curve rem, price unchanged n times in a row: price = price * decay^n",
         "curve pi, once per period: p += a * (s - P - target) - b * (s_before - P - target)",
-        "losses, marks and timeouts: as the controller underneath",
+        "losses, marks and timeouts: the controller underneath reacts",
     ],
     notes: &[
-        "ramp: 2 * maxthresh, with maxthresh = P + 10 ms, is read as twice the queueing delay, as RED's thresholds are queue \
-         lengths; literally it would depend on P",
-        "cut: the source gives up 0.35 with TCP underneath and the layer's own share with Layered TCP; the default does both",
-        "the controller underneath is told of an early response as of a mark, so that its own clocks start again; what it \
-         answers is used or not, and no answer is no response",
-        "acknowledgements without a sample count too: with delayed detection the average is then stale (V.C.2.a)",
-        "while a loss is repaired there is no early response",
-        "rem: delays are those of single acknowledgements; the resolution is the mean of the fullest quarter octave of the \
-         positive changes",
-        "pi is not in the source, which proposes other curves as future work",
+        "ramp: the source has 2 * maxthresh, with maxthresh = P + 10 ms; it is read as twice the queueing \
+         delay, because RED's thresholds are queue lengths; read literally it would depend on P",
+        "cut: the source reduces by 0.35 over TCP, and by the layer's own share over Layered TCP; the \
+         default does both",
+        "the controller underneath sees an early response as a mark, so that its own clocks restart; its \
+         answer is used or ignored; if it gives none, there is no response",
+        "acknowledgements without a sample count, too: with delayed detection the average is then stale \
+         (V.C.2.a)",
+        "there is no early response during recovery",
+        "rem: delays are those of single acknowledgements; the resolution is the mean of the fullest \
+         histogram bin (a quarter octave) of the positive changes",
+        "pi: not in the source, which names other curves as future work",
     ],
     parameters: &[
         Parameter::controller("over", "reno", "the controller underneath; IV.B: standard TCP"),
@@ -65,28 +69,30 @@ pub const SCHEME: Scheme = Scheme {
             &[
                 ("source", "share over reno, inner over any other"),
                 ("share", "the share `decrease`"),
-                ("inner", "what the controller underneath gives up"),
+                ("inner", "the share that the controller underneath gives up"),
             ],
-            "how deep an early response is",
+            "the size of an early reduction",
         ),
         Parameter::number(
             "decrease",
             0.35,
             "share of the window",
             0.01..=0.99,
-            "IV.B: from B > f / (1 - f) BDP with half of a buffer of one BDP",
+            "IV.B: from B > f / (1 - f) BDP, with half of a buffer of one BDP",
         ),
         Parameter::choice(
             "delay",
             "round-trip",
             &[
-                ("round-trip", "of round-trip times"),
+                ("round-trip", "round-trip times"),
                 (
                     "forward",
-                    "of one-way delays by the receiver's time stamps, which congestion on the way back leaves alone",
+                    "one-way delays from the receiver's timestamps; congestion on the reverse path does not \
+                     affect them",
                 ),
             ],
-            "what s averages and P is the smallest of; the source has round-trip times and names the other as a remedy",
+            "the delays of which s is the average and P the minimum; the source has round-trip times and \
+             names the other as a remedy",
         ),
         Parameter::number("weight", 0.99, "", 0.0..=1.0, "IV.A: srtt_0.99"),
         Parameter::choice(
@@ -101,8 +107,8 @@ pub const SCHEME: Scheme = Scheme {
         Parameter::choice(
             "initial",
             "sample",
-            &[("sample", "the first sample"), ("zero", "zero: it has to climb up first")],
-            "where s begins; the source does not say",
+            &[("sample", "the first sample"), ("zero", "zero: the average must rise first")],
+            "the initial value of s; not in the source",
         ),
         Parameter::choice(
             "slow_start",
@@ -111,7 +117,7 @@ pub const SCHEME: Scheme = Scheme {
                 ("respond", "an early response also ends slow start"),
                 ("ignore", "no early response in slow start"),
             ],
-            "slow start; the source speaks of every acknowledgement",
+            "slow start; the source says every acknowledgement",
         ),
         Parameter::choice(
             "clock",
@@ -120,23 +126,23 @@ pub const SCHEME: Scheme = Scheme {
                 ("srtt", "the host's smoothed round-trip time (RFC 6298)"),
                 ("average", "s"),
                 ("base", "P"),
-                ("window", "until something is acknowledged that was sent after the response"),
+                ("window", "until a segment is acknowledged that was sent after the response"),
             ],
-            "the round trip in which there is at most one early response; the source does not say",
+            "how a round trip is measured, in which there is at most one early response; not in the source",
         ),
         Parameter::number(
             "samples",
             0.0,
             "samples",
             0.0..=1e6,
-            "V.C.2.a: valid samples before the next early response; 1 and 100 in LDP-1Sample and LDP-100Sample",
+            "V.C.2.a: samples needed before the next early response; 1 and 100 in LDP-1Sample and LDP-100Sample",
         ),
         Parameter::number(
             "least_window",
             2.0,
             "segments",
             1.0..=1e6,
-            "no early response goes below; the source does not say, RFC 5681 (4) has 2 for thresholds",
+            "no early response goes below this; not in the source; RFC 5681 (4) has 2 for thresholds",
         ),
         Parameter::number("min_delay", 0.005, "s", 0.0..=10.0, "IV.B: minthresh - P"),
         Parameter::number("max_delay", 0.010, "s", 0.0..=10.0, "IV.B: maxthresh - P"),
@@ -145,7 +151,7 @@ pub const SCHEME: Scheme = Scheme {
             "ramp",
             "delay",
             &[("delay", "at 2 * max_delay above P"), ("literal", "at 2 * (P + max_delay)")],
-            "where the second ramp of red ends",
+            "the end of red's second ramp",
         ),
         Parameter::number("rem_gamma", 0.02, "", 0.0..=1e3, "IV.C.8"),
         Parameter::number("rem_alpha", 0.8, "", 0.0..=1e3, "IV.C.8"),
@@ -162,19 +168,24 @@ pub const SCHEME: Scheme = Scheme {
             "rem_unit",
             "milliseconds",
             &[
-                ("milliseconds", "of delay"),
-                ("packets", "multiples of the resolution, which is the bottleneck's time for a packet"),
+                ("milliseconds", "milliseconds of delay"),
+                (
+                    "packets",
+                    "multiples of the resolution, which is the transmission time of a packet at the \
+                             bottleneck",
+                ),
             ],
-            "the unit of equation 4.1 at the sender; not stated there",
+            "the unit of equation 4.1 at the sender; not in the source",
         ),
         Parameter::choice(
             "rem_below",
             "hold",
             &[
-                ("hold", "counts as at the target: the price then rests, and decays"),
-                ("lower", "lowers the price, as equation 4.1 has it"),
+                ("hold", "counts as the target: the price does not change, and then decays"),
+                ("lower", "lowers the price, as in equation 4.1"),
             ],
-            "a delay below the target; the decay would hardly set in if it lowered the price",
+            "the effect of a delay below the target; if it lowered the price, the decay would hardly ever \
+             begin",
         ),
         Parameter::number(
             "pi_a",

@@ -14,13 +14,13 @@ pub const SCHEME: Scheme = Scheme {
     name: "reno",
     title: "Reno",
     source: "RFC 5681; Jacobson, SIGCOMM 1988",
-    summary: "One more segment per round trip; half the window on loss.",
+    summary: "Grows by one segment per round trip. Halves the window on loss.",
     equations: &[
         "per segment acknowledged: cwnd += increase / cwnd",
         "on loss, mark or timeout: ssthresh = (1 - decrease) * cwnd",
         "average window at loss rate p: sqrt(3 / (2 p))",
     ],
-    notes: &["halve = \"window\" uses cwnd where RFC 5681 equation 4 has the flight size"],
+    notes: &["halve = \"window\" uses cwnd; RFC 5681 equation 4 uses the flight size"],
     parameters: &[
         Parameter::number(
             "increase",
@@ -39,8 +39,8 @@ pub const SCHEME: Scheme = Scheme {
         Parameter::choice(
             "halve",
             "window",
-            &[("window", "the congestion window"), ("flight", "what is in flight (RFC 5681 equation 4)")],
-            "what the decrease applies to",
+            &[("window", "the congestion window"), ("flight", "the flight size (RFC 5681 equation 4)")],
+            "the base of the decrease",
         ),
     ],
     build: |settings| Box::new(Reno::new(settings)),

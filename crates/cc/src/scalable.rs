@@ -16,7 +16,7 @@ pub const SCHEME: Scheme = Scheme {
     name: "scalable",
     title: "Scalable TCP",
     source: "Kelly, ACM CCR 33(2), 2003; Tan et al. 2006, section II",
-    summary: "A hundredth of a segment more per acknowledgement; an eighth less on loss.",
+    summary: "Grows by 0.01 segments per acknowledgement. Loses an eighth of the window on loss.",
     equations: &[
         "above legacy_window, per segment acknowledged: cwnd += increase",
         "above legacy_window, on loss, mark or timeout: ssthresh = (1 - decrease) * cwnd",
@@ -24,8 +24,9 @@ pub const SCHEME: Scheme = Scheme {
         "average window at loss rate p: increase / (p * ln(1 / (1 - decrease))), about 0.0749 / p",
     ],
     notes: &[
-        "legacy_window is Kelly's 16; Tan et al. 2006 quote 38 as typical of schemes that revert to Reno",
-        "at_least_reno: the literal rule is slower than Reno between legacy_window and 1 / increase segments",
+        "legacy_window is Kelly's 16; Tan et al. 2006 give 38 as typical of such schemes",
+        "at_least_reno: between legacy_window and 1 / increase segments the literal rule grows slower than \
+         Reno",
     ],
     parameters: &[
         Parameter::number("increase", 0.01, "segments per ACK", 1e-4..=1.0, "Kelly 2003: a = 0.01"),
@@ -35,12 +36,12 @@ pub const SCHEME: Scheme = Scheme {
             16.0,
             "segments",
             0.0..=1e6,
-            "Kelly 2003: up to this window the controller is Reno; Tan et al. 2006 quote 38",
+            "Kelly 2003: up to this window the controller is Reno; Tan et al. 2006 give 38",
         ),
         Parameter::flag(
             "at_least_reno",
             false,
-            "never grow by less than one segment per round trip (Linux does this; Kelly's text does not)",
+            "grow by at least one segment per round trip (as Linux; not in Kelly's text)",
         ),
     ],
     build: |settings| Box::new(Scalable::new(settings)),

@@ -18,16 +18,19 @@ pub const SCHEME: Scheme = Scheme {
     name: "vegas",
     title: "Vegas",
     source: "Brakmo and Peterson, IEEE JSAC 13(8), 1995",
-    summary: "One segment more or less per round trip, so that a few segments stay queued; half the window on loss.",
+    summary: "Adds or removes one segment per round trip, so that a few segments stay in the queue. Halves \
+              the window on loss.",
     equations: &[
-        "once per round trip: diff = (cwnd / rtt_min - cwnd / rtt) * rtt_min, the segments queued",
-        "diff < alpha: one more segment over the next round trip; diff > beta: one less at once; else as it is",
-        "slow start: doubles every other round trip; ends when diff > gamma, giving up exit_decrease of the window",
+        "once per round trip: diff = (cwnd / rtt_min - cwnd / rtt) * rtt_min, the segments in the queue",
+        "diff < alpha: one more segment over the next round trip; diff > beta: one less at once; else no \
+         change",
+        "slow start: doubles every other round trip; ends when diff > gamma, and reduces the window by \
+         exit_decrease",
         "on loss, mark or timeout: ssthresh = (1 - decrease) * cwnd",
     ],
     notes: &[
-        "a decrease takes ssthresh along, so that it does not bring back slow start",
-        "decrease = 0.25 is what the Arizona code and ns-2 do on a fast retransmit",
+        "a decrease also lowers ssthresh, so that slow start does not begin again",
+        "the Arizona code and ns-2 have decrease = 0.25 on a fast retransmit",
     ],
     parameters: &[
         Parameter::number("alpha", 1.0, "segments", 0.0..=1e5, "the paper's Vegas-1,3 and ns-2; 2 in Linux"),
@@ -37,14 +40,14 @@ pub const SCHEME: Scheme = Scheme {
             1.0,
             "segments",
             0.0..=1e5,
-            "the paper, ns-2 and Linux: the end of slow start",
+            "the paper, ns-2 and Linux: slow start ends above this",
         ),
         Parameter::number(
             "exit_decrease",
             0.125,
             "share of the window",
             0.0..=0.9,
-            "ns-2: given up when slow start ends",
+            "ns-2: the reduction at the end of slow start",
         ),
         Parameter::number("decrease", 0.5, "share of the window", 0.01..=1.0, "RFC 5681 equation 4: as Reno"),
         Parameter::choice(
@@ -54,7 +57,7 @@ pub const SCHEME: Scheme = Scheme {
                 ("mean", "the mean of the round's samples (the paper, ns-2)"),
                 ("min", "the smallest of the round's samples (Linux): blind to delayed acknowledgements"),
             ],
-            "what a round's round-trip time is",
+            "the round-trip time of a round",
         ),
         Parameter::choice(
             "slow_start",
@@ -63,7 +66,7 @@ pub const SCHEME: Scheme = Scheme {
                 ("every-other", "doubles in one round trip and measures in the next (the paper, ns-2)"),
                 ("every", "doubles in each round trip (Linux)"),
             ],
-            "in which round trips slow start doubles",
+            "the round trips in which slow start doubles",
         ),
     ],
     build: |settings| Box::new(Vegas::new(settings)),

@@ -17,20 +17,21 @@ pub const SCHEME: Scheme = Scheme {
     name: "westwood",
     title: "Westwood+",
     source: "Mascolo et al., MobiCom 2001; Grieco and Mascolo, ACM CCR 34(2), 2004",
-    summary: "Reno's growth; on loss the window becomes measured bandwidth times smallest round-trip time.",
+    summary: "Grows like Reno. On loss the window becomes the measured bandwidth times the smallest \
+              round-trip time.",
     equations: &[
         "once per max(srtt, min_interval): b = segments delivered / time",
         "one-pole: B = memory * B + (1 - memory) * b; two-pole: the same filter twice",
         "per segment acknowledged: cwnd += increase / cwnd",
         "on loss or mark: ssthresh = cwnd = min(cwnd, B * rtt_min)",
         "on timeout: ssthresh = B * rtt_min",
-        "at least two segments",
+        "the threshold is at least two segments",
     ],
     notes: &[
         "after a loss the threshold is never above the window",
         "before the first bandwidth sample the threshold is (1 - first_decrease) * cwnd",
         "filter = \"one-pole\" with memory = 0.9 is the paper's; \"two-pole\" with 0.875 is Linux's",
-        "no response function: the source's depends on the queueing delay as well",
+        "no response function: that of the source also depends on the queueing delay",
     ],
     parameters: &[
         Parameter::number(
@@ -65,7 +66,7 @@ pub const SCHEME: Scheme = Scheme {
             0.5,
             "share of the window",
             0.01..=1.0,
-            "RFC 5681 equation 4: as Reno while no bandwidth is known",
+            "RFC 5681 equation 4: as Reno before the first bandwidth sample",
         ),
     ],
     build: |settings| Box::new(Westwood::new(settings)),

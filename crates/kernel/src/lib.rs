@@ -1,9 +1,10 @@
 //! Controllers in the running Linux kernel.
 //!
-//! Each scheme is a C file under `src/bpf/`: thin glue over step functions in a header. The header is the twin of
-//! the engine's Rust controller, in fixed point. [`twin`] has the same functions compiled natively, behind the
-//! engine's own seam, so that both can be driven by the same events and compared. With the feature of its name
-//! `load` puts the eBPF programs into the kernel, lists them and takes them out again.
+//! Each scheme is a C file under `src/bpf/`: thin glue over step functions in a header. The header is the
+//! twin of the engine's Rust controller, in fixed point. [`twin`] compiles the same functions natively,
+//! behind the [`Controller`](ackclock_cc::Controller) trait, so that tests can drive both with the same
+//! events and compare them. The feature `load` adds a module of that name. It loads the eBPF programs into
+//! the kernel, lists them and unloads them.
 
 #[cfg(feature = "load")]
 pub mod load;

@@ -1,41 +1,41 @@
-//! A scheme's settings as its C twin wants them: fixed point, in the layout of the structs in `src/bpf/*.h`.
+//! The settings of a scheme for its C twin: fixed point, in the layout of the structs in `src/bpf/*.h`.
 
 use ackclock_cc::Settings;
 use bytemuck::{Pod, Zeroable};
 use miette::Diagnostic;
 use thiserror::Error;
 
-/// The schemes that have a twin in C, by the engine's names.
+/// The schemes that have a C twin.
 pub fn schemes() -> &'static [&'static str] {
     &["layered", "compound", "pert", "none"]
 }
 
-/// Settings that have no twin in C, and so no eBPF program.
+/// The settings have no C twin, and therefore no eBPF program.
 #[derive(Clone, PartialEq, Eq, Debug, Error, Diagnostic)]
 pub enum NoTwin {
-    /// Nothing of this scheme has one.
+    /// The scheme has no C twin.
     #[error("there is no eBPF program for {scheme}")]
     #[diagnostic(help("there are programs for {}", schemes().join(", ")))]
     Scheme {
         /// The scheme.
         scheme: &'static str,
     },
-    /// The scheme has one, but not with this value.
+    /// The scheme has a C twin, but not with this value.
     #[error("there is no eBPF program for {scheme} with {key} = \"{value}\"")]
     #[diagnostic(help("in the kernel {key} must be {known}; the simulator has all of them"))]
     Value {
         /// The scheme.
         scheme: &'static str,
-        /// Its parameter.
+        /// The parameter.
         key: &'static str,
-        /// What was asked for.
+        /// The value.
         value: &'static str,
-        /// What there is.
+        /// The values that the C twin knows.
         known: &'static str,
     },
 }
 
-/// A scheme's load-time data.
+/// The load-time data of a scheme.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Parameters {
     /// `struct ac_layered_parameters`.
@@ -121,12 +121,12 @@ pub struct Uncontrolled {
     reserved: u32,
 }
 
-/// `value` with `places` binary places, rounded.
+/// `value` in fixed point with this number of binary places, rounded.
 fn fixed(value: f64, places: u32) -> u64 {
     (value * (1u64 << places) as f64).round() as u64
 }
 
-/// A share with 32 binary places; all of it is all but the last one.
+/// A share in fixed point with 32 binary places. The whole is represented as 1 - 2^-32.
 fn share_q32(value: f64) -> u32 {
     fixed(value, 32) as u32 // saturates
 }
@@ -244,7 +244,11 @@ impl Pert {
 }
 
 impl Parameters {
-    /// From checked settings, if they have a twin in C.
+    /// The load-time data of checked settings.
+    ///
+    /// # Errors
+    ///
+    /// [`NoTwin`] if the scheme, or one of its values, has no C twin.
     pub fn new(settings: &Settings) -> Result<Parameters, NoTwin> {
         match settings.scheme().name {
             "layered" => Ok(Parameters::Layered(Layered::new(settings))),
@@ -255,7 +259,7 @@ impl Parameters {
         }
     }
 
-    /// As they lie in memory.
+    /// The bytes of the struct in memory.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Parameters::Layered(it) => bytemuck::bytes_of(it),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Dual MIT/GPL */
-/* The step functions compiled natively, so that they can be held against the Rust controllers. */
+/* The step functions compiled natively, for comparison with the Rust controllers. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,7 +13,7 @@ typedef int64_t s64;
 #include "bpf/none.h"
 #include "bpf/pert.h"
 
-/* Sizes, for the other side of the interface to compare with its own. */
+/* The sizes of the structs. The Rust side compares them with its own. */
 u32 ac_twin_size_layered_parameters(void)
 {
 	return sizeof(struct ac_layered_parameters);

@@ -1,7 +1,8 @@
-//! The C step functions, compiled natively, as a [`Controller`]: whatever drives the Rust controllers drives them.
+//! The C step functions, compiled natively, as a [`Controller`]. Everything that drives the Rust controllers
+//! can drive them.
 //!
-//! What differs from the kernel: nothing in the steps; the host is the engine's. A window reaches the steps in
-//! whole segments, as tcp_sock has it, and they keep the part of a segment beside it in their own state.
+//! What differs from the kernel: the host is the engine's. The steps are the same. They receive the window in
+//! whole segments, as in tcp_sock, and keep the fraction of a segment in their own state.
 
 use crate::parameters::{self, NoTwin, Parameters};
 use ackclock_cc::{Ack, Controller, Event, Path, Settings, Signal};
@@ -18,7 +19,7 @@ struct Window {
 /// `AC_SSTHRESH_INFINITE`.
 const SSTHRESH_INFINITE: u32 = 0x7fff_ffff;
 
-/// icsk_ca_priv: 104 bytes on a boundary of eight. The headers assert that every scheme's state fits.
+/// icsk_ca_priv: 104 bytes, aligned to eight. The headers assert that the state of every scheme fits.
 #[repr(C)]
 #[derive(Default)]
 struct Private([u64; 13]);
@@ -46,9 +47,9 @@ struct PertPath {
     draw_q32: u32,
 }
 
-// Invariant: each declaration has the types of its definition in src/twin.c; the sizes of the structs are compared
-// by a test. The functions keep no pointer and touch nothing but what they are given, so that references of
-// the stated types make every call sound. C cannot be reached otherwise.
+// Invariant: each declaration has the types of its definition in src/twin.c. A test compares the sizes of the
+// structs. The functions keep no pointer, and access only what they are given. So references of the stated
+// types make every call sound. There is no safe way to call C.
 #[allow(unsafe_code, reason = "the functions are defined in C")]
 unsafe extern "C" {
     safe fn ac_twin_layered_start(s: &mut Private);
@@ -88,16 +89,20 @@ unsafe extern "C" {
     safe fn ac_twin_none_open(p: &parameters::Uncontrolled, w: &mut Window, peer: u32);
 }
 
-/// A scheme's step functions with one connection's state.
+/// The step functions of a scheme, with the state of one connection.
 pub struct Twin {
     parameters: Parameters,
     state: Private,
-    /// Of a scheme that has them.
+    /// Counted for schemes with early responses.
     early_responses: u64,
 }
 
 impl Twin {
-    /// The twin of the scheme that the checked `settings` are for, if it has one.
+    /// The twin of the scheme of the checked `settings`.
+    ///
+    /// # Errors
+    ///
+    /// [`NoTwin`] if the scheme, or one of its values, has no C twin.
     pub fn new(settings: &Settings) -> Result<Twin, NoTwin> {
         let parameters = Parameters::new(settings)?;
         let mut state = Private::default();
@@ -112,7 +117,7 @@ impl Twin {
         Ok(Twin { parameters, state, early_responses: 0 })
     }
 
-    /// The part of a segment that the steps keep beside the host's window.
+    /// The fraction of a segment that the steps keep in addition to the host's window.
     pub fn part(&self) -> f64 {
         let part_q20 = match &self.parameters {
             Parameters::Layered(_) => ac_twin_layered_part_q20(&self.state),
@@ -124,12 +129,13 @@ impl Twin {
     }
 }
 
-/// A number of segments as the kernel has it.
+/// A window in the kernel's whole segments.
 fn segments(window: f64) -> u32 {
     window as u32 // saturates
 }
 
-/// A round-trip time as the kernel has it; a sample is never 0, which means none.
+/// A round-trip time in the kernel's microseconds. A sample is at least 1, because 0 means that there is
+/// none.
 fn micros(rtt: Duration) -> u32 {
     u32::try_from(rtt.as_nanos() / 1000).unwrap_or(u32::MAX).max(1)
 }
@@ -138,7 +144,7 @@ fn whole(w: &ackclock_cc::Window) -> Window {
     Window { cwnd: segments(w.cwnd).max(1), ssthresh: segments(w.ssthresh).min(SSTHRESH_INFINITE) }
 }
 
-/// Lets `step` work on the window, and hands back what it changed.
+/// Calls `step` with the window, and copies its changes back.
 fn through(w: &mut ackclock_cc::Window, step: impl FnOnce(&mut Window)) {
     let before = whole(w);
     let mut after = before;
@@ -296,7 +302,7 @@ mod tests {
         for at in -60..310 {
             let y = f64::from(at) / 10.0;
             let power = ac_twin_exp2_q20((y * f64::from(1 << 24)) as i64) as f64 / f64::from(1 << 20);
-            // Half a unit of the last place, and the twenty-four places of the exponent.
+            // The tolerance: half a unit of the last place, and the 24 places of the exponent.
             assert!((power - y.exp2()).abs() < 1e-6 + 1e-6 * y.exp2(), "2^{y}: {power}");
         }
     }

@@ -1,7 +1,8 @@
-//! The schemes in the running kernel: loaded, used by real connections, counted, unloaded, nothing left.
+//! Tests in the running kernel: schemes are loaded, used by real connections, counted and unloaded. Nothing
+//! stays.
 //!
-//! Where the kernel or the user's rights do not allow that, every test is reported as ignored, and the reason is
-//! part of its name.
+//! If the kernel or the user's rights do not allow this, every test is reported as ignored, with the reason
+//! in its name.
 
 use ackclock_cc::{Given, Settings, scheme};
 use ackclock_kernel::load::{self, LoadError, Request};
@@ -15,12 +16,12 @@ use std::process::Command;
 use std::thread;
 
 type Outcome = Result<(), Failed>;
-/// A test's name, and the test.
+/// The name of a test, and the test.
 type Named = (&'static str, fn() -> Outcome);
 
-/// Calls this program as the part of a test that runs in a namespace.
+/// Starts this program as the part of a test that runs in a network namespace.
 const INNER: &str = "--inner";
-/// As one that somebody without rights runs: may it choose a scheme?
+/// Starts this program as a user without rights who tries to choose a scheme.
 const CHOOSE: &str = "--choose";
 
 fn main() {
@@ -66,11 +67,11 @@ fn main() {
         Some(lack) => Trial::test(format!("{name} (skipped: {lack})"), test).with_ignored_flag(true),
     };
     let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1); // the names are the kernel's, and so are the counts
+    arguments.test_threads = Some(1); // names and counters belong to the whole kernel
     libtest_mimic::run(&arguments, tests.iter().map(trial).collect()).exit();
 }
 
-/// A loaded scheme that is taken out again even when a test fails.
+/// A loaded scheme that is unloaded even if a test fails.
 struct Loaded(String);
 
 impl Drop for Loaded {
@@ -111,7 +112,7 @@ fn ensure(holds: bool, otherwise: &str) -> Outcome {
     if holds { Ok(()) } else { Err(otherwise.into()) }
 }
 
-/// A connection over loopback whose sender uses `name`, and its receiving end, which counts what it reads.
+/// A connection over loopback with the controller `name`, and its receiver, which counts the bytes.
 fn connection(name: &str) -> Result<(TcpStream, thread::JoinHandle<u64>), Failed> {
     connection_to("127.0.0.1", name)
 }
@@ -182,7 +183,7 @@ fn none_elsewhere() -> Outcome {
     ensure(statistics.refused == 1 && statistics.sockets() == 0, &format!("{statistics:?}"))
 }
 
-/// Of two networks in one another both are allowed, of the other family one address.
+/// Two nested networks of one family are allowed, and one address of the other family.
 fn both_families() -> Outcome {
     let cases: &[(&str, &[&str], &str)] = &[
         ("127.0.0.1", &["127.0.0.0/8", "127.0.0.0/30", "192.0.2.0/24"], "act_both"),
@@ -206,7 +207,7 @@ fn both_families() -> Outcome {
     Ok(())
 }
 
-/// What `ss` says of the connection from the sender's port.
+/// The line of `ss` for the connection from the sender's port.
 fn seen(sender: &TcpStream) -> Result<String, Failed> {
     let port = sender.local_addr()?.port();
     let output = Command::new("ss").args(["-tinH", "sport", "=", &format!(":{port}")]).output()?;
@@ -242,7 +243,8 @@ fn first_window() -> Outcome {
     ensure(seen.contains("cwnd:77 "), &seen)
 }
 
-/// What the thesis did with TCP_SET_CWND: `none` with a cap, chosen in mid-connection, is that window from then on.
+/// The thesis sets the window with TCP_SET_CWND. The same here: a connection changes to `none` with a cap,
+/// and that is its window from then on.
 fn live_window() -> Outcome {
     let (mut sender, reading) = connection("reno")?;
     sender.write_all(&vec![1; 1 << 20])?;
@@ -275,9 +277,9 @@ impl Drop for Namespace {
     }
 }
 
-/// A namespace of our own whose loopback passes 100 Mbit/s and has room for 50 packets: 6 ms.
+/// A network namespace whose loopback has 100 Mbit/s and room for 50 packets: 6 ms.
 fn narrow() -> Result<Namespace, Failed> {
-    let _ = ip("ip netns del ackclock-test"); // of a run that was killed
+    let _ = ip("ip netns del ackclock-test"); // from an earlier run that was killed
     ip("ip netns add ackclock-test")?;
     let namespace = Namespace;
     ip("ip -n ackclock-test link set lo mtu 1500 up")?;
@@ -285,7 +287,7 @@ fn narrow() -> Result<Namespace, Failed> {
     Ok(namespace)
 }
 
-/// What `ss` says after a transfer there, and what the scheme has counted.
+/// The line of `ss` after a transfer in the namespace, and the counters of the scheme.
 fn counted_there(name: &str) -> Result<(String, load::Statistics), Failed> {
     let output = Command::new("ip")
         .args(["netns", "exec", "ackclock-test"])
@@ -297,7 +299,7 @@ fn counted_there(name: &str) -> Result<(String, load::Statistics), Failed> {
     Ok((seen, entry(name)?.statistics.ok_or("no statistics")?))
 }
 
-/// Every scheme that waits for losses overflows the queue.
+/// Every scheme that reacts to losses overflows the queue.
 fn losses() -> Outcome {
     let _namespace = narrow()?;
     for (scheme_name, name) in
@@ -306,14 +308,14 @@ fn losses() -> Outcome {
         let _it = loaded(&request(scheme_name, name, &["127.0.0.0/8"]))?;
         let (seen, statistics) = counted_there(name)?;
         ensure(seen.contains("retrans:"), &format!("nothing was lost: {seen}"))?;
-        // `none` answers no loss; the others do.
+        // `none` does not react to losses. The others do.
         ensure((statistics.cuts > 0) == (scheme_name != "none"), &format!("{statistics:?}\n{seen}"))?;
         ensure(statistics.early == 0, &format!("{statistics:?}"))?;
     }
     Ok(())
 }
 
-/// PERT answers the delay, whatever is underneath.
+/// PERT reacts to delay, whatever controller is underneath.
 fn early_responses() -> Outcome {
     let _namespace = narrow()?;
     for over in ["reno", "layered"] {
@@ -332,7 +334,7 @@ fn early_responses() -> Outcome {
     Ok(())
 }
 
-/// The part of it that runs in the namespace: 4 MB with the controller `name`, and what `ss` says then.
+/// The part in the namespace: sends 4 MB with the controller `name`, and prints the line of `ss`.
 fn inner(name: &str) -> Outcome {
     let (mut sender, reading) = connection(name)?;
     sender.write_all(&vec![7; 4 << 20])?;
@@ -358,7 +360,7 @@ fn unloading_in_use() -> Outcome {
     let unloaded = load::unload("act_in_use")?;
     ensure(unloaded.sockets == 1, &format!("{unloaded:?}"))?;
     gone("act_in_use")?;
-    sender.write_all(&vec![2; 1 << 20])?; // it goes on with what it has
+    sender.write_all(&vec![2; 1 << 20])?; // it continues with its present state
     drop(sender);
     let read = reading.join().map_err(|_| "the receiver panicked")?;
     ensure(read == 1000 + (1 << 20), &format!("{read} bytes arrived"))?;
@@ -368,7 +370,7 @@ fn unloading_in_use() -> Outcome {
 
 fn leftover() -> Outcome {
     let it = loaded(&request("layered", "act_left", &[]))?;
-    fs::remove_file("/sys/fs/bpf/ackclock/act_left/link")?; // as a loader that is killed before its last step
+    fs::remove_file("/sys/fs/bpf/ackclock/act_left/link")?; // as if a loader was killed before its last step
     for _ in 0..100 {
         if !available("act_left") {
             break;
@@ -394,7 +396,8 @@ fn refused_names() -> Outcome {
     ensure(matches!(unknown, Err(LoadError::Unknown { .. })), "it unloaded what is not there")
 }
 
-/// It writes what no controller may: the message has the verifier's own words, and the name is as free as before.
+/// The program writes what no controller may write. The message contains the verifier's own words, and the
+/// name stays free.
 fn refused_program() -> Outcome {
     static REFUSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/refused.bpf.o"));
     let refused = load::load_object(&request("layered", "act_refused", &[]), REFUSED);
@@ -413,7 +416,7 @@ fn refused_program() -> Outcome {
     gone("act_refused")
 }
 
-/// This very test program, as somebody without capabilities: everything is reported as skipped, nothing as passed.
+/// Runs this test program without capabilities. Every test is reported as ignored, none as passed.
 fn without_privilege() -> Outcome {
     let output = Command::new("setpriv")
         .args(["--bounding-set=-all", "--inh-caps=-all"])

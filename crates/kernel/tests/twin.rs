@@ -1,21 +1,21 @@
-//! The Rust controllers and their C twins under the same random events: within one segment or 1 %, whichever is
-//! larger, after every event. The C side keeps a part of a segment beside the host's whole ones; it counts.
+//! The Rust controllers and their C twins under the same random events. After every event both windows are
+//! equal within one segment or 1 %, whichever is larger. The fraction of a segment in the C state counts.
 
 use ackclock_cc::{Ack, Controller, Event, Given, Path, Settings, Signal, Window, scheme};
 use ackclock_kernel::twin::Twin;
 use ackclock_units::Duration;
 use proptest::prelude::*;
 
-/// What happens to a connection.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// So many acknowledgements of `acked` segments each, at a round-trip time.
+    /// This many acknowledgements of `acked` segments each, with one round-trip time.
     Acks {
         count: u32,
         acked: u8,
         rtt_us: u32,
     },
-    /// A whole window of them.
+    /// A whole window of acknowledgements.
     Round {
         rtt_us: u32,
     },
@@ -39,10 +39,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Nearer than this to its probability a draw could go either way: the C steps are in fixed point.
+/// If a random number is nearer to the probability than this, rounding decides: the C steps are in fixed
+/// point.
 const DRAW_MARGIN: f64 = 1e-6;
 
-/// One controller and the window that a host keeps for it.
+/// A controller, and the window that a host keeps for it.
 struct Side {
     controller: Box<dyn Controller>,
     window: Window,
@@ -57,7 +58,7 @@ impl Side {
         side
     }
 
-    /// One of the scheme's own variables.
+    /// The value of one of the scheme's own variables.
     fn see(&self, wanted: &str) -> Option<f64> {
         let mut seen = None;
         self.controller.inspect(&mut |name, value| {
@@ -84,7 +85,7 @@ impl Side {
         self.window.cwnd = if why == Signal::Timeout { 1.0 } else { self.window.ssthresh };
     }
 
-    /// The window with the part of a segment that the C steps keep to themselves.
+    /// The window with the fraction of a segment that the C steps keep.
     fn whole(&self) -> f64 {
         self.window.cwnd + self.see("part").unwrap_or(0.0)
     }
@@ -95,14 +96,14 @@ impl Side {
     }
 }
 
-/// Both sides and the connection that they see.
+/// Both sides, and the connection that they see.
 struct Pair {
     sides: [Side; 2],
     path: Path,
     cut: bool,
-    /// What every draw is made from.
+    /// The state of the random number generator.
     draws: u32,
-    /// A third one, to know a probability before the number is drawn.
+    /// A third controller. It tells the probability before the number is drawn.
     shadow: Box<dyn Controller>,
 }
 
@@ -135,7 +136,8 @@ impl Pair {
         Ok(())
     }
 
-    /// A number for this acknowledgement that is not a matter of rounding: far enough from the probability that it meets.
+    /// A random number for this acknowledgement that is not too near to the probability, so that rounding
+    /// does not decide.
     fn draw(&mut self, ack: &Ack) -> f64 {
         let never = Ack { draw: 1.0, ..*ack };
         self.shadow.on_sample(&self.path, &never, &mut Window::starting_at(1.0));
@@ -176,7 +178,7 @@ impl Pair {
             Step::Mark => self.cut_both(Signal::Mark),
             Step::Timeout => self.cut_both(Signal::Timeout),
             Step::Idle => self.sides.iter_mut().for_each(|side| side.event(&path, Event::Idle)),
-            // Only a cut can turn out to have been spurious, and only once.
+            // Only a reduction can be spurious, and only once.
             Step::Spurious if std::mem::take(&mut self.cut) => {
                 self.sides.iter_mut().for_each(|side| side.spurious(&path));
             }
@@ -206,8 +208,8 @@ fn drive(settings: &Settings, steps: &[Step]) -> Result<(), TestCaseError> {
     steps.iter().try_for_each(|&step| pair.take(step))
 }
 
-/// The threshold is 2.99.. there: slow start once ended 0.99.. segments early, and growth is more than a segment for each
-/// acknowledged.
+/// The threshold is 2.99... here. In an earlier version slow start ended 0.99... segments early, and growth
+/// was more than a segment per acknowledged segment.
 #[test]
 fn slow_start_ends_at_a_part_of_a_segment() -> Result<(), TestCaseError> {
     let given = [
@@ -265,10 +267,10 @@ proptest! {
         gamma in prop::sample::select(vec![0.1, 1e6]),
         reduction in any::<bool>(),
     ) {
-        // Without the jumps at lowwnd, in the number of a round's samples, at gamma and at the end of slow start, where
-        // a millionth of a segment decides over a round's growth: gamma is out of reach, or almost always reached, and
-        // timeouts and idleness, after which slow start ends at a whole segment here and at a part of one there, are
-        // left out. The golden traces have timeouts and the jumps.
+        // Without the jumps at which a millionth of a segment decides over a round's growth: at lowwnd, in
+        // the number of samples, at gamma, and at the end of slow start. So gamma is out of reach, or nearly
+        // always reached. Timeouts and idle times are left out: after them slow start ends at a whole segment
+        // in C, and at a fraction in Rust. The golden traces cover timeouts and the jumps.
         let steps: Vec<Step> =
             steps.into_iter().filter(|step| !matches!(step, Step::Timeout | Step::Idle)).collect();
         drive(&settings("compound", &[
@@ -287,13 +289,13 @@ proptest! {
     fn pert(
         steps in steps(),
         seed in any::<u32>(),
-        // Thresholds are microseconds in C.
+        // Thresholds are in microseconds in C.
         delays in (0..20_000u32, 0..40_000u32),
         most in 0.0..=1.0f64,
         weight in 0.0..0.999f64,
         decrease in 0.1..0.9f64,
         samples in 0..100u32,
-        // The average is left out: elapsed times are compared with it, where the last place of either decides.
+        // Without the clock "average": elapsed times are compared with it, and the last digit would decide.
         clock in prop::sample::select(vec!["srtt", "base", "window"]),
         words in (
             prop::sample::select(vec!["source", "share", "inner"]),
@@ -322,8 +324,8 @@ proptest! {
             ("follow", Given::Word(follow)),
             ("initial", Given::Word(initial)),
             ("ramp", Given::Word(ramp)),
-            // Slow start ends at a whole segment in C and at a part of one in Rust: whether there is a response to an
-            // acknowledgement between the two would be a matter of that part.
+            // Slow start ends at a whole segment in C, and at a fraction in Rust. The response to an
+            // acknowledgement between the two would depend on that fraction.
             ("slow_start", Given::Word("respond")),
         ]);
         let mut pair = Pair::new(&settings);

@@ -27,32 +27,38 @@ pub const SCHEME: Scheme = Scheme {
     name: "bbr3",
     title: "BBR, version 3",
     source: "draft-ietf-ccwg-bbr-06",
-    summary: "BBR that bounds rate and volume when more than 2 % of a round trip is lost, and probes seldom enough for others.",
+    summary: "BBR that limits rate and inflight if more than 2 % of a round trip is lost, and that probes \
+              less often.",
     equations: &[
         "on every ACK: bw = min(max of delivered / interval over two cycles, bw_shortterm); min_rtt over min_rtt_window",
         "pacing rate = (1 - margin) * pacing_gain * bw",
-        "cwnd grows by what is acknowledged up to cwnd_gain * bw * min_rtt + extra_acked, bounded by inflight_longterm and \
-         inflight_shortterm",
-        "startup: gains startup_gain and cwnd_gain until three round trips bring less than 25 % more, or losses are high",
-        "drain: pacing_gain = drain_gain until bw * min_rtt is in flight, three round trips at most",
-        "cycle: down (down_gain), cruise (1), after 2 to 3 s or as many round trips as Reno would need refill (1), up (up_gain)",
-        "more than loss_threshold lost of what was in flight in a probe: inflight_longterm = that, at least beta of the target",
-        "loss outside probes, once per round trip: bw_shortterm and inflight_shortterm = max(latest, beta * themselves)",
-        "probe round-trip time: probe_rtt_gain * bw * min_rtt in flight for probe_rtt_time every probe_rtt_interval",
+        "cwnd grows by what is acknowledged, up to cwnd_gain * bw * min_rtt + extra_acked; at most \
+         inflight_longterm and inflight_shortterm",
+        "Startup: gains startup_gain and cwnd_gain, until bw has grown by less than 25 % in three round \
+         trips, or losses are high",
+        "Drain: pacing_gain = drain_gain, until bw * min_rtt is in flight, for at most three round trips",
+        "ProbeBW: Down (down_gain), Cruise (1); after 2 to 3 s, or the round trips that Reno would need, \
+         Refill (1) and Up (up_gain)",
+        "if a probe loses more than loss_threshold of what was in flight: inflight_longterm = that flight, \
+         at least beta * target",
+        "loss outside probes, once per round trip: bw_shortterm and inflight_shortterm become max(latest, \
+         beta * old value)",
+        "ProbeRTT: probe_rtt_gain * bw * min_rtt in flight for probe_rtt_time, every probe_rtt_interval",
     ],
     notes: &[
-        "it does not answer marks: the draft specifies no response to ECN; a timeout starts from one segment",
-        "it needs the host's delivery-rate samples and pacing, and governs the window in every state",
-        "quantum = \"rate\" is the draft's budget for hosts that send a millisecond's segments at once; this engine's sender \
-         paces each segment",
+        "it does not react to marks: the draft specifies no response to ECN; after a timeout it starts from \
+         one segment",
+        "it needs the host's delivery rate samples and pacing, and sets the window in every state",
+        "quantum = \"rate\" is the draft's budget for hosts that send bursts of one millisecond; the sender \
+         here paces each segment",
     ],
     parameters: &[
         Parameter::number("startup_gain", 2.77, "", 1.1..=10.0, "section 2.5: 4 ln 2"),
         Parameter::number("drain_gain", 0.5, "", 0.05..=0.99, "section 2.5"),
         Parameter::number("cwnd_gain", 2.0, "", 1.0..=10.0, "section 2.6: DefaultCwndGain"),
-        Parameter::number("up_gain", 1.25, "", 1.0..=4.0, "section 5.3.3.5: pacing in ProbeBW_UP"),
-        Parameter::number("up_cwnd_gain", 2.25, "", 1.0..=10.0, "section 5.3.3.5: window in ProbeBW_UP"),
-        Parameter::number("down_gain", 0.9, "", 0.1..=1.0, "section 5.3.3.1: pacing in ProbeBW_DOWN"),
+        Parameter::number("up_gain", 1.25, "", 1.0..=4.0, "section 5.3.3.5: pacing gain in ProbeBW_UP"),
+        Parameter::number("up_cwnd_gain", 2.25, "", 1.0..=10.0, "section 5.3.3.5: window gain in ProbeBW_UP"),
+        Parameter::number("down_gain", 0.9, "", 0.1..=1.0, "section 5.3.3.1: pacing gain in ProbeBW_DOWN"),
         Parameter::number("loss_threshold", 0.02, "", 0.0..=1.0, "section 2.8: LossThresh"),
         Parameter::number("beta", 0.7, "", 0.01..=1.0, "section 2.8"),
         Parameter::number("headroom", 0.15, "", 0.0..=0.9, "section 2.8"),
@@ -66,10 +72,10 @@ pub const SCHEME: Scheme = Scheme {
             "quantum",
             "rate",
             &[
-                ("rate", "what a millisecond's pace sends, two segments or more (section 5.6.3)"),
-                ("segment", "one segment: nothing is sent at once"),
+                ("rate", "the segments of one millisecond, at least two (section 5.6.3)"),
+                ("segment", "one segment: no bursts"),
             ],
-            "what a host sends at once, thrice of which the window has room for",
+            "the burst of a host; the window has room for three",
         ),
     ],
     build: |settings| Box::new(Bbr3::new(settings)),

@@ -1,7 +1,7 @@
 //! Exponentially weighted moving average of round-trip times.
 //!
-//! Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks" (dissertation, Texas A&M
-//! University, 2006), section IV.A: weight 7/8 as in the estimate of TCP itself, and 0.99, its srtt_0.99.
+//! Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks" (dissertation, Texas
+//! A&M University, 2006), section IV.A: weight 7/8 as in the estimate of TCP itself, and 0.99, its srtt_0.99.
 
 use ackclock_units::Duration;
 

@@ -21,13 +21,13 @@ void BPF_PROG(compound_release, struct sock *sk)
 	AC_COUNT(closed);
 }
 
-/* The kernel counts in bytes, the scheme in segments: `una` is the sum of what was acknowledged. */
+/* The kernel counts in bytes, the scheme in segments: `una` is the sum of acknowledged segments. */
 SEC("struct_ops")
 void BPF_PROG(compound_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct ac_compound *s = AC_PRIVATE(struct ac_compound, sk);
 	struct ac_window w = ac_read_window(sk);
-	s32 rtt_us = sample->rtt_us; /* negative: none (Karn's rule) */
+	s32 rtt_us = sample->rtt_us; /* negative: no sample (Karn's rule) */
 	struct ac_compound_path path;
 
 	s->una += sample->pkts_acked;

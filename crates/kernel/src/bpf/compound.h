@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Dual MIT/GPL */
 /*
- * Compound TCP, the step functions: Reno's loss window plus a delay window (dwnd) that grows while no queue is
- * seen and gives way once one is.
+ * Compound TCP, the step functions: Reno's loss window plus a delay window (dwnd). The delay window grows while there
+ * is no queue, and shrinks when there is one.
  *
  * Source: K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP Approach for High-speed and Long Distance
- * Networks", INFOCOM 2006, sections III and V. The definition with its open points is the engine's
- * crates/cc/src/compound.rs; the parameters have the same names and meanings there.
+ * Networks", INFOCOM 2006, sections III and V. The engine's crates/cc/src/compound.rs is the definition, with all open
+ * points. The parameters have the same names and meanings there.
  *
  * What differs from it: fixed point instead of floats, round-trip times in microseconds, segments counted
  * modulo 2^32.
@@ -18,14 +18,14 @@
 struct ac_compound_parameters {
 	s64 log2_alpha_q24;	  /* alpha: growth of the delay part (section IV.A) */
 	u64 gamma_q20;		  /* segments of backlog that count as a queue (section VI.B.4) */
-	u64 lowwnd_q20;		  /* segments from which the delay part works (section V) */
+	u64 lowwnd_q20;		  /* segments from which the delay part is active (section V) */
 	u32 k_q20;		  /* exponent of the growth (section IV.A) */
 	u32 beta_q32;		  /* decrease on loss, share of the window (section IV.A) */
-	u32 zeta_q20;		  /* retreat per segment of backlog */
-	u32 samples;		  /* a round needs more than this (section V) */
-	u32 delta_us;		  /* at most RTT / delta samples per round; 0 takes every one (section V) */
-	u32 smoothed_rtt;	  /* diff from the smoothed value, not the round's average */
-	u32 gate_loss_window;	  /* lowwnd is compared with the loss window, not the whole one */
+	u32 zeta_q20;		  /* decrease per segment of backlog */
+	u32 samples;		  /* a round needs more samples than this (section V) */
+	u32 delta_us;		  /* at most RTT / delta samples per round; 0 takes every sample (section V) */
+	u32 smoothed_rtt;	  /* diff uses the smoothed RTT, not the average of the round */
+	u32 gate_loss_window;	  /* lowwnd is compared with the loss window, not the whole window */
 	u32 clear_below;	  /* below lowwnd dwnd becomes 0 */
 	u32 no_window_reduction;  /* CTCP-NWR (section VI.B.6) */
 	u32 reserved;
@@ -33,24 +33,24 @@ struct ac_compound_parameters {
 
 struct ac_compound {
 	u64 dwnd_q20;	      /* the delay window */
-	u64 dwnd_before_q20;  /* before the last cut, should that turn out to be spurious */
-	u64 loss_window_q20;  /* when last looked at */
-	u64 sum_us;	      /* of the round's samples */
-	u32 taken;	      /* their number */
-	u32 most;	      /* and its bound: M of section V */
+	u64 dwnd_before_q20;  /* before the last reduction; restored if that was spurious */
+	u64 loss_window_q20;  /* at the last update */
+	u64 sum_us;	      /* sum of the round's samples */
+	u32 taken;	      /* number of the round's samples */
+	u32 most;	      /* their largest number: M of section V */
 	u32 last;	      /* the round ends when this segment is acknowledged */
-	u32 next;	      /* no sample before this one is */
-	u32 spacing;	      /* segments from one sample to the next */
-	u32 open;	      /* is there a round? Not in recovery */
+	u32 next;	      /* the next sample is at this segment, or later */
+	u32 spacing;	      /* segments between two samples */
+	u32 open;	      /* 1 during a round; 0 in recovery */
 	u32 base_rtt_us;      /* the smallest raw sample outside recovery; 0 before the first one */
-	u32 part_q20;	      /* of a segment, beside the host's cwnd */
-	u32 part_before_q20;  /* and the same before the last cut */
-	u32 una;	      /* segments acknowledged so far, for a host that counts in bytes */
+	u32 part_q20;	      /* fraction of a segment in addition to the host's cwnd */
+	u32 part_before_q20;  /* part_q20 before the last reduction */
+	u32 una;	      /* segments acknowledged so far; for a host that counts in bytes */
 };
 
 _Static_assert(sizeof(struct ac_compound) <= AC_PRIVATE_BYTES, "compound: the private state is too large");
 
-/* What the host knows when an acknowledgement arrives. */
+/* The state of the host when an acknowledgement arrives. */
 struct ac_compound_path {
 	u32 una;	  /* first unacknowledged segment */
 	u32 nxt;	  /* next new segment */
@@ -60,7 +60,7 @@ struct ac_compound_path {
 	u32 recovering;
 };
 
-/* Takes the host's window apart: the loss window is what dwnd leaves, at least one segment. */
+/* Splits the host's window: the loss window is the window minus dwnd, and at least one segment. */
 AC_INLINE void ac_compound_split(struct ac_compound *s, const struct ac_window *w)
 {
 	u64 window_q20 = ac_window_q20(w, s->part_q20);
@@ -76,12 +76,12 @@ AC_INLINE void ac_compound_start(struct ac_compound *s, const struct ac_window *
 	ac_compound_split(s, w);
 }
 
-/* Sets the delay window, and with it the whole one. */
+/* Sets the delay window, and with it the whole window. */
 AC_INLINE void ac_compound_set_dwnd(struct ac_compound *s, struct ac_window *w, u64 dwnd_q20)
 {
 	s->dwnd_q20 = dwnd_q20;
 	ac_set_window(w, &s->part_q20, s->loss_window_q20 + dwnd_q20);
-	/* A retreat before a queue must not look like the slow start after a loss. */
+	/* A reduction before a queue must not look like the slow start after a loss. */
 	if (w->ssthresh > w->cwnd)
 		w->ssthresh = w->cwnd;
 }
@@ -156,12 +156,12 @@ AC_INLINE void ac_compound_start_round(const struct ac_compound_parameters *p, s
 	}
 }
 
-/* Every acknowledgement, in every state, before growth. `rtt_us` is the raw sample, 0 if there is none. */
+/* For every acknowledgement, in every state, before growth. `rtt_us` is the raw sample; 0: there is none. */
 AC_INLINE void ac_compound_sample(const struct ac_compound_parameters *p, struct ac_compound *s, struct ac_window *w,
 				  const struct ac_compound_path *path, u32 rtt_us)
 {
 	if (path->recovering) {
-		s->open = 0; /* section V: neither sampling nor dwnd during recovery */
+		s->open = 0; /* section V: no samples and no change of dwnd during recovery */
 		return;
 	}
 	if (rtt_us) {
@@ -181,7 +181,7 @@ AC_INLINE void ac_compound_sample(const struct ac_compound_parameters *p, struct
 	ac_compound_start_round(p, s, w, path);
 }
 
-/* New data acknowledged, limited by cwnd, outside recovery. */
+/* New data was acknowledged, cwnd limited the sender, and there is no recovery. */
 AC_INLINE void ac_compound_grow(struct ac_compound *s, struct ac_window *w, u32 acked)
 {
 	u64 window_q20, left_q10;
@@ -189,7 +189,7 @@ AC_INLINE void ac_compound_grow(struct ac_compound *s, struct ac_window *w, u32 
 	ac_compound_split(s, w);
 	left_q10 = ac_slow_start_q10(w, s->part_q20, acked);
 	window_q20 = ac_window_q20(w, s->part_q20);
-	/* Equation 2: dwnd stays, so it is the loss window that grows. */
+	/* Equation 2: dwnd is constant, the loss window grows. */
 	window_q20 += ac_growth_q20(AC_ONE_Q20, left_q10, window_q20);
 	ac_set_window(w, &s->part_q20, window_q20);
 	s->loss_window_q20 = window_q20 > s->dwnd_q20 + AC_ONE_Q20 ? window_q20 - s->dwnd_q20 : AC_ONE_Q20;
@@ -213,7 +213,7 @@ AC_INLINE u32 ac_compound_cut(const struct ac_compound_parameters *p, struct ac_
 	return ac_threshold(half_q20 + s->dwnd_q20, &s->part_q20);
 }
 
-/* The cut was one for a timeout: the delay part is off until slow start is over (section III). */
+/* The reduction was for a timeout: the delay part is off until slow start ends (section III). */
 AC_INLINE void ac_compound_timeout(struct ac_compound *s)
 {
 	s->dwnd_q20 = 0;
@@ -226,7 +226,7 @@ AC_INLINE void ac_compound_recovered(struct ac_compound *s, const struct ac_wind
 	s->open = 0;
 }
 
-/* The last cut was spurious; the host has restored the window, or is about to. */
+/* The last reduction was spurious. The host restores the window before or after this call. */
 AC_INLINE void ac_compound_spurious(struct ac_compound *s, const struct ac_window *w)
 {
 	s->dwnd_q20 = s->dwnd_before_q20;
@@ -235,7 +235,7 @@ AC_INLINE void ac_compound_spurious(struct ac_compound *s, const struct ac_windo
 	s->open = 0;
 }
 
-/* After idleness: the delay window described a queue that is gone. */
+/* After an idle time: the delay window belonged to a queue that is gone. */
 AC_INLINE void ac_compound_idle(struct ac_compound *s, struct ac_window *w)
 {
 	u64 window_q20 = ac_window_q20(w, s->part_q20);

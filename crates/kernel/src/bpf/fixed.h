@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Dual MIT/GPL */
 /*
- * Fixed-point arithmetic for the step functions: a kernel has no floats.
+ * Fixed-point arithmetic for the step functions. The kernel has no floating point.
  *
- * A suffix _qN means N binary places. The widths are chosen so that no product of two factors within the
- * stated bounds leaves 64 bits. The includer defines u32, u64, s64 and bool.
+ * A suffix _qN means N binary places. Within the stated bounds every product of two factors fits into 64 bits. The
+ * file that includes this header defines u32, u64, s64 and bool.
  */
 #ifndef ACKCLOCK_FIXED_H
 #define ACKCLOCK_FIXED_H
@@ -12,21 +12,21 @@
 #define AC_ONE_Q20 (1ULL << 20)
 #define AC_ONE_Q24 (1ULL << 24)
 
-/* x times a share below one. */
+/* x multiplied by a share below one. */
 AC_INLINE u64 ac_share(u64 x, u32 share_q32)
 {
 	return (x >> 32) * share_q32 + (((x & 0xffffffff) * share_q32) >> 32);
 }
 
-/* The same with a finer share; x below 2^63. */
+/* The same, with a share of higher precision; x below 2^63. */
 AC_INLINE u64 ac_share_q64(u64 x, u64 share_q64)
 {
 	return ac_share(x, share_q64 >> 32) + (ac_share(x, (u32)share_q64) >> 32);
 }
 
 /*
- * The verifier follows every branch with every state that led to it, so that a branch on data within a loop doubles
- * its work with each turn. These loops have none: a comparison is the borrow of a subtraction.
+ * The verifier follows every branch with every state that leads to it. A branch on data inside a loop doubles its work
+ * with each iteration. These loops have no such branch: a comparison is the borrow of a subtraction.
  */
 
 /* 1 if a < b, else 0; both below 2^63. */
@@ -52,7 +52,7 @@ AC_INLINE u32 ac_cube_root(u64 x)
 	return root;
 }
 
-/* log2 of x, 1 to 2^63: the place of the leading bit, then one squaring of the mantissa per binary place. */
+/* log2 of x, 1 to 2^63: the position of the leading bit, then one squaring of the mantissa per binary place. */
 AC_INLINE u32 ac_log2_q24(u64 x)
 {
 	u32 whole = 0, fraction = 0;
@@ -72,7 +72,7 @@ AC_INLINE u32 ac_log2_q24(u64 x)
 	return whole << 24 | fraction;
 }
 
-/* 2^y, for y from -20 to below 32: the exponential series of the fractional part, shifted by the whole one. */
+/* 2^y, for y from -20 to below 32: the exponential series of the fractional part, shifted by the integer part. */
 AC_INLINE u64 ac_exp2_q20(s64 y_q24)
 {
 	const u64 ln2_q30 = 744261118; /* ln 2 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Dual MIT/GPL */
 /*
- * What every scheme's glue shares: how the running kernel's connection is read and written, and what is counted.
+ * The common part of all schemes' glue: access to the kernel's connection, and the counters.
  *
- * Struct members are found by CO-RE: the offsets are those of the kernel that loads the object.
+ * CO-RE adapts the offsets of struct members to the kernel that loads the object.
  */
 #ifndef ACKCLOCK_HOST_H
 #define ACKCLOCK_HOST_H
@@ -15,21 +15,21 @@
 
 char terms[] SEC("license") = "Dual MIT/GPL";
 
-/* What the loader sets, whatever the scheme. */
+/* Set by the loader, for all schemes. */
 struct ac_host_parameters {
-	u32 initial_window; /* segments; 0 leaves what the kernel starts with */
+	u32 initial_window; /* segments; 0: the kernel's initial window */
 };
 const volatile struct ac_host_parameters host SEC(".rodata.host") = { 0 };
 
-/* Counted since the load, over all connections. */
+/* Counters since the load, over all connections. */
 struct ac_statistics {
-	u64 opened;   /* connections that took up the scheme */
-	u64 closed;   /* and that gave it up */
-	u64 cuts;     /* thresholds that the scheme set after losses, marks and timeouts */
+	u64 opened;   /* connections that started to use the scheme */
+	u64 closed;   /* connections that stopped using it */
+	u64 cuts;     /* thresholds that the scheme has set after losses, marks and timeouts */
 	u64 timeouts; /* expiries of the retransmission timer */
 	u64 marks;    /* reductions because of marks (ECN) */
-	u64 early;    /* responses before a loss (schemes with one) */
-	u64 refused;  /* others that asked for it and were handed to reno: destination not allowed */
+	u64 early;    /* early responses, before a loss */
+	u64 refused;  /* connections that got reno instead: destination not allowed */
 };
 
 struct {
@@ -48,8 +48,8 @@ struct {
 	} while (0)
 
 /*
- * The address of load-time data. The compiler must not look through it at the zeroes of the object file;
- * the verifier does see the values.
+ * The address of load-time data. It is hidden from the compiler, which must not use the zeroes of the object file.
+ * The verifier sees the real values.
  */
 #define AC_LOADED(type, data)                           \
 	({                                              \
@@ -81,7 +81,7 @@ AC_INLINE void ac_write_cwnd(struct sock *sk, const struct ac_window *w)
 	tp->snd_cwnd = w->cwnd < tp->snd_cwnd_clamp ? w->cwnd : tp->snd_cwnd_clamp;
 }
 
-/* Did cwnd limit the sender? In slow start also while the window is less than twice what was in use (RFC 7661's concern). */
+/* True if cwnd limited the sender. In slow start also if cwnd is below twice the flight (cf. RFC 7661). */
 AC_INLINE bool ac_cwnd_limited(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -91,7 +91,7 @@ AC_INLINE bool ac_cwnd_limited(struct sock *sk)
 	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
-/* Is a loss episode, a timeout or a reduction after a mark being dealt with? */
+/* True during a loss episode, after a timeout, and during a reduction after a mark. */
 AC_INLINE bool ac_recovering(struct sock *sk)
 {
 	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
@@ -99,19 +99,19 @@ AC_INLINE bool ac_recovering(struct sock *sk)
 	return BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state) >= TCP_CA_CWR;
 }
 
-/* Smoothed round-trip time; the kernel keeps eight times of it. */
+/* Smoothed round-trip time. The kernel stores eight times the value. */
 AC_INLINE u32 ac_srtt_us(struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->srtt_us >> 3;
 }
 
-/* When the connection last sent or received: the host's clock of this acknowledgement. */
+/* The time at which the connection last sent or received: the host's clock for this acknowledgement. */
 AC_INLINE u64 ac_now_us(struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->tcp_mstamp;
 }
 
-/* Segments in the network: sent, and neither acknowledged nor reported nor counted lost (RFC 6675's pipe). */
+/* Segments in flight: sent, and neither acknowledged nor SACKed nor marked lost (RFC 6675's pipe). */
 AC_INLINE u32 ac_in_flight(struct sock *sk)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -120,8 +120,8 @@ AC_INLINE u32 ac_in_flight(struct sock *sk)
 }
 
 /*
- * The kernel asks for a threshold without saying why, and tells afterwards by the state that it enters. CWR is that of
- * ECN (RFC 3168 section 6.1.2), and of a host whose own queue is full.
+ * The kernel asks for a threshold without a reason. The state that it enters afterwards shows the reason. CWR means
+ * ECN (RFC 3168 section 6.1.2), or that the host's own queue is full.
  */
 AC_INLINE void ac_count_state(u8 state)
 {
@@ -131,7 +131,7 @@ AC_INLINE void ac_count_state(u8 state)
 		AC_COUNT(marks);
 }
 
-/* The receiver's window in segments; a part of one counts. */
+/* The receiver's window in segments, rounded up. */
 AC_INLINE u32 ac_peer_window(struct sock *sk)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -140,7 +140,7 @@ AC_INLINE u32 ac_peer_window(struct sock *sk)
 	return tp->snd_wnd / mss + (tp->snd_wnd % mss != 0);
 }
 
-/* A connection takes up the scheme: its first window, if the loader asked for one. */
+/* A connection starts to use the scheme. Sets the initial window if the loader asked for one. */
 AC_INLINE void ac_open(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -151,7 +151,7 @@ AC_INLINE void ac_open(struct sock *sk)
 		tp->snd_cwnd = initial_window < tp->snd_cwnd_clamp ? initial_window : tp->snd_cwnd_clamp;
 }
 
-/* The window before a cut that turned out to be spurious. */
+/* The window before a reduction that was spurious. */
 AC_INLINE u32 ac_window_before(struct sock *sk)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;

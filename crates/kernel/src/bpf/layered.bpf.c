@@ -21,7 +21,7 @@ void BPF_PROG(layered_release, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(layered_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
-	s32 rtt_us = sample->rtt_us; /* negative: none (Karn's rule) */
+	s32 rtt_us = sample->rtt_us; /* negative: no sample (Karn's rule) */
 
 	if (rtt_us > 0)
 		ac_layered_sample(AC_LOADED(struct ac_layered_parameters, parameters),

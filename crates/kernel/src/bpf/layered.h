@@ -4,8 +4,8 @@
  * time, and a decrease by a fixed share or by 1 / (K + 1).
  *
  * Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks" (dissertation, Texas
- * A&M University, 2006), chapter III. The definition with its open points is the engine's crates/cc/src/layered.rs;
- * the parameters have the same names and meanings there.
+ * A&M University, 2006), chapter III. The engine's crates/cc/src/layered.rs is the definition, with all open points.
+ * The parameters have the same names and meanings there.
  *
  * What differs from it: fixed point instead of floats, round-trip times in microseconds, K_R at most 2^15.
  */
@@ -21,29 +21,29 @@ enum ac_layered_decrease {
 };
 
 struct ac_layered_parameters {
-	u64 w_t_q20;		/* W_T, segments: where the second layer begins (III.A.3.f) */
+	u64 w_t_q20;		/* W_T, segments: the window at which the second layer begins (III.A.3.f) */
 	u64 rtt_reference_ns;	/* the round-trip time at which K_R = 1 */
 	u32 rtt_exponent_q20;	/* 1/3 in the source (III.A.3.d); 0 is no compensation */
 	u32 beta_q32;		/* fixed decrease, share of the window (III.A.3) */
 	u32 decrease;		/* enum ac_layered_decrease */
 	u32 whole_layers;	/* no fraction between two thresholds */
-	u32 smoothed_rtt;	/* K_R from the smallest smoothed value, not the smallest sample */
+	u32 smoothed_rtt;	/* K_R uses the smallest smoothed value, not the smallest sample */
 	u32 tcp_below;		/* below W_T one segment per round trip and halving */
 };
 
 struct ac_layered {
-	u64 k_r_q20;	  /* scale of the growth */
-	u32 min_rtt_us;	  /* what it was made from; 0 before the first sample */
-	u32 part_q20;	  /* of a segment, beside the host's cwnd */
-	u32 part_before_q20; /* the last cut, should that turn out to be spurious */
+	u64 k_r_q20;	  /* factor of the growth */
+	u32 min_rtt_us;	  /* the RTT behind k_r; 0 before the first sample */
+	u32 part_q20;	  /* fraction of a segment in addition to the host's cwnd */
+	u32 part_before_q20; /* part_q20 before the last reduction; restored if that was spurious */
 };
 
 _Static_assert(sizeof(struct ac_layered) <= AC_PRIVATE_BYTES, "layered: the private state is too large");
 
-/* Where a window stands among the layers. */
+/* The position of a window in the layers. */
 struct ac_layer {
 	u32 k;
-	u32 fraction_q16; /* of the way to the next one (III.A.3.f: K_fract) */
+	u32 fraction_q16; /* share of the way to the next layer (III.A.3.f: K_fract) */
 };
 
 /* W_K of equation 3.11. K (K + 1) (K - 1) is a multiple of 6. */
@@ -52,7 +52,7 @@ AC_INLINE u64 ac_layered_threshold_q20(u64 w_t_q20, u64 k)
 	return k * (k + 1) * (k - 1) / 6 * w_t_q20;
 }
 
-/* The K with W_K <= window < W_(K+1). As K^3 - K = 6 W / W_T, the cube root gives it or one less. */
+/* The K with W_K <= window < W_(K+1). Because K^3 - K = 6 W / W_T, the cube root gives K or K - 1. */
 AC_INLINE struct ac_layer ac_layered_at(const struct ac_layered_parameters *p, u64 window_q20)
 {
 	u64 w_t_q20 = p->w_t_q20 ? p->w_t_q20 : 1;
@@ -87,7 +87,7 @@ AC_INLINE void ac_layered_start(struct ac_layered *s)
 	s->part_before_q20 = 0;
 }
 
-/* Every acknowledgement with a sample: K_R changes only when the smallest round-trip time does (III.A.3.f). */
+/* For every acknowledgement with a sample. K_R changes only when the smallest round-trip time does (III.A.3.f). */
 AC_INLINE void ac_layered_sample(const struct ac_layered_parameters *p, struct ac_layered *s, u32 rtt_us,
 				 u32 srtt_us)
 {
@@ -105,7 +105,7 @@ AC_INLINE void ac_layered_sample(const struct ac_layered_parameters *p, struct a
 		s->k_r_q20 = most_q20;
 }
 
-/* New data acknowledged, limited by cwnd, outside recovery. */
+/* New data was acknowledged, cwnd limited the sender, and there is no recovery. */
 AC_INLINE void ac_layered_grow(const struct ac_layered_parameters *p, struct ac_layered *s, struct ac_window *w,
 			       u32 acked)
 {
@@ -122,7 +122,7 @@ AC_INLINE void ac_layered_grow(const struct ac_layered_parameters *p, struct ac_
 	ac_set_window(w, &s->part_q20, window_q20 + ac_growth_q20(per_round_q20, left_q10, window_q20));
 }
 
-/* Share of the window that a cut takes. */
+/* The share of the window that a reduction takes. */
 AC_INLINE u32 ac_layered_beta_q32(const struct ac_layered_parameters *p, struct ac_layer layer)
 {
 	u64 here_q32 = (1ULL << 32) / (layer.k + 1); /* equation 3.41 */
@@ -137,7 +137,7 @@ AC_INLINE u32 ac_layered_beta_q32(const struct ac_layered_parameters *p, struct 
 	return p->beta_q32; /* equation 3.4 */
 }
 
-/* What a cut would leave. */
+/* The window after a reduction. */
 AC_INLINE u64 ac_layered_left_q20(const struct ac_layered_parameters *p, const struct ac_layered *s,
 				  const struct ac_window *w)
 {
@@ -155,7 +155,7 @@ AC_INLINE u32 ac_layered_cut(const struct ac_layered_parameters *p, struct ac_la
 	return ac_threshold(left_q20, &s->part_q20);
 }
 
-/* The last cut was spurious; the host restores the window. */
+/* The last reduction was spurious. The host restores the window. */
 AC_INLINE void ac_layered_spurious(struct ac_layered *s)
 {
 	s->part_q20 = s->part_before_q20;

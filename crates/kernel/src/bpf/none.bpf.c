@@ -2,8 +2,8 @@
 /*
  * No congestion control in the kernel: glue between tcp_sock and the step function of none.h.
  *
- * It starves ordinary TCP. So it works towards allowed destinations only, and a connection to any other is handed
- * to the kernel's reno when it takes up the scheme.
+ * The scheme starves ordinary TCP. So it serves allowed destinations only. A connection to any other destination gets
+ * the kernel's reno when it asks for the scheme.
  */
 #include "host.h"
 #include <bpf/bpf_endian.h>
@@ -16,15 +16,15 @@
 
 const volatile struct ac_none_parameters parameters SEC(".rodata.scheme") = { 0 };
 
-/* A destination. The family comes first, so that no IPv6 prefix, however short, has IPv4 addresses in it. */
+/* A destination. The family comes first, so that even a short IPv6 prefix contains no IPv4 address. */
 struct ac_prefix {
-	u32 bits; /* the family's eight, and the prefix */
+	u32 bits; /* eight for the family, plus the prefix length */
 	u8 family;
 	u8 address[16];
 	u8 reserved[3];
 };
 
-/* Prefixes towards which there is no control. */
+/* The allowed prefixes: destinations without congestion control. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(max_entries, AC_MOST_PREFIXES);
@@ -69,12 +69,12 @@ void BPF_PROG(none_init, struct sock *sk)
 	char reno[] = "reno";
 
 	if (!ac_none_allowed(sk)) {
-		AC_COUNT(refused); /* there is no release for it: the scheme was not taken up */
+		AC_COUNT(refused); /* such a connection never calls release: it does not use the scheme */
 		bpf_setsockopt(sk, AC_SOL_TCP, AC_TCP_CONGESTION, reno, sizeof(reno));
 		return;
 	}
 	ac_open(sk);
-	/* Nothing paces: an earlier controller's rate must not stay. */
+	/* No pacing: the rate of an earlier controller must not remain. */
 	sk->sk_pacing_rate = sk->sk_max_pacing_rate;
 	ac_none_apply(sk);
 }
@@ -85,21 +85,21 @@ void BPF_PROG(none_release, struct sock *sk)
 	AC_COUNT(closed);
 }
 
-/* Every acknowledgement, in every state; with this hook the kernel's own recovery leaves cwnd alone. */
+/* For every acknowledgement, in every state. With this hook the kernel's own recovery does not change cwnd. */
 SEC("struct_ops")
 void BPF_PROG(none_cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *sample)
 {
 	ac_none_apply(sk);
 }
 
-/* A threshold is asked for at every loss, and left as it is. */
+/* The kernel asks for a threshold at every loss. It does not change. */
 SEC("struct_ops")
 u32 BPF_PROG(none_ssthresh, struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->snd_ssthresh;
 }
 
-/* The kernel has just made the window one segment for a timeout: open it again at once. */
+/* After a timeout the kernel has set the window to one segment: open it again at once. */
 SEC("struct_ops")
 void BPF_PROG(none_set_state, struct sock *sk, u8 state)
 {

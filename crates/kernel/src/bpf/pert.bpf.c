@@ -2,8 +2,8 @@
 /*
  * PERT in the kernel, over reno or over layered: glue between tcp_sock and the step functions of pert.h.
  *
- * An early response is made at the acknowledgement that draws it, before the kernel's own reaction to that. While the
- * kernel repairs losses or reduces the window after a mark, the window is its own and there is no early response.
+ * An early response happens at the acknowledgement that draws it, before the kernel's own reaction to it. While the
+ * kernel repairs losses or reduces the window after a mark, it controls the window, and there is no early response.
  */
 #include "host.h"
 #include "pert.h"
@@ -28,7 +28,7 @@ void BPF_PROG(pert_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct ac_window w = ac_read_window(sk);
-	s32 rtt_us = sample->rtt_us; /* negative: none (Karn's rule) */
+	s32 rtt_us = sample->rtt_us; /* negative: no sample (Karn's rule) */
 	struct ac_pert_path path = {
 		.now_us = ac_now_us(sk),
 		.una = tp->snd_una,

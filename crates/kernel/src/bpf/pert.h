@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Dual MIT/GPL */
 /*
- * PERT, Probabilistic Early Response TCP, the step functions: another controller's, and with a probability that grows
- * with the smoothed delay a cut before anything is lost.
+ * PERT, Probabilistic Early Response TCP, the step functions: those of another controller, plus an early reduction
+ * before any loss, with a probability that grows with the smoothed delay.
  *
  * Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks" (dissertation, Texas A&M
  * University, 2006), chapter IV: the predictor srtt_0.99 (IV.A), RED's response curve and the decrease (IV.B); V.B.2 for
- * Layered TCP underneath; V.C for the conservative predictor and the variants that wait for samples. The definition
- * with its open points is the engine's crates/cc/src/pert.rs; the parameters have the same names and meanings there.
+ * Layered TCP underneath; V.C for the conservative predictor and the variants that wait for samples. The engine's
+ * crates/cc/src/pert.rs is the definition, with all open points. The parameters have the same names and meanings there.
  *
  * What differs from it: fixed point instead of floats, round-trip times and thresholds in microseconds, the curve red
  * only (rem's histogram of delays does not fit the private state), reno or layered underneath.
@@ -24,30 +24,30 @@ enum ac_pert_over {
 	AC_PERT_OVER_LAYERED = 1,
 };
 
-/* The round trip in which there is one early response at most. */
+/* How a round trip is measured. There is at most one early response per round trip. */
 enum ac_pert_clock {
 	AC_PERT_CLOCK_SRTT = 0,	   /* the host's smoothed round-trip time */
 	AC_PERT_CLOCK_AVERAGE = 1, /* s */
 	AC_PERT_CLOCK_BASE = 2,	   /* P */
-	AC_PERT_CLOCK_WINDOW = 3,  /* until something is acknowledged that was sent after the response */
+	AC_PERT_CLOCK_WINDOW = 3,  /* until a segment is acknowledged that was sent after the response */
 };
 
 struct ac_pert_parameters {
-	struct ac_layered_parameters layered; /* of whichever is underneath */
+	struct ac_layered_parameters layered; /* of the controller underneath */
 	struct ac_reno_parameters reno;
-	u64 gain_q64;		 /* 1 - weight: share of a new sample in the average (IV.A: 0.01) */
+	u64 gain_q64;		 /* 1 - weight: the weight of a new sample in the average (IV.A: 0.01) */
 	u64 max_probability_q32; /* at max_delay (IV.B) */
 	u32 min_delay_us;	 /* minthresh - P (IV.B) */
 	u32 max_delay_us;	 /* maxthresh - P (IV.B) */
 	u32 decrease_q32;	 /* share of the window, with by_share (IV.B) */
-	u32 least_window;	 /* segments; no early response goes below */
-	u32 samples;		 /* between two early responses (V.C.2.a) */
+	u32 least_window;	 /* segments; no early response goes below this */
+	u32 samples;		 /* needed between two early responses (V.C.2.a) */
 	u32 over;		 /* enum ac_pert_over */
 	u32 clock;		 /* enum ac_pert_clock */
-	u32 by_share;		 /* a response takes `decrease`, not what the controller underneath would */
+	u32 by_share;		 /* a response takes `decrease`, not the share of the controller underneath */
 	u32 below;		 /* s is never above the last sample (V.C.1) */
-	u32 from_zero;		 /* s begins at zero, not at the first sample */
-	u32 not_in_slow_start;	 /* no early response there */
+	u32 from_zero;		 /* the initial s is zero, not the first sample */
+	u32 not_in_slow_start;	 /* no early response in slow start */
 	u32 literal;		 /* the second ramp ends at 2 (P + max_delay), not at 2 max_delay above P */
 };
 
@@ -58,23 +58,23 @@ struct ac_pert {
 	};
 	u64 average_us_q30;  /* s */
 	u64 responded_us;    /* the host's clock at the last early response */
-	u32 responded_nxt;   /* and what was to be sent next */
-	u32 responded;	     /* was there one? */
-	u32 fresh;	     /* samples since */
+	u32 responded_nxt;   /* the next segment to send at that time */
+	u32 responded;	     /* 1 if there was one */
+	u32 fresh;	     /* samples since then */
 	u32 base_us;	     /* P: the smallest sample; 0 before the first */
 };
 
 _Static_assert(sizeof(struct ac_pert) <= AC_PRIVATE_BYTES, "pert: the private state is too large");
 
-/* What the host knows when an acknowledgement arrives. Positions in the stream are in the host's unit, modulo 2^32. */
+/* The state of the host when an acknowledgement arrives. Stream positions are in the host's unit, modulo 2^32. */
 struct ac_pert_path {
 	u64 now_us;
-	u32 una;       /* the first that is not acknowledged */
-	u32 nxt;       /* the next one to send */
+	u32 una;       /* first unacknowledged */
+	u32 nxt;       /* next to send */
 	u32 srtt_us;
 	u32 in_flight; /* segments */
 	u32 recovering;
-	u32 draw_q32;  /* uniform, this acknowledgement's own */
+	u32 draw_q32;  /* uniform random number of this acknowledgement */
 };
 
 AC_INLINE void ac_pert_start(const struct ac_pert_parameters *p, struct ac_pert *s)
@@ -104,7 +104,7 @@ AC_INLINE void ac_pert_follow(const struct ac_pert_parameters *p, struct ac_pert
 		s->base_us = rtt_us;
 }
 
-/* A part of a span as a share, which is at most one. */
+/* part / span, at most one. */
 AC_INLINE u64 ac_pert_of_span_q32(u64 part_us_q30, u64 span_us)
 {
 	return span_us && part_us_q30 < span_us << 30 ? (part_us_q30 / span_us) << 2 : AC_CERTAIN_Q32;
@@ -129,7 +129,7 @@ AC_INLINE u64 ac_pert_probability_q32(const struct ac_pert_parameters *p, const 
 	return most_q32 + ((share_q32 * ((AC_CERTAIN_Q32 - most_q32) >> 2)) >> 30);
 }
 
-/* At most one response per round trip (IV.B), outside repairs, and after enough samples. */
+/* At most one response per round trip (IV.B), none during recovery, and only after enough samples. */
 AC_INLINE bool ac_pert_may_respond(const struct ac_pert_parameters *p, const struct ac_pert *s,
 				   const struct ac_window *w, const struct ac_pert_path *path)
 {
@@ -179,8 +179,8 @@ AC_INLINE void ac_pert_respond(const struct ac_pert_parameters *p, struct ac_per
 }
 
 /*
- * Every acknowledgement, in every state, before growth: says whether it drew an early response. `rtt_us` is the raw
- * sample, 0 if there is none; the average's probability counts then too.
+ * For every acknowledgement, in every state, before growth. True if it drew an early response. `rtt_us` is the raw
+ * sample; 0: there is none, but the probability of the average still counts.
  */
 AC_INLINE bool ac_pert_sample(const struct ac_pert_parameters *p, struct ac_pert *s, struct ac_window *w,
 			      const struct ac_pert_path *path, u32 rtt_us)
@@ -196,7 +196,7 @@ AC_INLINE bool ac_pert_sample(const struct ac_pert_parameters *p, struct ac_pert
 	return true;
 }
 
-/* The rest is the controller's underneath. */
+/* The rest belongs to the controller underneath. */
 AC_INLINE void ac_pert_grow(const struct ac_pert_parameters *p, struct ac_pert *s, struct ac_window *w, u32 acked)
 {
 	if (p->over == AC_PERT_OVER_LAYERED)

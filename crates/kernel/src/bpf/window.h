@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Dual MIT/GPL */
 /*
- * What every step function works on: the window as the kernel keeps it, and the part of a segment beside it.
+ * The data of every step function: the window as the kernel stores it, and the fraction of a segment in addition to it.
  */
 #ifndef ACKCLOCK_WINDOW_H
 #define ACKCLOCK_WINDOW_H
 
 #include "fixed.h"
 
-/* The host's "no threshold yet". */
+/* The host's value for "no threshold yet". */
 #define AC_SSTHRESH_INFINITE 0x7fffffffu
 /* RFC 5681 (4): the threshold is never below two segments. */
 #define AC_SSTHRESH_LEAST 2u
@@ -28,8 +28,8 @@ AC_INLINE bool ac_in_slow_start(const struct ac_window *w)
 }
 
 /*
- * RFC 5681 section 3.1, as in the engine: returns what is left of `acked` for congestion avoidance, in 1/1024 segments.
- * Below the threshold cwnd is whole, and the part of a segment is the threshold's.
+ * RFC 5681 section 3.1, as in the engine. Returns the rest of `acked` for congestion avoidance, in 1/1024 segments.
+ * Below the threshold cwnd is an integer, and the fraction of a segment belongs to the threshold.
  */
 AC_INLINE u64 ac_slow_start_q10(struct ac_window *w, u32 part_q20, u32 acked)
 {
@@ -50,7 +50,7 @@ AC_INLINE u64 ac_slow_start_q10(struct ac_window *w, u32 part_q20, u32 acked)
 	return acked_q10;
 }
 
-/* The whole window, with the part of a segment that the host does not see. */
+/* The window with the fraction of a segment that the host does not see. */
 AC_INLINE u64 ac_window_q20(const struct ac_window *w, u32 part_q20)
 {
 	u64 cwnd = w->cwnd < 1 ? 1 : w->cwnd > AC_CWND_MOST ? AC_CWND_MOST : w->cwnd;
@@ -58,13 +58,13 @@ AC_INLINE u64 ac_window_q20(const struct ac_window *w, u32 part_q20)
 	return cwnd << 20 | part_q20;
 }
 
-/* The window that a cut takes its share of: below the threshold the part of a segment is the threshold's. */
+/* The window to reduce. Below the threshold the fraction of a segment belongs to the threshold. */
 AC_INLINE u64 ac_cut_from_q20(const struct ac_window *w, u32 part_q20)
 {
 	return ac_window_q20(w, ac_in_slow_start(w) ? 0 : part_q20);
 }
 
-/* Hands a window back to the host. */
+/* Writes a window back to the host. */
 AC_INLINE void ac_set_window(struct ac_window *w, u32 *part_q20, u64 window_q20)
 {
 	if (window_q20 > (u64)AC_CWND_MOST << 20)
@@ -75,7 +75,7 @@ AC_INLINE void ac_set_window(struct ac_window *w, u32 *part_q20, u64 window_q20)
 	*part_q20 = window_q20 & (AC_ONE_Q20 - 1);
 }
 
-/* The threshold after a cut to `after_q20`. The host sets cwnd to it, so that the part of a segment belongs to both. */
+/* The threshold after a reduction to `after_q20`. The host sets cwnd to it, so the fraction belongs to both. */
 AC_INLINE u32 ac_threshold(u64 after_q20, u32 *part_q20)
 {
 	u32 whole = after_q20 >> 20;
@@ -88,7 +88,7 @@ AC_INLINE u32 ac_threshold(u64 after_q20, u32 *part_q20)
 	return whole;
 }
 
-/* Growth by `per_round_q20` segments per window acknowledged: per_round * acked / window. */
+/* Growth by `per_round_q20` segments per acknowledged window: per_round * acked / window. */
 AC_INLINE u64 ac_growth_q20(u64 per_round_q20, u64 acked_q10, u64 window_q20)
 {
 	const u64 most_per_round_q20 = 1ULL << 36;

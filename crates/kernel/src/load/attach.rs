@@ -11,13 +11,13 @@ use std::sync::Mutex;
 
 /// TCP_CONG_NON_RESTRICTED: users without CAP_NET_ADMIN may choose it.
 const NON_RESTRICTED: u32 = 1;
-/// Lines of the verifier's account that an error shows: it says at its end what it refuses.
+/// The number of lines of the verifier's log in an error message. The reason is at the end of the log.
 const SHOWN: usize = 12;
 
-/// What libbpf had to say since the last load began.
+/// libbpf's messages since the last load began.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
-/// A scheme's object file.
+/// The object file of `scheme`, if there is one.
 pub(super) fn program(scheme: &str) -> Option<&'static [u8]> {
     macro_rules! object {
         ($name:literal) => {
@@ -37,7 +37,7 @@ fn listen(_level: PrintLevel, message: String) {
     SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push_str(&message);
 }
 
-/// Its data set, and through the verifier; nothing is registered yet.
+/// Sets the data of the object and loads it through the verifier. Does not register it.
 pub(super) fn verify(
     program: &'static [u8],
     parameters: &Parameters,
@@ -64,7 +64,7 @@ pub(super) fn verify(
     object.load().map_err(refused)
 }
 
-/// Where a member of `struct tcp_congestion_ops` lies in the object file, bytes.
+/// The offset of a member of `struct tcp_congestion_ops` in the object file, bytes.
 fn place(btf: &Btf<'_>, member: &str) -> usize {
     let ops: Struct<'_> = btf.type_by_name("tcp_congestion_ops").expect("the object defines one");
     let composite = Composite::from(ops);
@@ -75,8 +75,8 @@ fn place(btf: &Btf<'_>, member: &str) -> usize {
     }
 }
 
-/// Writes load-time data. That the map is there and large enough is a matter of our own object files, which every
-/// test that loads one settles.
+/// Writes load-time data. Panics if the map is missing or too small. That is a mistake in our own object
+/// files, and every test that loads one finds it.
 fn set_data(object: &mut OpenObject, map: &str, at: usize, bytes: &[u8]) {
     let mut map = object.maps_mut().find(|it| it.name() == map).expect("our object has this map");
     let data = map.initial_value_mut().expect("this map has initial data");

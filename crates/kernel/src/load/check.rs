@@ -1,4 +1,4 @@
-//! What the kernel must have, and whether it has it.
+//! Checks whether the kernel and the user meet the requirements.
 
 use super::{LoadError, Request, attach, pins};
 use crate::Parameters;
@@ -14,17 +14,17 @@ const BTF: &str = "/sys/kernel/btf/vmlinux";
 const NEEDED: &[(u32, &str)] =
     &[(12, "CAP_NET_ADMIN"), (21, "CAP_SYS_ADMIN"), (38, "CAP_PERFMON"), (39, "CAP_BPF")];
 
-/// One thing that loading needs.
+/// A requirement for loading.
 #[derive(Clone, Debug)]
 pub struct Requirement {
-    /// What.
+    /// The name of the requirement.
     pub what: String,
-    /// Why it is not met, and what helps; `None` if it is.
+    /// `None` if the requirement is met. Otherwise the reason and the remedy.
     pub lack: Option<String>,
 }
 
-/// Everything that loading needs of this kernel and this user. The programs are put through the verifier too;
-/// nothing is registered and nothing stays.
+/// Checks all requirements of loading for this kernel and this user. The programs also pass the verifier.
+/// Nothing is registered, and nothing stays loaded.
 pub fn check() -> Vec<Requirement> {
     let met = |what: &str, fine: bool, lack: &str| Requirement {
         what: what.to_owned(),
@@ -77,7 +77,7 @@ pub fn check() -> Vec<Requirement> {
     all
 }
 
-/// Puts a scheme through the verifier, which looks at no more than what these settings make of its program.
+/// Loads a scheme through the verifier. The verifier checks only the code paths that these settings enable.
 fn trial(what: &str, settings: Settings) -> Requirement {
     let program = attach::program(settings.scheme().name).expect("schemes() names those with a program");
     let request = Request { name: None, settings, allow: Vec::new(), initial_window: None, everyone: false };
@@ -92,7 +92,7 @@ pub(super) fn btf() -> Result<(), LoadError> {
     if Path::new(BTF).exists() { Ok(()) } else { Err(LoadError::NoBtf { path: BTF.to_owned() }) }
 }
 
-/// May this process load, register and pin?
+/// Checks that this process may load, register and pin.
 pub(super) fn privilege() -> Result<(), LoadError> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

@@ -1,8 +1,8 @@
-//! Directories of the eBPF file system, held open.
+//! Open directories of the eBPF file system.
 //!
-//! Where somebody else has mounted that file system, anybody may be able to write there. So a directory counts as ours
-//! only if root or whoever runs this owns it and nobody else may write into it, and everything in it is reached from
-//! its descriptor: no symbolic link is followed and no path is looked up twice.
+//! If somebody else has mounted the file system, every user may be able to write there. So a directory counts
+//! as ours only if root or the present user owns it, and nobody else may write into it. All entries are
+//! reached through its descriptor. No symbolic link is followed, and no path is looked up twice.
 
 use super::LoadError;
 use rustix::fs::{
@@ -15,25 +15,26 @@ use std::path::PathBuf;
 
 /// Magic number of the eBPF file system (BPF_FS_MAGIC).
 const MAGIC: u32 = 0xcafe_4a11;
-/// Write permission of the group and of everybody.
+/// The write permissions of group and others.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// A directory, and what messages call it.
+/// An open directory, and its path for messages.
 pub(super) struct Directory {
     descriptor: OwnedFd,
     path: String,
 }
 
-/// A directory itself, never what a link in its place leads to.
+/// Opens the directory itself, and does not follow a symbolic link.
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Is an eBPF file system mounted at `path`?
+/// True if an eBPF file system is mounted at `path`.
 pub(super) fn is_file_system(path: &str) -> bool {
     statfs(path).is_ok_and(|stat| stat.f_type as u32 == MAGIC)
 }
 
 impl Directory {
-    /// The root of the eBPF file system that is mounted at `path`; `None` if none is. It may be open to all.
+    /// The root of the eBPF file system that is mounted at `path`; `None` if none is mounted. Every user may
+    /// have access to it.
     pub(super) fn of_file_system(path: &str) -> Result<Option<Directory>, LoadError> {
         if !is_file_system(path) {
             return Ok(None);
@@ -43,10 +44,11 @@ impl Directory {
         Ok(Some(Directory { descriptor, path: path.to_owned() }))
     }
 
-    /// What of this name is in it; `None` if nothing is.
+    /// Opens the subdirectory `name`; `None` if there is none.
     ///
     /// # Errors
-    /// If that is no directory, or one that others own or may write into.
+    ///
+    /// [`LoadError::Foreign`] if the entry is not a directory, or if others own it or may write into it.
     pub(super) fn open(&self, name: &str) -> Result<Option<Directory>, LoadError> {
         let path = format!("{}/{name}", self.path);
         let foreign = |why: String| LoadError::Foreign { path: path.clone(), why };
@@ -66,7 +68,7 @@ impl Directory {
         Ok(Some(Directory { descriptor, path }))
     }
 
-    /// Makes a directory of this name, for its owner alone, unless there is one, and opens it.
+    /// Opens the subdirectory `name`. If there is none, creates it, with access for its owner only.
     pub(super) fn make(&self, name: &str) -> Result<Directory, LoadError> {
         let path = format!("{}/{name}", self.path);
         match mkdirat(&self.descriptor, name, Mode::RWXU) {
@@ -76,7 +78,7 @@ impl Directory {
         self.open(name)?.ok_or_else(|| LoadError::unreadable(&path, Errno::NOENT))
     }
 
-    /// Names of what is in it.
+    /// The names of all entries.
     pub(super) fn names(&self) -> Result<Vec<String>, LoadError> {
         let unreadable = |error| LoadError::unreadable(&self.path, error);
         let mut names = Vec::new();
@@ -89,12 +91,12 @@ impl Directory {
         Ok(names)
     }
 
-    /// Is there something of this name, whatever it is?
+    /// True if there is an entry of this name, of any kind.
     pub(super) fn has(&self, name: &str) -> bool {
         statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// Removes what has this name: a pin, a link itself, or an empty directory. Best effort.
+    /// Removes the entry `name`: a pin, a symbolic link itself, or an empty directory. Best effort.
     pub(super) fn remove(&self, name: &str) {
         let is_directory = statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
@@ -102,8 +104,8 @@ impl Directory {
         let _ = unlinkat(&self.descriptor, name, flags);
     }
 
-    /// Where something in it is pinned, or to be. libbpf wants a path: this one leads through the open descriptor, so
-    /// that it means this directory whatever has been put in its place.
+    /// The path of a pin in this directory. libbpf needs a path. This one leads through the open descriptor,
+    /// so it always means this directory.
     pub(super) fn pin(&self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}/{name}", self.descriptor.as_fd().as_raw_fd()))
     }

@@ -1,13 +1,13 @@
-//! What can go wrong: what, why, and what helps.
+//! Errors of loading: the problem, the reason, and the remedy.
 
 use crate::NoTwin;
 use miette::Diagnostic;
 use thiserror::Error;
 
-/// Why the kernel could not be given a scheme, asked about one or rid of one.
+/// Why the kernel did not load, list or unload a scheme.
 #[derive(Debug, Error, Diagnostic)]
 pub enum LoadError {
-    /// The name does not suit the kernel.
+    /// The kernel does not accept the name.
     #[error("{name:?} cannot be the name of a controller in the kernel")]
     #[diagnostic(help("take 1 to 15 of a-z, 0-9, _ and -, beginning with a letter"))]
     Name {
@@ -18,52 +18,52 @@ pub enum LoadError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     NoTwin(#[from] NoTwin),
-    /// Too few rights.
+    /// The process lacks capabilities.
     #[error("this needs the right to load eBPF programs ({missing})")]
     #[diagnostic(help("run it as root, for example with sudo"))]
     Privilege {
         /// The capabilities that are missing.
         missing: String,
     },
-    /// No BTF.
+    /// The kernel has no BTF.
     #[error("this kernel does not describe its types: {path} is not there")]
     #[diagnostic(help(
         "use a kernel built with CONFIG_DEBUG_INFO_BTF=y; those of all large distributions are"
     ))]
     NoBtf {
-        /// Where it would be.
+        /// The path where the kernel would provide it.
         path: String,
     },
-    /// The eBPF file system is not there and cannot be mounted.
+    /// The eBPF file system is not mounted and cannot be mounted.
     #[error("the eBPF file system cannot be mounted at {path}: {reason}")]
     #[diagnostic(help("mount it yourself: mount -t bpf bpf {path}"))]
     FileSystem {
-        /// Where.
+        /// The mount point.
         path: String,
-        /// What the kernel said.
+        /// The kernel's error.
         reason: String,
     },
-    /// A directory there cannot be read or made.
+    /// A directory in the eBPF file system cannot be read or created.
     #[error("{path} cannot be used: {reason}")]
     #[diagnostic(help("run it as root, for example with sudo"))]
     Unreadable {
-        /// Where.
+        /// The path of the directory.
         path: String,
-        /// What the kernel said.
+        /// The kernel's error.
         reason: String,
     },
-    /// What is in the place of one of our directories is not ours.
+    /// An entry with the name of one of our directories is not ours.
     #[error("{path} {why}: ackclock did not make it, and touches nothing there")]
     #[diagnostic(help(
         "it could lead anywhere: look at it, then remove it as root (rm -r {path}); chmod 0700 /sys/fs/bpf keeps others out"
     ))]
     Foreign {
-        /// Where.
+        /// The path of the entry.
         path: String,
-        /// What shows that it is not ours.
+        /// Why it is not ours.
         why: String,
     },
-    /// Loaded before, by us.
+    /// We have loaded this name before.
     #[error("{name} is loaded already")]
     #[diagnostic(help(
         "unload it first (ackclock kernel unload {name}), or load under another name with --as"
@@ -72,7 +72,7 @@ pub enum LoadError {
         /// The name.
         name: String,
     },
-    /// Left over from a loader that was killed.
+    /// A loader that was killed left this name behind.
     #[error("{name} is left over from a load that was interrupted")]
     #[diagnostic(help("remove it: ackclock kernel unload {name}"))]
     Leftover {
@@ -94,20 +94,20 @@ pub enum LoadError {
     Refused {
         /// The scheme.
         scheme: String,
-        /// What the kernel said.
+        /// The kernel's error.
         reason: String,
-        /// The end of the verifier's account.
+        /// The end of the verifier's log.
         log: String,
     },
-    /// It is loaded, but cannot be registered or pinned.
+    /// The program is loaded, but cannot be registered or pinned.
     #[error("{name} cannot be {what}: {reason}")]
     #[diagnostic(help("ackclock kernel check says what this kernel lacks"))]
     Kernel {
         /// The name.
         name: String,
-        /// What was tried.
+        /// The step that failed.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         reason: String,
     },
     /// Nothing of that name is loaded.
@@ -116,27 +116,27 @@ pub enum LoadError {
     Unknown {
         /// The name.
         name: String,
-        /// What is.
+        /// The names that are loaded.
         loaded: String,
     },
-    /// The kernel keeps the name although the pins are gone.
+    /// The kernel still holds the name, although the pins are removed.
     #[error("{name} is still registered although its pins are gone: something else holds its link")]
     #[diagnostic(help("find who holds it (bpftool link show) and end that program"))]
     Held {
         /// The name.
         name: String,
     },
-    /// A prefix that is none.
+    /// The text is not a prefix.
     #[error("{text:?} is no prefix")]
     #[diagnostic(help("write an IPv4 or IPv6 address, with /LENGTH for a network: 10.1.0.0/16, fd00::/8"))]
     Prefix {
-        /// What was given.
+        /// The text.
         text: String,
     },
 }
 
 impl LoadError {
-    /// `path` cannot be read.
+    /// The error for a `path` that cannot be read.
     pub(super) fn unreadable(path: &str, error: rustix::io::Errno) -> LoadError {
         LoadError::Unreadable { path: path.to_owned(), reason: error.to_string() }
     }

@@ -1,9 +1,10 @@
-//! Putting the eBPF programs into the running kernel, listing them, and taking them out again.
+//! Loads the eBPF programs into the running kernel, lists them, and unloads them.
 //!
-//! A loaded scheme is a directory `/sys/fs/bpf/ackclock/NAME` with these pins: `link` registers the scheme as long as
-//! it exists, whoever made it; `statistics` is what `list` reads; the load-time data is pinned under the scheme's
-//! name, which tells what NAME is; `allowed` has the prefixes of `none`. Pins outlive the loader. `link` comes last,
-//! so that a directory without it is what a killed loader left: it is listed, and unloading removes it.
+//! A loaded scheme is a directory `/sys/fs/bpf/ackclock/NAME` with these pins. `link` keeps the scheme
+//! registered as long as it exists. `statistics` holds the counters that `list` reads. The load-time data is
+//! pinned under the name of the scheme, which tells what NAME is. `allowed` holds the prefixes of `none`.
+//! Pins outlive the loader. `link` is made last. So a directory without it was left behind by a loader that
+//! was killed: `list` shows it, and `unload` removes it.
 
 mod attach;
 mod check;
@@ -20,32 +21,42 @@ pub use prefix::Prefix;
 use crate::{NoTwin, Parameters};
 use ackclock_cc::Settings;
 
-/// Longest name that the kernel takes (TCP_CA_NAME_MAX without its final zero).
+/// The longest name that the kernel accepts (TCP_CA_NAME_MAX without the final zero).
 const MOST_NAME: usize = 15;
 
-/// What to load.
+/// A request to load a scheme.
 pub struct Request {
-    /// The name for setsockopt(TCP_CONGESTION); `ac_` and the scheme's if not given.
+    /// The name for setsockopt(TCP_CONGESTION). `None`: `ac_` and the name of the scheme.
     pub name: Option<String>,
     /// The scheme with its parameters.
     pub settings: Settings,
-    /// Destinations towards which `none` is without control.
+    /// The destinations for which `none` runs without congestion control.
     pub allow: Vec<Prefix>,
-    /// The first window of each connection, segments; the kernel's if not given.
+    /// The initial window of each connection, segments. `None`: the kernel's.
     pub initial_window: Option<u32>,
-    /// May users without CAP_NET_ADMIN choose the scheme?
+    /// True if users without CAP_NET_ADMIN may choose the scheme.
     pub everyone: bool,
 }
 
-/// Loads a scheme and leaves it registered; its name.
+/// Loads a scheme and leaves it registered. Returns its name.
+///
+/// # Errors
+///
+/// [`LoadError`] if the settings have no eBPF program, the name is taken or invalid, or the process or the
+/// kernel does not meet the requirements that [`check`] lists.
 pub fn load(request: &Request) -> Result<String, LoadError> {
     let scheme = request.settings.scheme().name;
     load_object(request, attach::program(scheme).ok_or(NoTwin::Scheme { scheme })?)
 }
 
-/// The same with a program that was compiled elsewhere, from glue like that in `src/bpf/`.
+/// Like [`load`], with a program that was compiled elsewhere, from glue like that in `src/bpf/`.
+///
+/// # Errors
+///
+/// As [`load`].
 ///
 /// # Panics
+///
 /// If the object file lacks the data that `src/bpf/host.h` declares.
 pub fn load_object(request: &Request, program: &'static [u8]) -> Result<String, LoadError> {
     let name = request.name.clone().unwrap_or_else(|| format!("ac_{}", request.settings.scheme().name));

@@ -1,4 +1,4 @@
-//! What is loaded: the directories below `/sys/fs/bpf/ackclock`.
+//! The loaded schemes: the directories below `/sys/fs/bpf/ackclock`.
 
 use super::directory::{Directory, is_file_system};
 use super::{LoadError, Prefix};
@@ -9,78 +9,78 @@ use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Where the eBPF file system belongs.
+/// The mount point of the eBPF file system.
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
-/// Our part of it.
+/// The directory of our pins, in the eBPF file system.
 const ROOT: &str = "ackclock";
 /// The pin that keeps a scheme registered.
 pub(super) const LINK: &str = "link";
-/// The kernel's controllers.
+/// The list of the kernel's controllers.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// `struct ac_statistics`: counted since the load, over all connections.
+/// `struct ac_statistics`: counters since the load, over all connections.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
 pub struct Statistics {
-    /// Connections that took up the scheme.
+    /// Connections that started to use the scheme.
     pub opened: u64,
-    /// And that gave it up.
+    /// Connections that stopped using it.
     pub closed: u64,
-    /// Thresholds that the scheme set after losses, marks and timeouts.
+    /// Thresholds that the scheme has set after losses, marks and timeouts.
     pub cuts: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Reductions because of marks (ECN), or because the host's own queue was full.
     pub marks: u64,
-    /// Responses before a loss.
+    /// Early responses, before a loss.
     pub early: u64,
-    /// Others that asked for it and were handed to reno, their destination not being allowed.
+    /// Connections that asked for the scheme and got reno, because their destination is not allowed.
     pub refused: u64,
 }
 
 impl Statistics {
-    /// Connections that use the scheme now.
+    /// The number of connections that use the scheme now.
     pub fn sockets(&self) -> u64 {
         self.opened.saturating_sub(self.closed)
     }
 }
 
-/// A loaded scheme, or what is left of one.
+/// A loaded scheme, or the leftover of an interrupted load.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The name for setsockopt(TCP_CONGESTION).
     pub name: String,
-    /// The scheme, if the leftover tells.
+    /// The scheme; `None` if the leftover does not tell.
     pub scheme: Option<String>,
-    /// Can a socket choose it? If not, it is left over from a load that was interrupted.
+    /// True if a socket can choose the scheme. False: it was left behind by an interrupted load.
     pub registered: bool,
-    /// What it has done, if the leftover tells.
+    /// The counters; `None` if the leftover has none.
     pub statistics: Option<Statistics>,
-    /// Destinations without control.
+    /// The destinations without congestion control.
     pub allow: Vec<Prefix>,
 }
 
-/// What unloading found.
+/// The result of unloading.
 #[derive(Clone, Copy, Debug)]
 pub struct Unloaded {
-    /// Connections that keep the scheme until they close.
+    /// The number of connections that keep the scheme until they close.
     pub sockets: u64,
-    /// Was it a leftover?
+    /// True if it was the leftover of an interrupted load.
     pub leftover: bool,
 }
 
-/// Is the eBPF file system where it belongs?
+/// True if the eBPF file system is mounted.
 pub(super) fn mounted() -> bool {
     is_file_system(FILE_SYSTEM)
 }
 
-/// Our part of the eBPF file system, if there is one.
+/// The directory of our pins, if there is one.
 fn root() -> Result<Option<Directory>, LoadError> {
     Directory::of_file_system(FILE_SYSTEM)?.map_or(Ok(None), |it| it.open(ROOT))
 }
 
-/// The same, made where it is not. If nobody has mounted the file system, this does, for root alone, and it stays
-/// mounted: others may have begun to use it.
+/// Like [`root`], but creates the directory if there is none. If the file system is not mounted, mounts it
+/// for root only. It stays mounted, because others may use it by then.
 pub(super) fn ready() -> Result<Directory, LoadError> {
     if !mounted() {
         mount("bpf", FILE_SYSTEM, "bpf", MountFlags::empty(), c"mode=0700").map_err(|error| {
@@ -99,7 +99,7 @@ fn registered(name: &str) -> bool {
     fs::read_to_string(AVAILABLE).is_ok_and(|names| names.split_whitespace().any(|it| it == name))
 }
 
-/// Is the name free?
+/// Checks that the name is free.
 pub(super) fn free(root: &Directory, name: &str) -> Result<(), LoadError> {
     let name = name.to_owned();
     match (root.has(&name), registered(&name)) {
@@ -110,8 +110,8 @@ pub(super) fn free(root: &Directory, name: &str) -> Result<(), LoadError> {
     }
 }
 
-/// Removes all pins of a name, the link first, and our directory with the last one. Best effort: what cannot be
-/// removed stays visible in `list`. What is there in the place of a directory is removed, never followed.
+/// Removes all pins of a name, the link first. Removes our directory with the last one. Best effort: what
+/// cannot be removed stays visible in `list`. An entry that is not a directory is removed, never followed.
 pub(super) fn remove(root: &Directory, name: &str) {
     if let Ok(Some(directory)) = root.open(name) {
         directory.remove(LINK);
@@ -119,14 +119,15 @@ pub(super) fn remove(root: &Directory, name: &str) {
     }
     root.remove(name);
     if let Ok(Some(file_system)) = Directory::of_file_system(FILE_SYSTEM) {
-        file_system.remove(ROOT); // unless others are there
+        file_system.remove(ROOT); // fails while other schemes are loaded
     }
 }
 
-/// Everything that is loaded, and leftovers.
+/// All loaded schemes, and the leftovers of interrupted loads.
 ///
 /// # Errors
-/// If the directory cannot be read, or is somebody else's.
+///
+/// [`LoadError`] if the directory cannot be read, or belongs to another user.
 pub fn list() -> Result<Vec<Entry>, LoadError> {
     let root = root().map_err(|error| match error {
         LoadError::Unreadable { .. } => super::check::privilege().err().unwrap_or(error),
@@ -140,7 +141,7 @@ pub fn list() -> Result<Vec<Entry>, LoadError> {
 }
 
 fn entry(root: &Directory, name: &str) -> Result<Entry, LoadError> {
-    // What is no directory of ours is a leftover of which nothing more is known.
+    // An entry that is not a directory of ours is a leftover. Nothing more is known about it.
     let directory = root.open(name).ok().flatten();
     let Some(directory) = directory else {
         let nothing = Entry {
@@ -176,10 +177,12 @@ fn statistics(map: &MapHandle) -> Option<Statistics> {
     bytemuck::try_pod_read_unaligned(&value).ok()
 }
 
-/// Takes a scheme out of the kernel. Connections that use it keep it until they close; new ones cannot choose it.
+/// Unloads a scheme. Connections that use it keep it until they close. New connections cannot choose it.
 ///
 /// # Errors
-/// If nothing of that name is loaded, or the kernel keeps it.
+///
+/// [`LoadError`] if nothing of that name is loaded, the process lacks the capabilities, or the kernel does
+/// not release the name.
 pub fn unload(name: &str) -> Result<Unloaded, LoadError> {
     super::check::privilege()?;
     let known = list()?;
@@ -195,7 +198,7 @@ pub fn unload(name: &str) -> Result<Unloaded, LoadError> {
     if let Some(root) = root()? {
         remove(&root, name);
     }
-    // The kernel drops the link a moment after its pin has gone.
+    // The kernel releases the link a moment after its pin is removed.
     for _ in 0..200 {
         if !registered(name) {
             let sockets = entry.statistics.map_or(0, |statistics| statistics.sockets());

@@ -1,16 +1,16 @@
-//! Destinations: IPv4 and IPv6 prefixes.
+//! Destination prefixes, IPv4 and IPv6.
 
 use super::LoadError;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// Bytes of `struct ac_prefix`.
+/// The size of `struct ac_prefix`, bytes.
 const KEY: usize = 24;
-/// Bits of the family in front of an address.
+/// The bits of the address family before the address.
 const FAMILY_BITS: u32 = 8;
 
-/// A network of destinations.
+/// A destination network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prefix {
     address: IpAddr,
@@ -35,7 +35,7 @@ impl Prefix {
         key
     }
 
-    /// From such a key.
+    /// The prefix of a trie key.
     pub(super) fn from_key(key: &[u8]) -> Option<Prefix> {
         let bits = u32::from_ne_bytes(key.get(..4)?.try_into().ok()?).checked_sub(FAMILY_BITS)?;
         let address = match key.get(4)? {

@@ -1,5 +1,5 @@
-//! Golden traces, recorded from simulator runs: the Rust controllers answer them exactly, their C twins within one
-//! segment or 1 %, whichever is larger, over the whole trace.
+//! Golden traces, recorded from simulator runs. The Rust controllers reproduce them exactly. Their C twins
+//! stay within one segment or 1 %, whichever is larger, over the whole trace.
 //!
 //! `ACKCLOCK_RECORD=1 cargo test -p ackclock-kernel --test golden` records them again into `golden/`.
 
@@ -14,11 +14,11 @@ use std::fs;
 use std::path::PathBuf;
 use trace::{Answer, Writer, play};
 
-/// Calls of one trace.
+/// The number of calls in one trace.
 const MOST: usize = 2000;
 
-/// A control, as a scenario writes it, under a condition: rate, one-way delay, buffer, what else the bottleneck has,
-/// seconds, what else the flow has.
+/// A control, as a scenario writes it, and a condition: rate, one-way delay, buffer, further keys of the
+/// bottleneck, seconds, further keys of the flow.
 struct Condition {
     name: &'static str,
     control: &'static str,
@@ -215,7 +215,7 @@ impl Condition {
         fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
     }
 
-    /// The trace of a run of today's engine.
+    /// The trace of a run of the present engine.
     fn record(&self) -> String {
         let mut plan = self.plan();
         plan.flows[0].control = watched(&plan.flows[0].control);
@@ -230,7 +230,7 @@ thread_local! {
     static LINES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The same settings for a scheme that is the same, but writes down what happens to it.
+/// The same settings, for a scheme that behaves the same and also records its calls.
 fn watched(settings: &Settings) -> Settings {
     let real = settings.scheme();
     let watched: &'static Scheme = Box::leak(Box::new(Scheme {
@@ -287,9 +287,9 @@ fn rust_answers_exactly() {
     }
 }
 
-/// The least number of conditions that every scheme's twin answers.
+/// The least number of conditions for the twin of each scheme.
 const LEAST_CONDITIONS: usize = 6;
-/// Curves that have none.
+/// Curves that have no twin.
 const WITHOUT_TWIN: &[&str] = &["pert-rem", "pert-pi"];
 
 #[test]
@@ -320,7 +320,7 @@ fn c_answers_within_a_segment_or_one_per_cent() {
                         answer.line
                     );
                 }
-                // The part of a segment beside the whole ones counts.
+                // The fraction of a segment counts, too.
                 let apart = (theirs - ours - twin.part()).abs() / (theirs / 100.0).max(1.0);
                 worst = worst.max(apart);
                 assert!(apart <= 1.0, "{}:{}: {what} {theirs} and {ours}", condition.name, answer.line);
@@ -334,7 +334,7 @@ fn c_answers_within_a_segment_or_one_per_cent() {
     }
 }
 
-/// A boxed controller as a type of its own.
+/// Gives a boxed controller a type of its own.
 struct Exact(Box<dyn Controller>);
 
 impl Controller for Exact {

@@ -1,19 +1,21 @@
-//! Golden traces: what a controller was told in a simulator run, and what it answered. Text, one call per line:
+//! Golden traces: the calls of a controller in a simulator run, and its answers. They are text with one call
+//! per line:
 //!
 //!   s ...   on_sample       g   grow, after the sample of the same acknowledgement
 //!   c why   cut             e what   an event
 //!
-//! followed by what has changed since the line before, a letter and a value each: the path (t now, u una, n nxt, d
-//! delivered, i in flight, s srtt, m smallest RTT, p receiver's window, l limited by cwnd, r recovering; times in
-//! ns), the acknowledgement (A acked, S sacked, L lost, M marked, R raw RTT, D the drawn number; nothing is kept of these),
-//! and the window if the host has set it (W cwnd, H ssthresh, in segments; `=` is the threshold that the last cut asked
-//! for). After `>` comes the answer: c and h are the window, `=` is what a cut returned.
+//! After the call come the values that changed since the line before, each with a letter. The path: t now, u
+//! una, n nxt, d delivered, i in flight, s srtt, m smallest RTT, p receiver's window, l limited by cwnd, r
+//! recovering; times are in ns. The acknowledgement: A acked, S sacked, L lost, M marked, R raw RTT, D the
+//! random number; these are not kept from line to line. The window, if the host has set it: W cwnd, H
+//! ssthresh, in segments; `=` is the threshold that the last cut returned. After `>` comes the answer: c and
+//! h are the window, `=` is the return value of a cut.
 
 use ackclock_cc::{Ack, Controller, Event, Path, Signal, Window};
 use ackclock_units::{Duration, Time};
 use std::fmt::Write;
 
-/// RFC 5681 (4), as hosts have it.
+/// RFC 5681 (4), as hosts apply it.
 const LEAST_SSTHRESH: f64 = 2.0;
 
 const EVENTS: [(&str, Event); 4] = [
@@ -25,7 +27,7 @@ const EVENTS: [(&str, Event); 4] = [
 const SIGNALS: [(&str, Signal); 3] =
     [("loss", Signal::Loss), ("mark", Signal::Mark), ("timeout", Signal::Timeout)];
 
-/// The path's members as numbers, in the order of their letters.
+/// The members of the path as numbers, in the order of their letters.
 const LETTERS: &str = "tundismplr";
 
 fn numbers(path: &Path) -> [f64; 10] {
@@ -60,7 +62,7 @@ fn path(numbers: &[f64; 10]) -> Path {
     }
 }
 
-/// What both the writer and the player carry from line to line.
+/// The state that writer and player carry from line to line.
 struct Carried {
     path: [f64; 10],
     window: Window,
@@ -73,7 +75,7 @@ impl Carried {
     }
 }
 
-/// A controller that writes down what it is told and what it answers.
+/// A controller that records its calls and answers.
 pub struct Writer {
     inner: Box<dyn Controller>,
     carried: Carried,
@@ -83,7 +85,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Around `inner`; after `most` lines, or at its end, it hands them over.
+    /// Wraps `inner`. Hands the lines over after `most` lines, or at its end.
     pub fn new(inner: Box<dyn Controller>, most: usize, hand_over: fn(Vec<String>)) -> Writer {
         Writer { inner, carried: Carried::new(), lines: Vec::new(), most, hand_over }
     }
@@ -182,7 +184,7 @@ impl Controller for Writer {
     }
 }
 
-/// What one line made of a player, beside what the recorded controller answered.
+/// The state after one line: that of the player, and that of the recorded controller.
 pub struct Answer {
     pub line: usize,
     pub cwnd: (f64, f64),
@@ -190,8 +192,8 @@ pub struct Answer {
     pub cut: Option<(f64, f64)>,
 }
 
-/// Plays a trace to `controller`, which keeps a window of its own and follows the host's settings; `check` hears
-/// what it and the recorded controller have after each line.
+/// Plays a trace to `controller`. The controller keeps its own window and follows the host's changes. `check`
+/// sees the state of both controllers after each line.
 pub fn play<C: Controller>(lines: &str, controller: &mut C, mut check: impl FnMut(&C, Answer)) {
     let mut theirs = Carried::new();
     let mut ours = Carried::new();
@@ -244,7 +246,7 @@ fn find<T: Copy>(all: &[(&str, T)], word: Option<&str>) -> T {
     all.iter().find(|it| Some(it.0) == word).expect("a known word").1
 }
 
-/// One change that a line tells of.
+/// Applies one change of a line.
 fn heed(word: &str, theirs: &mut Carried, ours: &mut Carried, ack: &mut Ack) {
     let (letter, text) = word.split_at(1);
     if let Some(at) = LETTERS.find(letter) {
