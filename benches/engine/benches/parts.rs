@@ -1,4 +1,4 @@
-//! The parts of the hot path in time: `make bench`. Instruction counts guard them; this tells what they take.
+//! The parts of the hot path, timed: `make bench`. Instruction counts guard them; this measures their time.
 
 use ackclock_bench::workload::{ids, workload};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

@@ -1,4 +1,4 @@
-//! Whole runs in time: `make bench`. Elements are delivered segments.
+//! Whole runs, timed: `make bench`. One element is one delivered segment.
 
 use ackclock_bench::workload::{ids, workload};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

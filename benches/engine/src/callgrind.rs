@@ -1,28 +1,32 @@
-//! Counting instructions with Valgrind's callgrind, only inside [`measured_region`].
+//! Counts instructions with Valgrind's callgrind, inside [`measured_region`] only.
 
 use miette::{Context, IntoDiagnostic, Result, miette};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::process::Command;
 
-/// The part of a process that is counted: callgrind collects from its entry to its return.
+/// The measured part of a process. callgrind collects from its entry to its return.
 #[inline(never)]
 pub fn measured_region(work: &mut dyn FnMut() -> u64) -> u64 {
     work()
 }
 
-/// What a workload cost.
+/// The cost of a workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Instructions per unit.
     pub instructions: f64,
-    /// What a unit is.
+    /// The unit of work.
     pub per: String,
-    /// How many units were done. Where this changes, so did the behaviour.
+    /// The number of units. If it changes, the behaviour has changed.
     pub units: u64,
 }
 
-/// Runs one workload of this program in a process under callgrind.
+/// Runs one workload of this program in a process under callgrind. `per` names the unit of work.
+///
+/// # Errors
+///
+/// If Valgrind cannot be run, the workload fails, or callgrind's file has no total.
 pub fn measure(id: &str, per: &str) -> Result<Cost> {
     let directory = tempfile::tempdir().into_diagnostic()?;
     let counts = directory.path().join("counts");

@@ -1,4 +1,4 @@
-//! What the hot path costs: workloads that are counted in instructions and timed.
+//! The cost of the hot path: workloads that are counted in instructions and timed.
 
 pub mod callgrind;
 pub mod reference;

@@ -1,4 +1,4 @@
-//! Counts the instructions of the hot path and holds them against stored numbers.
+//! Counts the instructions of the hot path and compares them with stored numbers.
 
 use ackclock_bench::callgrind::{measure, measured_region};
 use ackclock_bench::reference::{Reference, Verdict};
@@ -19,25 +19,25 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Measure, and fail if something costs more than its reference and the tolerance.
+    /// Measure, and fail if a workload costs more than its reference plus the tolerance.
     Compare(Selection),
-    /// Measure, and make what was measured the reference.
+    /// Measure, and store the result as the new reference.
     Accept(Selection),
-    /// Do one workload and print how many units of work it did.
+    /// Run one workload, and print its number of units of work.
     #[command(hide = true)]
     One { id: String },
 }
 
 #[derive(clap::Args)]
 struct Selection {
-    /// Only these workloads.
+    /// Run only these workloads.
     ids: Vec<String>,
-    /// Where the reference is.
+    /// The file with the reference.
     #[arg(long, value_name = "FILE")]
     reference: Option<PathBuf>,
 }
 
-/// Costs are exact for one binary; other code around a loop moves them by a percent or so.
+/// Costs are exact for one binary. Changes elsewhere in the program move them by about one percent.
 const TOLERANCE_PERCENT: f64 = 2.0;
 
 fn main() -> Result<ExitCode> {

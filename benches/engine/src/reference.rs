@@ -1,4 +1,4 @@
-//! The reference that costs are held against.
+//! The reference costs.
 
 use crate::callgrind::Cost;
 use miette::{Context, IntoDiagnostic, Result};
@@ -9,29 +9,33 @@ use std::path::Path;
 /// `benches/results/instructions.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
-    /// A cost may exceed its reference by this much, %.
+    /// The tolerance: a cost may exceed its reference by this much, %.
     pub tolerance_percent: f64,
-    /// The compiler that the numbers were taken with; another one may well give others.
+    /// The compiler of the reference. Another compiler may give other numbers.
     pub rustc: String,
-    /// Cost of each workload.
+    /// The cost of each workload.
     pub workloads: BTreeMap<String, Cost>,
 }
 
-/// How a cost compares.
+/// The result of a comparison.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Verdict {
-    /// Within the tolerance.
+    /// The cost is within the tolerance.
     Same,
-    /// Lower by more than the tolerance, %.
+    /// The cost is lower by more than the tolerance, %.
     Better(f64),
-    /// Higher by more than the tolerance, %.
+    /// The cost is higher by more than the tolerance, %.
     Worse(f64),
-    /// There is no reference.
+    /// The workload has no reference.
     New,
 }
 
 impl Reference {
-    /// Reads a file.
+    /// Reads a reference from `file`.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or is not a reference.
     pub fn read(file: &Path) -> Result<Reference> {
         let text = std::fs::read_to_string(file).into_diagnostic().wrap_err_with(|| {
             format!("{} cannot be read; `make instructions-accept` writes it", file.display())
@@ -41,7 +45,11 @@ impl Reference {
             .wrap_err_with(|| format!("{} is not right", file.display()))
     }
 
-    /// Writes a file.
+    /// Writes the reference to `file`.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
     pub fn write(&self, file: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self).into_diagnostic()?;
         std::fs::write(file, text + "\n")
@@ -49,7 +57,7 @@ impl Reference {
             .wrap_err_with(|| format!("{} cannot be written", file.display()))
     }
 
-    /// Holds a cost against its reference.
+    /// Compares a cost with its reference.
     pub fn judge(&self, id: &str, cost: &Cost) -> Verdict {
         let Some(reference) = self.workloads.get(id) else { return Verdict::New };
         let change = 100.0 * (cost.instructions / reference.instructions - 1.0);

@@ -1,4 +1,4 @@
-//! The workloads. Each does a known number of units of work and nothing else inside the measured region.
+//! The workloads. Inside the measured region each does a known number of units of work, and nothing else.
 
 use ackclock_cc::predictor::Ewma;
 use ackclock_cc::{Ack, Event, Path, Settings, Signal, Window, schemes};
@@ -13,29 +13,29 @@ use std::hint::black_box;
 use std::path::Path as File;
 use std::sync::atomic::AtomicBool;
 
-/// A workload that is ready to go.
+/// A workload that is ready to run.
 pub struct Workload {
-    /// Its word.
+    /// The name.
     pub id: String,
-    /// What one unit is.
+    /// The unit of work.
     pub per: &'static str,
     /// Does the work and returns the number of units.
     pub work: Box<dyn FnMut() -> u64>,
 }
 
-/// Whole runs: the word, the scenario's file among the benches, and its duration here.
+/// Whole runs: name, scenario file among the benches, and the duration used here.
 const RUNS: &[(&str, &str, &str)] = &[
     ("run-ten-flows", "peers/cases/ten-flows.toml", "3 s"),
     ("run-hundred-flows", "peers/cases/hundred-flows.toml", "3 s"),
     ("run-overshoot", "peers/cases/highspeed.toml", "3 s"),
     ("run-holes", "engine/holes.toml", "3 s"),
 ];
-/// Acknowledgements that each controller is given.
+/// The number of acknowledgements for each controller.
 const ACKS: u64 = 100_000;
-/// Segments of the scoreboard's window; every second one is lost.
+/// The segments in the scoreboard's window. Every second one is lost.
 const WINDOW: u64 = 131_072;
 
-/// Words of all workloads.
+/// The names of all workloads.
 pub fn ids() -> Vec<String> {
     let runs = RUNS.iter().map(|(id, ..)| (*id).to_owned());
     let controllers = schemes().iter().map(|scheme| format!("ack-{}", scheme.name));
@@ -44,6 +44,10 @@ pub fn ids() -> Vec<String> {
 }
 
 /// The workload called `id`.
+///
+/// # Errors
+///
+/// If there is no such workload, or its scenario cannot be read.
 pub fn workload(id: &str) -> Result<Workload> {
     let (per, work): (_, Box<dyn FnMut() -> u64>) = match id {
         "scoreboard" => ("acknowledgement", Box::new(scoreboard)),
@@ -83,7 +87,7 @@ fn run(point: &Point) -> u64 {
     run_point(point, false, &AtomicBool::new(false)).map_or(0, |result| result.delivered_segments)
 }
 
-/// A window of about 5000 segments in congestion avoidance, cut every 4096 acknowledgements.
+/// A window of about 5000 segments in congestion avoidance, with a reduction every 4096 acknowledgements.
 fn acknowledge(settings: &Settings) -> u64 {
     let mut controller = settings.build();
     let rtt = Duration::from_millis(100);
@@ -114,7 +118,7 @@ fn acknowledge(settings: &Settings) -> u64 {
     ACKS
 }
 
-/// Every second segment of a window is SACKed, one by one; each hole is counted lost and sent again, and then
+/// Every second segment of a window is SACKed, one by one. Each hole is marked lost, retransmitted, and then
 /// acknowledged.
 pub fn scoreboard() -> u64 {
     let mut board = Scoreboard::default();
@@ -145,7 +149,7 @@ pub fn link() -> u64 {
     ACKS
 }
 
-/// A thousand streams whose heads move on in a scattered order.
+/// A thousand streams whose heads advance in a scattered order.
 pub fn winner_tree() -> u64 {
     let mut tree = WinnerTree::new(0, 1000);
     for stream in 0..1000 {
@@ -160,13 +164,13 @@ pub fn winner_tree() -> u64 {
     ACKS
 }
 
-/// srtt_0.99 over samples of about 100 ms, held against a threshold at each.
+/// srtt_0.99 over samples of about 100 ms, compared with a threshold at each sample.
 pub fn predictor() -> u64 {
     let samples: Vec<_> = (0..64).map(|at| Duration::from_nanos(100_000_000 + at * 10_000)).collect();
     let mut average = Ewma::new(0.99);
     let mut high = 0u64;
     for _ in 0..ACKS / 64 {
-        // By eights, so that the loop itself, which no acknowledgement has, counts for little.
+        // Eight at a time, so that the loop itself costs little. A real acknowledgement has no such loop.
         for eight in black_box(&samples[..]).as_chunks::<8>().0 {
             for &sample in eight {
                 average.add(sample);

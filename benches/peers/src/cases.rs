@@ -1,29 +1,29 @@
-//! The cases: scenarios of ackclock and how each is to be compared.
+//! The cases: scenarios of ackclock, and how to compare each of them.
 
 use ackclock_scenario::{Point, Sweep};
 use miette::{Context, IntoDiagnostic, Result, miette};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// How ns-2 is run.
+/// How to run ns-2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
-    /// As it comes: default scheduler, all packet headers, ordinary nodes.
+    /// As installed: default scheduler, all packet headers, ordinary nodes.
     Stock,
-    /// With everything that speeds it up and leaves the packets as they are.
+    /// With all settings that speed it up without changing the packets.
     Tuned,
 }
 
-/// Which table a case belongs to.
+/// The table in which a case appears.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Speed, as well as agreement.
+    /// Speed and agreement.
     Speed,
-    /// Agreement.
+    /// Agreement only.
     Agreement,
-    /// How cost and memory grow with rate and number of flows.
+    /// The growth of cost and memory with rate and number of flows.
     Scaling,
 }
 
@@ -31,28 +31,29 @@ pub enum Kind {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// Its word on the command line and in results.
+    /// The name on the command line and in results.
     pub id: String,
-    /// What it is, for the table.
+    /// The title in the table.
     pub title: String,
-    /// Its table.
+    /// The table.
     pub kind: Kind,
-    /// The scenario's file beside `cases.toml`; its sweep and seeds give the points.
+    /// The scenario file in the directory of `cases.toml`. Its sweep and seeds give the points.
     pub scenario: PathBuf,
-    /// How ns-2 is run; not at all if empty.
+    /// How to run ns-2. Empty: ns-2 does not run.
     #[serde(default = "tuned")]
     pub ns2: Vec<Way>,
-    /// Runs of each simulator, of which the median counts.
+    /// The number of runs of each simulator. The median counts.
     #[serde(default = "once")]
     pub repeats: usize,
-    /// Wall time after which a run of ns-2 is given up, s.
+    /// The wall time after which a run of ns-2 is stopped, s.
     #[serde(default = "five_minutes")]
     pub limit_s: f64,
-    /// How many times faster than ns-2 as it comes this should be.
+    /// The target speedup over ns-2 as installed.
     pub speed: Option<f64>,
-    /// Memory that it may take above the program's, MB, where that is not by what is in flight.
+    /// The allowed memory above that of the program, MB. `None`: the limit follows from the packets in
+    /// flight.
     pub memory_mb: Option<f64>,
-    /// A word that leads to the explanation of what exceeds a target.
+    /// A name that links to the explanation of what exceeds a target.
     pub note: Option<String>,
 }
 
@@ -74,12 +75,16 @@ struct Index {
     case: Vec<Case>,
 }
 
-/// Where the cases are.
+/// The directory of the cases.
 pub fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("cases")
 }
 
-/// Reads the index.
+/// Reads `cases.toml`.
+///
+/// # Errors
+///
+/// If the file cannot be read, or is not valid.
 pub fn read() -> Result<Vec<Case>> {
     let file = directory().join("cases.toml");
     let text = std::fs::read_to_string(&file)
@@ -90,18 +95,26 @@ pub fn read() -> Result<Vec<Case>> {
 }
 
 impl Case {
-    /// The scenario's file.
+    /// The path of the scenario file.
     pub fn file(&self) -> PathBuf {
         directory().join(&self.scenario)
     }
 
     /// The points of its scenario.
+    ///
+    /// # Errors
+    ///
+    /// If the scenario cannot be read, or is not valid.
     pub fn points(&self) -> Result<Vec<Point>> {
         points(&self.file())
     }
 }
 
 /// The points of a scenario file.
+///
+/// # Errors
+///
+/// If the file cannot be read, or is not a valid scenario.
 pub fn points(file: &Path) -> Result<Vec<Point>> {
     let name = file.display().to_string();
     let text =
@@ -109,7 +122,11 @@ pub fn points(file: &Path) -> Result<Vec<Point>> {
     Ok(Sweep::read(&name, &text, &[])?.points)
 }
 
-/// One point of a scenario file.
+/// The point `number` of a scenario file, counted from 0.
+///
+/// # Errors
+///
+/// As [`points`], and if the scenario has no such point.
 pub fn point(file: &Path, number: usize) -> Result<Point> {
     let points = points(file)?;
     let count = points.len();

@@ -1,4 +1,4 @@
-//! From a plan of ackclock to what the ns-2 script is told.
+//! Derives the parameters of the ns-2 script from a plan of ackclock.
 
 use ackclock_cc::Settings;
 use ackclock_cc::Value;
@@ -10,23 +10,27 @@ use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
 use ackclock_units::{Duration, Time};
 use miette::{Result, miette};
 
-/// What ns-2 is told.
+/// The parameters of the ns-2 script.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// Keys and values of the script.
+    /// The keys of the script with their values.
     pub keys: Vec<(&'static str, String)>,
-    /// Positions of the packets that are lost at the bottleneck, counted there from 0.
+    /// The positions of the packets that the bottleneck loses. The first packet there has position 0.
     pub losses: Vec<u64>,
 }
 
-/// Number of the bottleneck among the plan's links, and of its opposite.
+/// The number of the bottleneck among the plan's links, and that of its reverse link.
 pub const BOTTLENECK: usize = 0;
 const REVERSE: usize = 1;
 
-/// p at 38 segments by which ns-2 computes HighSpeed TCP's laws: 1.5 / 38^2 where RFC 3649 has 1e-3.
+/// The loss rate at 38 segments for HighSpeed TCP: ns-2 uses 1.5 / 38^2, RFC 3649 has 1e-3.
 const NS2_LOW_P: f64 = 1.5 / (38.0 * 38.0);
 
-/// What ns-2 has to be told to run `plan`, or what stands in the way.
+/// The parameters with which ns-2 runs `plan`.
+///
+/// # Errors
+///
+/// If ns-2 cannot run this plan. The error tells why.
 pub fn parameters(plan: &Plan) -> Result<Parameters> {
     let first = plan.flows.first().ok_or_else(|| miette!("there is no flow"))?;
     let bottleneck = &plan.links[BOTTLENECK];
@@ -88,7 +92,7 @@ fn check_topology(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Propagation there and back.
+/// The propagation delay of both directions together.
 pub fn rtt(plan: &Plan, flow: &FlowPlan) -> Duration {
     let links = flow.forward.iter().chain(&flow.reverse);
     links.fold(Duration::ZERO, |sum, &link| sum + plan.links[link].delay())
@@ -97,7 +101,7 @@ pub fn rtt(plan: &Plan, flow: &FlowPlan) -> Duration {
 fn queue(link: &Link) -> Result<Vec<(&'static str, String)>> {
     match link.queue() {
         Queue::DropTail(queue) => match queue.limit() {
-            // ns-2 counts the packet in transmission, ackclock counts what waits.
+            // ns-2 counts the packet in transmission. ackclock counts waiting packets only.
             Limit::Packets(packets) => Ok(vec![("queue_packets", (packets + 1).to_string())]),
             Limit::Bytes(_) => Err(miette!(help = "count packets", "ns-2's DropTail counts packets")),
         },
@@ -173,7 +177,7 @@ fn tcp(config: &Config) -> Result<Vec<(&'static str, String)>> {
     Ok(keys)
 }
 
-/// What the bottleneck will lose, whatever its queue does.
+/// The packets that the bottleneck loses at random, independent of its queue.
 fn losses(link: &Link, plan: &Plan) -> Vec<u64> {
     let Some(loss) = link.impairments().and_then(|impairments| impairments.loss.as_ref()) else {
         return Vec::new();
@@ -181,7 +185,7 @@ fn losses(link: &Link, plan: &Plan) -> Vec<u64> {
     let mut loss = loss.clone();
     let config = &plan.flows[0].config;
     let span = plan.duration.since(Time::ZERO);
-    // No more packets can be offered than pass, and what the queue drops; twice is ample.
+    // The packets offered are those that pass plus those that the queue drops. Twice the capacity is enough.
     let most = 2.0 * link.rate().bytes_in(span) / f64::from(config.segment_bytes());
     (0..most as u64).filter(|_| loss.strikes(Time::ZERO)).collect()
 }

@@ -1,7 +1,8 @@
-//! What ns-2 sends under chosen drop patterns, recorded once, so that the comparison needs no ns-2.
+//! What ns-2 sends under chosen drop patterns. It is recorded once, so that the comparison does not need
+//! ns-2.
 //!
-//! A record has one line for each run of consecutive segments: when the first and the last of them were sent,
-//! and their numbers.
+//! A record has one line for each run of consecutive segments: the send times of the first and the last of
+//! them, and their numbers.
 
 use crate::cases::{Way, point};
 use crate::derive::parameters;
@@ -14,28 +15,28 @@ use serde::Deserialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// One drop pattern.
+/// A drop pattern.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Golden {
-    /// Its word.
+    /// The name.
     pub id: String,
-    /// The scenario's file, beside the record.
+    /// The scenario file, in the directory of the record.
     pub scenario: PathBuf,
-    /// Segments that are lost when they are first sent, in rising order.
+    /// The segments whose first transmission is lost, in rising order.
     pub drop: Vec<u64>,
 }
 
-/// Consecutive segments.
+/// A run of consecutive segments.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Run {
-    /// When the first was sent, s.
+    /// The send time of the first segment, s.
     pub begins_s: f64,
-    /// When the last was sent, s.
+    /// The send time of the last segment, s.
     pub ends_s: f64,
-    /// The first.
+    /// The number of the first segment.
     pub from: u64,
-    /// The last.
+    /// The number of the last segment.
     pub to: u64,
 }
 
@@ -44,12 +45,16 @@ struct Index {
     golden: Vec<Golden>,
 }
 
-/// Where the records are.
+/// The directory of the records.
 pub fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden")
 }
 
-/// All drop patterns.
+/// Reads all drop patterns.
+///
+/// # Errors
+///
+/// If the index cannot be read, or is not valid.
 pub fn read() -> Result<Vec<Golden>> {
     let file = directory().join("golden.toml");
     let text = std::fs::read_to_string(&file)
@@ -65,16 +70,24 @@ impl Golden {
     }
 
     /// The plan of its scenario.
+    ///
+    /// # Errors
+    ///
+    /// If the scenario cannot be read, or is not valid.
     pub fn plan(&self) -> Result<Plan> {
         Ok(point(&directory().join(&self.scenario), 0)?.scenario.build()?.plan)
     }
 
-    /// What ackclock sends.
+    /// Runs ackclock, and returns what it sends.
+    ///
+    /// # Errors
+    ///
+    /// If the scenario cannot be read, or is not valid.
     pub fn own(&self) -> Result<Vec<Run>> {
         let plan = self.plan()?;
         let mut positions: Vec<u64> = Vec::new();
         for &seq in &self.drop {
-            // A segment's position at the bottleneck shows once the losses before it have happened.
+            // The position of a segment at the bottleneck is known once the losses before it have happened.
             let sends = sent(&trace(plan.clone(), 0, &positions));
             let position = sends.iter().position(|&(_, sent)| sent == seq);
             let position = position.ok_or_else(|| miette!("{}: segment {seq} is never sent", self.id))?;
@@ -83,7 +96,11 @@ impl Golden {
         Ok(runs(&sent(&trace(plan, 0, &positions))))
     }
 
-    /// What ns-2 sent when it was recorded.
+    /// Reads what ns-2 sent when it was recorded.
+    ///
+    /// # Errors
+    ///
+    /// If the record cannot be read, or is not valid.
     pub fn recorded(&self) -> Result<Vec<Run>> {
         let file = self.record_file();
         let text = std::fs::read_to_string(&file)
@@ -94,6 +111,10 @@ impl Golden {
     }
 
     /// Runs ns-2 and records what it sends.
+    ///
+    /// # Errors
+    ///
+    /// If ns-2 cannot be run, or the record cannot be written.
     pub fn record(&self) -> Result<()> {
         let log = tempfile::NamedTempFile::new().into_diagnostic()?;
         let drop: Vec<String> = self.drop.iter().map(u64::to_string).collect();
@@ -123,7 +144,7 @@ fn sent(entries: &[Entry]) -> Vec<(Time, u64)> {
     sends.collect()
 }
 
-/// A line "time send flow segment cwnd" of the script's log.
+/// Reads a line "time send flow segment cwnd" of the script's log.
 fn read_send(line: &str) -> Option<(Time, u64)> {
     let mut words = line.split(' ');
     let at: f64 = words.next()?.parse().ok()?;

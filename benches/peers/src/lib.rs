@@ -1,7 +1,7 @@
-//! The same scenario in ackclock and in ns-2, side by side: agreement, speed, memory.
+//! The same scenario in ackclock and in ns-2: agreement, speed, memory.
 //!
-//! A case is a scenario of ackclock. What ns-2 is told is [derived](mod@derive) from the plan that ackclock would
-//! run, so the two sides cannot drift apart.
+//! A case is a scenario of ackclock. The parameters of ns-2 are [derived](mod@derive) from the plan that
+//! ackclock runs, so both sides always run the same.
 
 pub mod cases;
 pub mod derive;

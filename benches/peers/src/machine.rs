@@ -1,28 +1,28 @@
-//! What the measurements were made on, read from /proc; absent figures are zero or "unknown".
+//! The machine of the measurements, read from /proc. Missing values are zero or "unknown".
 
 use serde::Serialize;
 use std::fs;
 use std::process::Command;
 
-/// Where and with what it was measured.
+/// The machine and the software versions.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
-    /// The processor's model name.
+    /// The model name of the processor.
     pub cpu: String,
-    /// Its logical processors.
+    /// The number of logical processors.
     pub cpus: usize,
-    /// The operating system's kernel.
+    /// The version of the operating system's kernel.
     pub kernel: String,
-    /// ackclock's version and commit.
+    /// The version and commit of ackclock.
     pub ackclock: String,
-    /// ns-2's version, and the package's.
+    /// The version of ns-2, and of its package.
     pub ns2: String,
-    /// The compiler.
+    /// The version of the compiler.
     pub rustc: String,
 }
 
 impl Machine {
-    /// This one, with this version of ns-2.
+    /// The present machine, with this version of ns-2.
     pub fn here(ns2: &str) -> Machine {
         let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
@@ -39,7 +39,7 @@ impl Machine {
     }
 }
 
-/// What a command prints; "unknown" if it cannot be run.
+/// The output of a command; "unknown" if it cannot be run.
 fn said(command: &str, arguments: &[&str]) -> String {
     let output = Command::new(command).args(arguments).output().ok().filter(|output| output.status.success());
     output.map_or_else(
@@ -48,14 +48,14 @@ fn said(command: &str, arguments: &[&str]) -> String {
     )
 }
 
-/// Most memory that this process ever held, kB.
+/// The peak memory of this process, kB (VmHWM).
 pub fn peak_rss_kb() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Processor time that this process has used, s.
+/// The processor time that this process has used, s.
 pub fn cpu_s() -> f64 {
     let text = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let nanos: Option<f64> = text.split_whitespace().next().and_then(|word| word.parse().ok());

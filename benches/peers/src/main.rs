@@ -1,4 +1,4 @@
-//! Runs the comparison of ackclock with ns-2.
+//! Compares ackclock with ns-2.
 
 use ackclock_peers::cases::{self, Case};
 use ackclock_peers::machine::Machine;
@@ -18,22 +18,22 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run the cases, print the tables, and write them where they are told to go.
+    /// Run the cases, print the tables, and write the results.
     Run {
-        /// Only these cases; may be repeated.
+        /// Run only this case; may be repeated.
         #[arg(long, value_name = "ID")]
         only: Vec<String>,
-        /// Runs of each simulator, of which the median counts, whatever the case says.
+        /// Number of runs of each simulator; the median counts. Overrides the number in the case.
         #[arg(long, value_name = "N")]
         repeats: Option<usize>,
-        /// Write the figures into this directory.
+        /// Write the results into this directory.
         #[arg(long, value_name = "DIR")]
         results: Option<PathBuf>,
-        /// Put the tables into this document, between its marks.
+        /// Write the tables into this document, between its marks.
         #[arg(long, value_name = "FILE")]
         document: Option<PathBuf>,
     },
-    /// Run one point of a scenario in ackclock and print what it came to.
+    /// Run one point of a scenario in ackclock, and print the result.
     Own {
         /// The scenario.
         file: PathBuf,
@@ -41,7 +41,7 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         point: usize,
     },
-    /// Print what happens to a flow, packet by packet.
+    /// Print the events of a flow, packet by packet.
     Trace {
         /// The scenario.
         file: PathBuf,
@@ -51,13 +51,13 @@ enum Command {
         /// Number of the flow, from 0.
         #[arg(long, default_value_t = 0)]
         flow: usize,
-        /// Positions of packets that are lost at the bottleneck.
+        /// Positions of the packets that the bottleneck loses.
         #[arg(long, value_delimiter = ',')]
         drop: Vec<u64>,
     },
-    /// Run ns-2 under the chosen drop patterns and record what it sends.
+    /// Run ns-2 under the chosen drop patterns, and record what it sends.
     Golden,
-    /// Print what the ns-2 script has to be told to run the same.
+    /// Print the parameters with which the ns-2 script runs the same.
     Arguments {
         /// The scenario.
         file: PathBuf,

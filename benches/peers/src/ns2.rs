@@ -1,4 +1,4 @@
-//! ns-2's side: the script, its arguments, its answer.
+//! The ns-2 side: the script, its arguments, its output.
 
 use crate::cases::Way;
 use crate::derive::Parameters;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The script.
+/// The path of the script.
 pub fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("ns2/dumbbell.tcl")
 }
 
-/// What the script prints.
+/// The output of the script.
 #[derive(Deserialize)]
 struct Answer {
     total_delivered_segments: u64,
@@ -36,16 +36,20 @@ struct Bottleneck {
     window_random_loss_drops: u64,
 }
 
-/// A run that is prepared.
+/// A prepared run.
 pub struct Prepared {
     arguments: Vec<String>,
-    /// Positions of lost packets; lives as long as the run.
+    /// The positions of lost packets. The file exists as long as the run.
     losses: tempfile::NamedTempFile,
     extra: Vec<String>,
 }
 
 impl Prepared {
     /// Prepares a run with these parameters.
+    ///
+    /// # Errors
+    ///
+    /// If the file with the losses cannot be written.
     pub fn new(parameters: &Parameters) -> Result<Prepared> {
         let mut losses = tempfile::NamedTempFile::new().into_diagnostic()?;
         let mut text = String::new();
@@ -61,14 +65,14 @@ impl Prepared {
         Ok(Prepared { arguments, losses, extra: Vec::new() })
     }
 
-    /// The same with one more key of the script.
+    /// The same run with one more key of the script.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl std::fmt::Display) -> Prepared {
         self.extra.push(format!("{key}={value}"));
         self
     }
 
-    /// What the script is told, without the list of losses.
+    /// The arguments of the script, without the list of losses.
     pub fn arguments(&self) -> impl Iterator<Item = &str> {
         let path = self.losses.path().display().to_string();
         self.arguments
@@ -78,7 +82,11 @@ impl Prepared {
             .filter(move |word| !word.ends_with(&path))
     }
 
-    /// Runs ns-2; `None` if that takes longer than `limit_s`.
+    /// Runs ns-2. `None` if it takes longer than `limit_s`, s.
+    ///
+    /// # Errors
+    ///
+    /// If ns-2 cannot be run, fails, or prints something else than a result.
     pub fn run(&self, way: Way, limit_s: f64) -> Result<Option<Outcome>> {
         let mut command = Command::new("ns");
         command.arg(script()).args(&self.arguments).args(&self.extra);
@@ -107,10 +115,10 @@ impl Prepared {
     }
 }
 
-/// Waits for the child; its output, or `None` if it was ended because time was up.
+/// Waits for the child. Returns its output, or `None` if it was killed after `limit`.
 fn finish(mut child: Child, limit: Duration) -> Result<Option<String>> {
     let begun = Instant::now();
-    // The answer is one line and fits a pipe, so it can be read at the end.
+    // The output is one line and fits into a pipe, so it can be read at the end.
     let status = loop {
         if let Some(status) = child.try_wait().into_diagnostic()? {
             break status;
@@ -128,7 +136,11 @@ fn finish(mut child: Child, limit: Duration) -> Result<Option<String>> {
     if status.success() { Ok(Some(printed)) } else { Err(miette!("ns-2 failed:\n{complaints}")) }
 }
 
-/// The version of ns-2 that is installed.
+/// The version of the installed ns-2.
+///
+/// # Errors
+///
+/// If ns-2 cannot be run, or does not print its version.
 pub fn version() -> Result<String> {
     let mut file = tempfile::NamedTempFile::new().into_diagnostic()?;
     writeln!(file, "puts [ns-version]\nexit").into_diagnostic()?;

@@ -1,29 +1,30 @@
-//! What a run of either simulator came to, in the same words.
+//! The result of a run, in the same terms for both simulators.
 
 use serde::{Deserialize, Serialize};
 
-/// One run. Counts are of the measuring window, but for `delivered_segments`, which speed is taken from.
+/// The result of one run. Counts cover the measuring window, except `delivered_segments`, which gives the
+/// speed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Payload delivered in order by all flows together, bit/s.
+    /// The payload that all flows together delivered in order, bit/s.
     pub goodput_bps: f64,
-    /// Packets that the bottleneck's queue dropped.
+    /// The packets that the bottleneck's queue dropped.
     pub drops: u64,
-    /// Packets that were lost on the bottleneck whatever its queue did.
+    /// The packets that the bottleneck lost at random.
     pub losses: u64,
-    /// Segments sent again.
+    /// The retransmitted segments.
     pub retransmits: u64,
-    /// Expiries of retransmission timers.
+    /// The expiries of retransmission timers.
     pub timeouts: u64,
-    /// Reductions of a window.
+    /// The reductions of a window.
     pub window_cuts: u64,
-    /// Segments delivered in order over the whole run.
+    /// The segments delivered in order over the whole run.
     pub delivered_segments: u64,
-    /// Wall time from the first event to the last, s.
+    /// The wall time from the first to the last event, s.
     pub wall_s: f64,
-    /// Processor time of the same span, s.
+    /// The processor time of the same span, s.
     pub cpu_s: f64,
-    /// Most memory that the process ever held, kB (VmHWM).
+    /// The peak memory of the process, kB (VmHWM).
     pub peak_rss_kb: u64,
 }
 

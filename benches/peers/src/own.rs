@@ -1,4 +1,4 @@
-//! ackclock's side: a run in a process of its own, so that its memory and time are its own.
+//! The ackclock side. A run has its own process, so that memory and time belong to it alone.
 
 use crate::cases::point;
 use crate::machine::{cpu_s, peak_rss_kb};
@@ -10,6 +10,10 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 /// Runs point `number` of a scenario file in this process, on this thread.
+///
+/// # Errors
+///
+/// If the scenario cannot be read, is not valid, or has no such point.
 pub fn run_here(file: &Path, number: usize) -> Result<Outcome> {
     let point = point(file, number)?;
     let cpu_before = cpu_s();
@@ -32,7 +36,11 @@ pub fn run_here(file: &Path, number: usize) -> Result<Outcome> {
     })
 }
 
-/// Runs point `number` of a scenario file in a process of its own.
+/// Runs point `number` of a scenario file in its own process.
+///
+/// # Errors
+///
+/// As [`run_here`], and if the process cannot be started.
 pub fn run(file: &Path, number: usize) -> Result<Outcome> {
     let program = std::env::current_exe().into_diagnostic()?;
     let mut command = Command::new(program);

@@ -8,68 +8,69 @@ use miette::{Context, IntoDiagnostic, Result, miette};
 use serde::Serialize;
 use std::path::Path;
 
-/// Everything that was measured.
+/// All measurements.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The day.
+    /// The date.
     pub date: String,
-    /// What it was measured on.
+    /// The machine.
     pub machine: Machine,
     /// The command line.
     pub command: String,
-    /// Peak memory of a run of next to nothing, kB.
+    /// The peak memory of an almost empty run, kB.
     pub trivial_rss_kb: u64,
     /// The cases.
     pub cases: Vec<CaseReport>,
 }
 
-/// A case's results.
+/// The results of a case.
 #[derive(Clone, Debug, Serialize)]
 pub struct CaseReport {
-    /// Its word.
+    /// The name.
     pub id: String,
-    /// What it is.
+    /// The title.
     pub title: String,
-    /// Its table.
+    /// The table.
     pub kind: Kind,
-    /// The scenario's file.
+    /// The scenario file.
     pub scenario: String,
-    /// How many times faster than ns-2 as it comes it should be.
+    /// The target speedup over ns-2 as installed.
     pub speed_target: Option<f64>,
-    /// Memory that it may take above the program's, MB, where that is not by what is in flight.
+    /// The allowed memory above that of the program, MB. `None`: the limit follows from the packets in
+    /// flight.
     pub memory_mb: Option<f64>,
-    /// Where what exceeds a target is explained.
+    /// The name of the explanation of what exceeds a target.
     pub note: Option<String>,
-    /// Wall time after which ns-2 was given up, s.
+    /// The wall time after which a run of ns-2 is stopped, s.
     pub limit_s: f64,
-    /// Runs of which the median is given.
+    /// The number of runs behind each median.
     pub repeats: usize,
     /// One entry per point and seed.
     pub points: Vec<PointReport>,
 }
 
-/// A point's results.
+/// The results of a point.
 #[derive(Clone, Debug, Serialize)]
 pub struct PointReport {
-    /// What distinguishes it: last part of each axis's name, and its value.
+    /// The coordinates of the point: the last part of each axis's name, and its value.
     pub parameters: Vec<(String, String)>,
-    /// Seed of the random streams.
+    /// The seed of the random streams.
     pub seed: u64,
-    /// What the ns-2 script was told.
+    /// The arguments of the ns-2 script.
     pub ns2_arguments: Vec<String>,
-    /// Did ns-2 get a list of packets to lose, drawn by ackclock?
+    /// True if ns-2 got a list of packets to lose, drawn by ackclock.
     pub chosen_losses: bool,
-    /// Number of flows.
+    /// The number of flows.
     pub flows: usize,
-    /// Segments that fit the longest path and its queue.
+    /// The number of segments that fit into the longest path and its queue.
     pub most_in_flight: u64,
-    /// ackclock.
+    /// The result of ackclock.
     pub own: Outcome,
-    /// ns-2 as it comes; it counts no drops, so as not to pay for counting.
+    /// The result of ns-2 as installed. It counts no drops, because counting would cost time.
     pub ns2_stock: Option<Outcome>,
-    /// ns-2, tuned.
+    /// The result of ns-2, tuned.
     pub ns2_tuned: Option<Outcome>,
-    /// Ways of running ns-2 that took too long.
+    /// The ways of running ns-2 that exceeded the time limit.
     pub given_up: Vec<Way>,
 }
 
@@ -78,6 +79,10 @@ const END: &str = "<!-- end: written by `make peers` -->";
 
 impl Report {
     /// Writes `DIR/peers-DATE.json`.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
     pub fn write(&self, directory: &Path) -> Result<()> {
         let file = directory.join(format!("peers-{}.json", self.date));
         let text = serde_json::to_string_pretty(self).into_diagnostic()?;
@@ -89,6 +94,10 @@ impl Report {
     }
 
     /// Replaces the generated part of a document.
+    ///
+    /// # Errors
+    ///
+    /// If the document cannot be read or written, or has no marks.
     pub fn splice(&self, document: &Path) -> Result<()> {
         let name = document.display();
         let text = std::fs::read_to_string(document)
@@ -105,7 +114,7 @@ impl Report {
     }
 }
 
-/// `text` with `part` between the two marks.
+/// Replaces the text between the two marks by `part`. `None` without marks.
 fn splice(text: &str, part: &str) -> Option<String> {
     let (before, rest) = text.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;

@@ -1,4 +1,4 @@
-//! Running the cases, both simulators in turn, so that a busy machine slows both.
+//! Runs the cases. Both simulators take turns, so that other load on the machine slows both.
 
 use crate::cases::{Case, Way};
 use crate::derive::{BOTTLENECK, parameters, rtt};
@@ -12,7 +12,11 @@ use ackclock_scenario::plan::Plan;
 use ackclock_units::Duration;
 use miette::{Result, miette};
 
-/// Runs a case; `repeats` overrides its own number.
+/// Runs a case. `repeats` overrides the number in the case.
+///
+/// # Errors
+///
+/// If the scenario is not valid, ns-2 cannot run it, or a run fails.
 pub fn run(case: &Case, repeats: Option<usize>) -> Result<CaseReport> {
     let repeats = repeats.unwrap_or(case.repeats).max(1);
     let points = case.points()?;
@@ -74,7 +78,7 @@ fn run_point(case: &Case, number: usize, point: &Point, repeats: usize) -> Resul
     })
 }
 
-/// The median of what varies between runs, times and memory; the rest is the same in all of them.
+/// The median of the values that vary between runs: times and memory. All other values are equal.
 fn median(mut outcomes: Vec<Outcome>) -> Option<Outcome> {
     let middle = outcomes.len() / 2;
     let by = |outcomes: &mut Vec<Outcome>, key: fn(&Outcome) -> f64| {
@@ -88,7 +92,7 @@ fn median(mut outcomes: Vec<Outcome>) -> Option<Outcome> {
     Some(Outcome { wall_s, cpu_s, peak_rss_kb: peak as u64, ..outcome })
 }
 
-/// How many segments fit the longest path and its queue.
+/// The number of segments that fit into the longest path and its queue.
 fn most_in_flight(plan: &Plan) -> u64 {
     let link = &plan.links[BOTTLENECK];
     let longest = plan.flows.iter().map(|flow| rtt(plan, flow)).max().unwrap_or(Duration::ZERO);

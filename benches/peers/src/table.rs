@@ -1,20 +1,20 @@
-//! Results as Markdown.
+//! Results as Markdown tables.
 
 use crate::cases::{Kind, Way};
 use crate::outcome::Outcome;
 use crate::report::{CaseReport, PointReport, Report};
 use std::fmt::Write as _;
 
-/// Goodput may differ by this share.
+/// The tolerance of goodput, as a share.
 pub const GOODPUT_TOLERANCE: f64 = 0.02;
-/// Drops may differ by this factor.
+/// The tolerance of drops, as a factor.
 pub const DROP_TOLERANCE: f64 = 1.5;
-/// Memory that a run may take whatever it carries, bytes.
+/// The fixed part of the allowed memory of a run, bytes.
 const MEMORY_BASE: f64 = 4.0 * 1024.0 * 1024.0;
-/// Memory per packet in flight, bytes.
+/// The allowed memory per packet in flight, bytes.
 const MEMORY_PER_PACKET: f64 = 64.0;
 
-/// Points that differ in nothing but their seed.
+/// Points that differ in their seed only.
 struct Row<'a> {
     case: &'a CaseReport,
     points: &'a [PointReport],
@@ -37,7 +37,8 @@ impl Row<'_> {
         values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
     }
 
-    /// Mean goodput of ackclock relative to that of ns-2 (tuned), less one, and its standard error over the seeds.
+    /// The mean goodput of ackclock relative to that of ns-2 (tuned), minus one, and its standard error over
+    /// the seeds.
     fn goodput_difference(&self) -> Option<(f64, Option<f64>)> {
         let pairs: Option<Vec<(f64, f64)>> = self
             .points
@@ -68,7 +69,7 @@ fn rows(case: &CaseReport) -> impl Iterator<Item = Row<'_>> {
     case.points.chunk_by(|a, b| a.parameters == b.parameters).map(move |points| Row { case, points })
 }
 
-/// All tables.
+/// All tables as Markdown.
 pub fn markdown(report: &Report) -> String {
     let mut text = String::new();
     let machine = &report.machine;

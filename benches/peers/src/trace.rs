@@ -1,4 +1,4 @@
-//! A flow's packets, event by event: what to look at where two simulators differ.
+//! The events of a flow, packet by packet: a tool to find out where two simulators differ.
 
 use ackclock_net::{Fate, Impairments, Loss};
 use ackclock_scenario::plan::Plan;
@@ -7,23 +7,24 @@ use ackclock_tcp::{Sender, State};
 use ackclock_units::{Duration, Time};
 use std::fmt;
 
-/// What happened to a flow.
+/// An event of a flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event {
     /// The sender put a segment on its access link.
     Send(u64),
     /// A segment was dropped.
     Drop(u64),
-    /// The sender has dealt with an acknowledgement (or a timeout): first unacknowledged segment, cwnd, pipe, state.
+    /// The sender has processed an acknowledgement or a timeout: first unacknowledged segment, cwnd, pipe,
+    /// state.
     Heard(u64, f64, u64, State),
 }
 
-/// An event and its time; a drop has the time of the segment's sending.
+/// An event and its time. A drop has the send time of the segment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Entry {
-    /// When.
+    /// The time.
     pub at: Time,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 
@@ -40,13 +41,13 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Writes down what happens to one flow.
+/// Records the events of one flow.
 pub struct Log {
-    /// The flow.
+    /// The number of the flow.
     flow: u32,
-    /// Its access link.
+    /// The access link of the flow.
     first_link: usize,
-    /// What happened.
+    /// The events so far.
     pub entries: Vec<Entry>,
 }
 
@@ -77,8 +78,8 @@ impl Observer for Log {
     }
 }
 
-/// Runs `plan` and returns what happened to flow number `flow`. Packets at the positions in `drop` are lost at the
-/// bottleneck, where the first packet that arrives has position 0.
+/// Runs `plan` and returns the events of flow number `flow`. The bottleneck loses the packets at the
+/// positions in `drop`. The first packet that arrives there has position 0.
 pub fn trace(mut plan: Plan, flow: usize, drop: &[u64]) -> Vec<Entry> {
     if !drop.is_empty() {
         let link = &mut plan.links[crate::derive::BOTTLENECK];

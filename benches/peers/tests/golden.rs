@@ -1,4 +1,5 @@
-//! Chosen drop patterns: what ackclock sends beside what ns-2 was recorded to send. No ns-2 is needed.
+//! Chosen drop patterns: ackclock's packets compared with recorded packets of ns-2. The test does not need
+//! ns-2.
 
 use ackclock_peers::golden::{Golden, Run, read};
 
@@ -15,8 +16,8 @@ fn segments(runs: &[Run]) -> Vec<(u64, u64)> {
     runs.iter().map(|run| (run.from, run.to)).collect()
 }
 
-/// One loss: every segment leaves in the same order, and at the same time to the microsecond: slow start,
-/// congestion avoidance, the fast retransmit, the pause, and growth afterwards.
+/// One loss. Every segment leaves in the same order and, to the microsecond, at the same time: slow start,
+/// congestion avoidance, fast retransmit, the pause, and the growth afterwards.
 #[test]
 fn one_loss_is_the_same_packet_by_packet() {
     let (own, ns2) = both("one");
@@ -27,12 +28,12 @@ fn one_loss_is_the_same_packet_by_packet() {
     }
 }
 
-/// Four losses in a window: the same order, but ns-2 repairs the second, third and fourth later.
+/// Four losses in a window. The order is the same, but ns-2 repairs the second, third and fourth loss later.
 ///
-/// Its pipe keeps lost segments until they are acknowledged, RFC 6675's does not (IsLost). When the window has
-/// been halved, ns-2 therefore waits for as many more duplicates as segments are still missing: three, here.
-/// The window does not fill the path, so acknowledgements come in one bunch per round trip, and the bunch is over
-/// just then: the three come 9.4 ms later.
+/// ns-2 counts lost segments in its pipe until they are acknowledged. RFC 6675 does not (IsLost). So when the
+/// window is halved, ns-2 waits for as many more duplicates as segments are still missing: three here. The
+/// window does not fill the path, so acknowledgements come in one burst per round trip. The burst is over at
+/// that moment, so the three come 9.4 ms later.
 #[test]
 fn four_losses_leave_in_the_same_order() {
     let (own, ns2) = both("four");
@@ -48,8 +49,8 @@ fn four_losses_leave_in_the_same_order() {
     assert!(own[last].to >= ns2[last].to, "who repairs sooner has sent more in the end");
 }
 
-/// HighSpeed TCP: halving in slow start, a(w) between, 1 - b(w) later. The order is the same; the sums of
-/// increments are within two segments after 10,000.
+/// HighSpeed TCP: halving in slow start, then a(w), later 1 - b(w). The order is the same. The sums of
+/// increments agree within two segments after 10,000.
 #[test]
 fn highspeed_grows_and_falls_alike() {
     let (own, ns2) = both("highspeed");
@@ -58,7 +59,7 @@ fn highspeed_grows_and_falls_alike() {
         assert!(own.from.abs_diff(ns2.from) <= 2 && own.to.abs_diff(ns2.to) <= 2, "{own:?} {ns2:?}");
         assert!((own.begins_s - ns2.begins_s).abs() < 1e-3, "{own:?} {ns2:?}");
     }
-    // The retransmissions are of the very segments that were lost.
+    // The retransmissions are of the segments that were lost.
     assert_eq!((own[1].from, own[3].from), (600, 7000));
     assert_eq!((ns2[1].from, ns2[3].from), (600, 7000));
 }
@@ -71,16 +72,17 @@ fn same_times(own: &[Run], ns2: &[Run]) {
     }
 }
 
-/// NewReno, one loss: the same in every segment and at every time.
+/// NewReno, one loss: the same segments at the same times.
 #[test]
 fn newreno_repairs_one_loss_packet_by_packet() {
     let (own, ns2) = both("newreno-one");
     same_times(&own, &ns2);
 }
 
-/// NewReno, four losses: the same until the episode is over, each partial acknowledgement letting out one
-/// retransmission and what the deflated window allows. ns-2 leaves with the halved window; ackclock with what is in flight
-/// and one more (RFC 6582 section 3.2 step 3, option 1), and is a few segments behind at the end.
+/// NewReno, four losses: the same until the end of the episode. Each partial acknowledgement releases one
+/// retransmission, and what the deflated window allows. ns-2 leaves with half the window. ackclock leaves
+/// with the flight plus one segment (RFC 6582 section 3.2 step 3, option 1), and is a few segments behind at
+/// the end.
 #[test]
 fn newreno_repairs_four_losses_packet_by_packet() {
     let (own, ns2) = both("newreno-four");
@@ -91,8 +93,9 @@ fn newreno_repairs_four_losses_packet_by_packet() {
     assert!((1..=5).contains(&(ns2[last].to - own[last].to)), "{:?} {:?}", own[last], ns2[last]);
 }
 
-/// Robust Recovery, which ns-2 has not: the same four repairs, at the very instants of ns-2's NewReno, because either takes
-/// one round trip for each. Between them Robust Recovery sends more, and it leaves with what it has in flight.
+/// Robust Recovery, which ns-2 does not have. It makes the same four repairs at the same times as ns-2's
+/// NewReno, because both need one round trip for each. Between them Robust Recovery sends more. It leaves
+/// with its flight as the window.
 #[test]
 fn robust_recovery_repairs_when_newreno_does_and_sends_more_meanwhile() {
     let ns2 = both("newreno-four").1;

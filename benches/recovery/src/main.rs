@@ -1,5 +1,5 @@
-//! Runs the scenarios in which paths reorder, corrupt and drop, and writes a table for each into the documentation: one
-//! row per path, one column per loss handling.
+//! Runs scenarios in which paths reorder, corrupt and drop packets. Writes a table for each into the
+//! documentation, with one row per path and one column per loss handling.
 
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::{FlowResult, PointResult};
@@ -17,10 +17,10 @@ struct Arguments {
     /// Directory of the scenarios.
     #[arg(long, default_value = "scenarios/recovery")]
     scenarios: PathBuf,
-    /// The page whose tables are written anew.
+    /// The page in which the tables are replaced.
     #[arg(long, default_value = "docs/src/choosing-recovery.md")]
     page: PathBuf,
-    /// Threads to run on; all cores if not given.
+    /// Number of threads; by default all cores.
     #[arg(long)]
     threads: Option<usize>,
 }
@@ -28,7 +28,7 @@ struct Arguments {
 /// The axis whose values are the columns.
 const COLUMNS: &str = "handling";
 
-/// What a table shows of each point.
+/// A value that a table shows for each point.
 struct Measure {
     title: &'static str,
     of: fn(&PointResult) -> Option<f64>,
@@ -55,7 +55,7 @@ const DROPS: Measure = Measure {
     digits: 2,
 };
 
-/// Each scenario's word, which is its file's and that of its place in the page, and what is shown of it.
+/// The name of each scenario, which is also its file and its mark in the page, and what the table shows.
 const TABLES: [(&str, &[Measure]); 4] = [
     ("bursts", &[GOODPUT, NEEDLESS, LATENCY]),
     ("reordering", &[GOODPUT, NEEDLESS, LATENCY]),
@@ -120,7 +120,7 @@ fn run(path: &Path, threads: Option<usize>) -> Result<Vec<PointResult>> {
     Ok(results)
 }
 
-/// One row per combination of the other axes, one column per loss handling.
+/// One row per combination of the other axes, and one column per loss handling.
 fn table(measure: &Measure, results: &[PointResult]) -> String {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let (mut columns, mut rows): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
@@ -152,7 +152,7 @@ fn table(measure: &Measure, results: &[PointResult]) -> String {
     text
 }
 
-/// The page with what stands between a table's marks replaced.
+/// The page with the text between the marks of a table replaced.
 fn replaced(page: &str, word: &str, table: &str) -> Result<String> {
     let (begin, end) = (format!("<!-- begin: {word} -->\n"), format!("<!-- end: {word} -->"));
     let missing = || miette!("the page has no place for \"{word}\": {begin}{end}");
