@@ -1,6 +1,6 @@
 //! Reading a scenario file: what can be wrong before its first key.
 
-use crate::Failure;
+use crate::failure::Failure;
 use miette::{Report, miette};
 use std::fs::File;
 use std::io::{ErrorKind, Read};

@@ -5,57 +5,27 @@ macro_rules! say {
     ($($format:tt)*) => {{
         use std::io::Write;
         match writeln!(std::io::stdout(), $($format)*) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => crate::cannot_print(&error),
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => crate::failure::cannot_print(&error),
             _ => {}
         }
     }};
 }
 
 mod args;
-mod compare;
-mod docs;
-mod emulate;
-mod figures;
+mod commands;
+mod failure;
 mod input;
 mod interrupt;
-mod kernel;
-mod list;
 mod memory;
 mod output;
-mod predict;
+mod program;
 mod progress;
-mod reproduce;
-mod run;
-mod seen;
-mod show;
-mod table;
+mod view;
 
 use clap::Parser;
+use commands::{compare, docs, emulate, kernel, list, predict, reproduce, run, show};
+use failure::Failure;
 use std::process::ExitCode;
-
-/// Why a command did not succeed.
-pub(crate) enum Failure {
-    /// It ran, and an expectation failed: exit status 1.
-    Expectation,
-    /// A program that was run for the user ended with this exit status, which becomes ours.
-    Program(i32),
-    /// Ctrl-C; what to say about it. Exit status 130.
-    Interrupted(String),
-    /// Bad usage or input, or something that could not be done: exit status 2.
-    Report(miette::Report),
-}
-
-impl<E: Into<miette::Report>> From<E> for Failure {
-    fn from(error: E) -> Failure {
-        Failure::Report(error.into())
-    }
-}
-
-/// Results that cannot be handed over are lost: the user must hear of it.
-fn cannot_print(error: &std::io::Error) -> ! {
-    eprintln!("standard output cannot be written: {error}");
-    std::process::exit(2)
-}
 
 fn main() -> ExitCode {
     let arguments = args::Arguments::parse();

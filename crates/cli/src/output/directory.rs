@@ -3,7 +3,7 @@
 //! Everything goes into `DIR.partial` beside it, which takes the directory's name at the very end. Until
 //! then an older result stays as it was.
 
-use crate::Failure;
+use crate::failure::Failure;
 use ackclock_study::store::PointStore;
 use miette::miette;
 use std::fs::{self, File, TryLockError};
@@ -109,7 +109,7 @@ impl OutputDirectory {
             remove(&partial.join(stale))?;
         }
         // Another build may give other results.
-        let build = crate::reproduce::build().unwrap_or_else(|_| env!("CARGO_PKG_VERSION").to_owned());
+        let build = crate::program::build().unwrap_or_else(|_| env!("CARGO_PKG_VERSION").to_owned());
         let points = partial.join(POINTS).join(build);
         let store = PointStore::open(&points).map_err(|error| cannot("made", &points, &error))?;
         Ok(OutputDirectory { target, partial, store, lock })

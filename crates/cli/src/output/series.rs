@@ -1,9 +1,10 @@
 //! What the probes saw, as CSV: one row per look and flow, link or variable.
 
+use super::courses;
 use super::directory::OutputDirectory;
-use super::sequence;
-use super::shown::{Shown, seconds};
-use crate::Failure;
+use crate::failure::Failure;
+use crate::view::names::{plain, seconds};
+use crate::view::shown::Shown;
 use csv::Writer;
 use miette::IntoDiagnostic;
 use std::fs::File;
@@ -27,7 +28,7 @@ pub(crate) fn write(to: &OutputDirectory, points: &[Shown<'_>], axes: &[String])
             flows(to, &folder, shown)?;
             links(to, &folder, shown)?;
             inner(to, &folder, shown)?;
-            sequence::write(to, &folder, shown)?;
+            courses::write(to, &folder, shown)?;
         }
     }
     if points.len() > 1 {
@@ -36,7 +37,7 @@ pub(crate) fn write(to: &OutputDirectory, points: &[Shown<'_>], axes: &[String])
         let mut file = open(to, folder, "points.csv", &header)?;
         for shown in points {
             let seed = shown.result.seed.to_string();
-            let values = shown.result.parameters.values().map(super::plain);
+            let values = shown.result.parameters.values().map(plain);
             let row: Vec<String> = [shown.folder.clone(), seed].into_iter().chain(values).collect();
             file.write_record(&row).into_diagnostic()?;
         }

@@ -1,0 +1,152 @@
+//! The same points in the simulator, and how far apart the two are.
+
+use crate::failure::Failure;
+use crate::view::table::plain_table;
+use ackclock_live::Emulation;
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::PointResult;
+use ackclock_study::run::run_point;
+use miette::{IntoDiagnostic, WrapErr};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Beyond this share the two are said to differ.
+const CLOSE: f64 = 0.1;
+
+/// A group's goodput in the simulator and in the kernel.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Beside {
+    /// The point's parameters, as written.
+    #[serde(skip)]
+    parameters: Vec<(String, String)>,
+    label: String,
+    simulated_bps: f64,
+    emulated_bps: f64,
+    /// (emulated - simulated) / simulated; null without simulated goodput.
+    difference: Option<f64>,
+    close: bool,
+    #[serde(skip)]
+    trusted: bool,
+}
+
+/// Simulates every point.
+pub(crate) fn simulate(sweep: &Sweep, stop: &AtomicBool) -> Result<Vec<PointResult>, Failure> {
+    let run = |point| {
+        run_point(point, false, stop).map_err(|error| match error {
+            ackclock_study::run::RunError::Scenario(error) => Failure::from(error),
+            ackclock_study::run::RunError::Interrupted => {
+                Failure::Interrupted("interrupted while simulating".to_owned())
+            }
+        })
+    };
+    sweep.points.par_iter().map(run).collect()
+}
+
+/// Group by group of every point.
+pub(crate) fn compare(
+    sweep: &Sweep,
+    simulated: &[PointResult],
+    emulated: &[PointResult],
+    own: &[Emulation],
+) -> Vec<Vec<Beside>> {
+    let points = sweep.points.iter().zip(simulated).zip(emulated.iter().zip(own));
+    let compared = points.map(|((point, simulated), (emulated, own))| {
+        let groups = simulated.groups.iter().zip(&emulated.groups);
+        let group = groups.map(|(simulated, emulated)| {
+            let (simulated_bps, emulated_bps) = (simulated.goodput_bps.total, emulated.goodput_bps.total);
+            let difference = (simulated_bps > 0.0).then(|| emulated_bps / simulated_bps - 1.0);
+            Beside {
+                parameters: point
+                    .parameters
+                    .iter()
+                    .map(|(axis, value)| (axis.clone(), value.plain()))
+                    .collect(),
+                label: emulated.label.clone(),
+                simulated_bps,
+                emulated_bps,
+                difference,
+                close: difference.is_some_and(|difference| difference.abs() <= CLOSE),
+                trusted: own.trusted,
+            }
+        });
+        group.collect()
+    });
+    compared.collect()
+}
+
+fn rows(compared: &[Vec<Beside>]) -> Vec<Vec<String>> {
+    let mbps = |bps: f64| format!("{:.2}", bps / 1e6);
+    let row = |beside: &Beside| {
+        let mut row: Vec<String> = beside.parameters.iter().map(|(_, value)| value.clone()).collect();
+        let difference = beside.difference.map_or("-".to_owned(), |it| format!("{:+.1} %", it * 100.0));
+        let verdict = match (beside.close, beside.trusted) {
+            (true, true) => "close",
+            (false, true) => "differs",
+            (true, false) => "close, in doubt",
+            (false, false) => "differs, in doubt",
+        };
+        row.extend([beside.label.clone(), mbps(beside.simulated_bps), mbps(beside.emulated_bps)]);
+        row.extend([difference, verdict.to_owned()]);
+        row
+    };
+    compared.iter().flatten().map(row).collect()
+}
+
+fn header(compared: &[Vec<Beside>]) -> Vec<String> {
+    let axes = compared.iter().flatten().next().map(|beside| beside.parameters.iter());
+    let axes = axes.into_iter().flatten().map(|(axis, _)| axis.clone());
+    let rest = ["flows", "simulated, Mbit/s", "kernel, Mbit/s", "difference", "verdict"];
+    axes.chain(rest.map(str::to_owned)).collect()
+}
+
+pub(crate) fn print(compared: &[Vec<Beside>]) {
+    let header = header(compared);
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    say!("{}", plain_table(&header, rows(compared).into_iter()));
+}
+
+/// Writes the table as a page for the documentation.
+pub(crate) fn write(
+    path: &Path,
+    name: &str,
+    compared: &[Vec<Beside>],
+    own: &[Emulation],
+) -> Result<(), Failure> {
+    let mut page = format!("<!-- Written by ackclock emulate --beside. -->\n\n# {name}\n\n");
+    let all: Vec<&Beside> = compared.iter().flatten().collect();
+    let close = all.iter().filter(|beside| beside.close).count();
+    let doubted = own.iter().filter(|own| !own.trusted).count();
+    let worst = own.iter().map(|own| own.lateness.p99_s).fold(0.0, f64::max);
+    let wrote = writeln!(
+        page,
+        "{close} of {} are within {:.0} %. The emulator doubts its own result in {doubted} of {} runs; the largest lateness \
+         that 99 of 100 deliveries of a run kept to was {:.3} ms.\n",
+        all.len(),
+        CLOSE * 100.0,
+        own.len(),
+        worst * 1e3
+    )
+    .and_then(|()| {
+        let header = header(compared);
+        writeln!(page, "| {} |", header.join(" | "))?;
+        writeln!(page, "|{}", "---|".repeat(header.len()))?;
+        rows(compared).iter().try_for_each(|row| writeln!(page, "| {} |", row.join(" | ")))
+    });
+    wrote.into_diagnostic()?;
+    std::fs::write(path, page)
+        .into_diagnostic()
+        .wrap_err_with(|| format!("{} cannot be written", path.display()))?;
+    Ok(())
+}
+
+/// In the document, beside each point's own results.
+pub(crate) fn add(document: &mut serde_json::Value, simulated: &[PointResult], compared: &[Vec<Beside>]) {
+    for (number, (simulated, beside)) in simulated.iter().zip(compared).enumerate() {
+        let point = &mut document["points"][number];
+        point["simulated"] = serde_json::json!(simulated);
+        point["beside"] = serde_json::json!(beside);
+    }
+}

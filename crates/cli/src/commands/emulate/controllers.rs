@@ -1,0 +1,245 @@
+//! Which of the kernel's controllers stands for a scenario's: its own ones by name, eBPF programs where there are.
+
+use crate::failure::Failure;
+use ackclock_cc::Settings;
+use ackclock_live::Load;
+use ackclock_scenario::Point;
+use miette::{Report, miette};
+use serde::Serialize;
+
+/// Schemes with an eBPF program, in any build.
+const PROGRAMS: &[&str] = &["layered", "compound", "pert", "none"];
+
+/// What can be chosen in the kernel while this lives.
+pub(crate) struct Controllers {
+    /// Whether programs choose for themselves.
+    programs: bool,
+    #[cfg(feature = "kernel")]
+    loaded: programs::Loaded,
+}
+
+/// What an eBPF program has counted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
+pub(crate) struct Counts {
+    /// Its name in the kernel.
+    pub(crate) name: String,
+    pub(crate) scheme: &'static str,
+    /// Connections that took it up.
+    pub(crate) opened: u64,
+    /// Thresholds set after losses, marks and timeouts.
+    pub(crate) cuts: u64,
+    pub(crate) timeouts: u64,
+    /// Reductions after marks.
+    pub(crate) marks: u64,
+    /// Responses before a loss.
+    pub(crate) early_responses: u64,
+}
+
+impl Counts {
+    /// Since `before`, which is the same program's.
+    pub(crate) fn since(&self, before: &Counts) -> Counts {
+        Counts {
+            name: self.name.clone(),
+            scheme: self.scheme,
+            opened: self.opened.saturating_sub(before.opened),
+            cuts: self.cuts.saturating_sub(before.cuts),
+            timeouts: self.timeouts.saturating_sub(before.timeouts),
+            marks: self.marks.saturating_sub(before.marks),
+            early_responses: self.early_responses.saturating_sub(before.early_responses),
+        }
+    }
+}
+
+impl Controllers {
+    /// What the programs have counted so far, all of them in the same order every time.
+    #[cfg(feature = "kernel")]
+    pub(crate) fn counts(&self) -> Vec<Counts> {
+        self.loaded.counts()
+    }
+
+    /// There are none.
+    #[cfg(not(feature = "kernel"))]
+    pub(crate) fn counts(&self) -> Vec<Counts> {
+        Vec::new()
+    }
+
+    /// Loads the eBPF programs that the points' flows need.
+    pub(crate) fn load(points: &[Point], load: &Load) -> Result<Controllers, Failure> {
+        let programs = !matches!(load, Load::Flows);
+        let mut controllers = Controllers {
+            programs,
+            #[cfg(feature = "kernel")]
+            loaded: programs::Loaded::none()?,
+        };
+        for settings in points.iter().filter(|_| !programs).flat_map(controls) {
+            controllers.provide(&settings)?;
+        }
+        Ok(controllers)
+    }
+
+    /// The kernel's names for a point's groups of flows.
+    pub(crate) fn names(&self, point: &Point) -> Result<Vec<String>, Failure> {
+        let names = controls(point).into_iter().map(|settings| {
+            if self.programs { Ok(String::new()) } else { self.name(&settings).map_err(Failure::from) }
+        });
+        names.collect()
+    }
+
+    #[cfg(feature = "kernel")]
+    fn provide(&mut self, settings: &Settings) -> Result<(), Failure> {
+        if PROGRAMS.contains(&settings.scheme().name) {
+            self.loaded.load(settings)?
+        }
+        Ok(())
+    }
+
+    #[cfg(not(feature = "kernel"))]
+    fn provide(&mut self, _: &Settings) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn name(&self, settings: &Settings) -> Result<String, Report> {
+        let scheme = settings.scheme().name;
+        #[cfg(feature = "kernel")]
+        if let Some(name) = self.loaded.name(settings) {
+            return Ok(name.to_owned());
+        }
+        if PROGRAMS.contains(&scheme) {
+            return Err(miette!(
+                help = "build ackclock with --features kernel, which needs clang, llvm, bpftool and libelf",
+                "the kernel has no controller {scheme} of its own, and this ackclock was built without eBPF programs"
+            ));
+        }
+        if !is_default(settings) {
+            return Err(miette!(
+                help = format!("leave the parameters out, or use one of {}", PROGRAMS.join(", ")),
+                "the parameters of the kernel's own {scheme} cannot be set for one connection"
+            ));
+        }
+        let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+            .unwrap_or_default();
+        let known: Vec<&str> = known.split_whitespace().collect();
+        if known.contains(&scheme) {
+            return Ok(scheme.to_owned());
+        }
+        Err(miette!(
+            help =
+                format!("this kernel has {}; others may be modules: modprobe tcp_{scheme}", known.join(", ")),
+            "this kernel has no controller {scheme}"
+        ))
+    }
+}
+
+/// Do all parameters have their defaults?
+fn is_default(settings: &Settings) -> bool {
+    *settings == Settings::defaults(settings.scheme())
+}
+
+/// The control of each group of flows.
+fn controls(point: &Point) -> Vec<Settings> {
+    point.scenario.controls().cloned().collect()
+}
+
+#[cfg(feature = "kernel")]
+mod programs {
+    use super::Counts;
+    use ackclock_cc::Settings;
+    use ackclock_kernel::load::{self, LoadError, Request};
+
+    /// Names of eBPF programs that a run loads begin so; its process id and a number follow.
+    const PREFIX: &str = "ace";
+    /// Where `none` is without control: the emulation's receivers.
+    const RECEIVERS: &str = "10.128.0.0/9";
+
+    /// eBPF programs that are unloaded when this goes.
+    pub(super) struct Loaded {
+        programs: Vec<(Settings, String)>,
+    }
+
+    impl Loaded {
+        /// Nothing yet; what earlier runs left that were killed is removed.
+        pub(super) fn none() -> Result<Loaded, LoadError> {
+            for entry in load::list().unwrap_or_default() {
+                if owner(&entry.name)
+                    .is_some_and(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists())
+                {
+                    load::unload(&entry.name)?;
+                }
+            }
+            Ok(Loaded { programs: Vec::new() })
+        }
+
+        pub(super) fn load(&mut self, settings: &Settings) -> Result<(), LoadError> {
+            if self.name(settings).is_some() {
+                return Ok(());
+            }
+            let request = Request {
+                name: Some(format!("{PREFIX}{}_{}", std::process::id(), self.programs.len())),
+                settings: settings.clone(),
+                allow: if settings.scheme().name == "none" { vec![RECEIVERS.parse()?] } else { Vec::new() },
+                initial_window: None,
+                everyone: false,
+            };
+            self.programs.push((settings.clone(), load::load(&request)?));
+            Ok(())
+        }
+
+        pub(super) fn counts(&self) -> Vec<Counts> {
+            let entries = load::list().unwrap_or_default();
+            let counts = self.programs.iter().map(|(settings, name)| {
+                let entry = entries.iter().find(|entry| entry.name == *name);
+                let seen = entry.and_then(|entry| entry.statistics).unwrap_or_default();
+                Counts {
+                    name: name.clone(),
+                    scheme: settings.scheme().name,
+                    opened: seen.opened,
+                    cuts: seen.cuts,
+                    timeouts: seen.timeouts,
+                    marks: seen.marks,
+                    early_responses: seen.early,
+                }
+            });
+            counts.collect()
+        }
+
+        pub(super) fn name(&self, settings: &Settings) -> Option<&str> {
+            self.programs.iter().find(|(known, _)| known == settings).map(|(_, name)| name.as_str())
+        }
+    }
+
+    impl Drop for Loaded {
+        fn drop(&mut self) {
+            for (_, name) in &self.programs {
+                if let Err(error) = load::unload(name) {
+                    eprintln!("{name} stays in the kernel: {error}");
+                }
+            }
+        }
+    }
+
+    /// The process that loaded a program of this name for a run.
+    fn owner(name: &str) -> Option<u32> {
+        let (pid, number) = name.strip_prefix(PREFIX)?.split_once('_')?;
+        number.parse::<u32>().ok()?;
+        pid.parse().ok()
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::owner;
+
+        #[test]
+        fn the_schemes_with_a_program_are_those_of_the_loader() {
+            assert_eq!(super::super::PROGRAMS, ackclock_kernel::schemes());
+        }
+
+        #[test]
+        fn only_names_of_runs_have_an_owner() {
+            assert_eq!(owner("ace123_0"), Some(123));
+            for other in ["ac_none", "ace", "acelerate_1", "ace1_x", "ace12"] {
+                assert_eq!(owner(other), None, "{other}");
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! `ackclock kernel`.
+
+use crate::args::Kernel;
+use crate::failure::Failure;
+
+/// Without the feature there is nothing to do it with.
+#[cfg(not(feature = "kernel"))]
+pub(crate) fn run(_command: &Kernel) -> Result<(), Failure> {
+    Err(Failure::Report(miette::miette!(
+        help = "build it in: cargo install --path crates/cli --features kernel (it needs clang, llvm, bpftool, libelf \
+                and a kernel with BTF; Debian: apt-get install clang llvm bpftool libelf-dev zlib1g-dev)",
+        "this ackclock was built without eBPF controllers"
+    )))
+}
+
+#[cfg(feature = "kernel")]
+mod cost;
+#[cfg(feature = "kernel")]
+pub(crate) use with::run;
+
+#[cfg(feature = "kernel")]
+mod with {
+    use super::{Failure, Kernel};
+    use crate::args::{KernelCheck, KernelList, KernelLoad, KernelUnload};
+    use crate::view::table::plain_table;
+    use ackclock_cc::{Given, Settings, SettingsError, scheme};
+    use ackclock_kernel::load::{self, Entry, Request};
+    use ackclock_scenario::suggest;
+    use miette::{Report, miette};
+    use serde_json::{Value, json};
+
+    pub(crate) fn run(command: &Kernel) -> Result<(), Failure> {
+        match command {
+            Kernel::Load(command) => load_one(command),
+            Kernel::List(command) => list(command),
+            Kernel::Unload(command) => unload(command),
+            Kernel::Check(command) => check(command),
+            Kernel::Cost(command) => super::cost::run(command),
+        }
+    }
+
+    fn load_one(command: &KernelLoad) -> Result<(), Failure> {
+        let Some(known) = scheme(&command.scheme) else {
+            let help = suggest(&command.scheme, ackclock_kernel::schemes());
+            return Err(miette!(help = help, "there is no eBPF program called \"{}\"", command.scheme).into());
+        };
+        let mut settings = Settings::defaults(known);
+        for setting in &command.settings {
+            set(&mut settings, setting)?;
+        }
+        let allow = command.allow.iter().map(|prefix| prefix.parse()).collect::<Result<Vec<_>, _>>()?;
+        if known.name != "none" && !allow.is_empty() {
+            return Err(miette!(
+                help = "leave it out",
+                "--allow is for none: {} is safe everywhere",
+                known.name
+            )
+            .into());
+        }
+        let request = Request {
+            name: command.name.clone(),
+            settings,
+            allow,
+            initial_window: command.initial_window,
+            everyone: command.everyone,
+        };
+        let name = load::load(&request)?;
+        say!("{name} is loaded; a program chooses it with setsockopt(TCP_CONGESTION, \"{name}\")");
+        if known.name == "none" && request.allow.is_empty() {
+            say!("no destination is allowed: every connection is handed to reno; name some with --allow");
+        }
+        Ok(())
+    }
+
+    /// One `KEY=VALUE`.
+    fn set(settings: &mut Settings, text: &str) -> Result<(), Report> {
+        let Some((key, value)) = text.split_once('=') else {
+            return Err(miette!(
+                help = "write KEY=VALUE, for example decrease=variable",
+                "--set {text}: no value"
+            ));
+        };
+        let given = match (value, value.parse()) {
+            ("true", _) => Given::Flag(true),
+            ("false", _) => Given::Flag(false),
+            (_, Ok(number)) => Given::Number(number),
+            (word, Err(_)) => Given::Word(word),
+        };
+        // `over.beta` is a parameter of the controller underneath.
+        let underneath = key.split_once('.').filter(|(over, _)| settings.takes_controller(over));
+        let mut under = underneath.map(|_| settings.controller().clone());
+        let (of, key) = match (&mut under, underneath) {
+            (Some(under), Some((_, key))) => (under, key),
+            _ => (&mut *settings, key),
+        };
+        let scheme = of.scheme().name;
+        of.set(key, given).map_err(|error| match error {
+            SettingsError::Unknown { known } => {
+                miette!(help = suggest(key, &known), "--set {text}: {scheme} has no parameter \"{key}\"")
+            }
+            SettingsError::Outside { domain } => miette!(
+                help = format!("ackclock show {scheme} explains the parameters"),
+                "--set {text}: {key} must be {domain}"
+            ),
+        })?;
+        if let (Some(under), Some((over, _))) = (under, underneath) {
+            settings.set(over, Given::Control(&under)).expect("it was there");
+        }
+        Ok(())
+    }
+
+    fn document(entry: &Entry) -> Value {
+        json!({
+            "name": entry.name,
+            "scheme": entry.scheme,
+            "registered": entry.registered,
+            "sockets": entry.statistics.map(|it| it.sockets()),
+            "opened": entry.statistics.map(|it| it.opened),
+            "cuts": entry.statistics.map(|it| it.cuts),
+            "timeouts": entry.statistics.map(|it| it.timeouts),
+            "marks": entry.statistics.map(|it| it.marks),
+            "early_responses": entry.statistics.map(|it| it.early),
+            "refused": entry.statistics.map(|it| it.refused),
+            "allow": entry.allow.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        })
+    }
+
+    fn list(command: &KernelList) -> Result<(), Failure> {
+        let entries = load::list()?;
+        if command.json {
+            say!("{}", json!(entries.iter().map(document).collect::<Vec<_>>()));
+            return Ok(());
+        }
+        if entries.is_empty() {
+            say!("nothing is loaded");
+            return Ok(());
+        }
+        let rows = entries.iter().map(|entry| {
+            let state = if entry.registered { "loaded" } else { "left over; unload it" };
+            let mut row =
+                vec![entry.name.clone(), entry.scheme.clone().unwrap_or_default(), state.to_owned()];
+            let counts = entry.statistics.unwrap_or_default();
+            let counts = [
+                counts.sockets(),
+                counts.opened,
+                counts.cuts,
+                counts.timeouts,
+                counts.marks,
+                counts.early,
+                counts.refused,
+            ];
+            row.extend(counts.iter().map(u64::to_string));
+            row.push(entry.allow.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+            row
+        });
+        let head = [
+            "name", "scheme", "state", "sockets", "opened", "cuts", "timeouts", "marks", "early", "to reno",
+            "allowed",
+        ];
+        say!("{}", plain_table(&head, rows));
+        Ok(())
+    }
+
+    fn unload(command: &KernelUnload) -> Result<(), Failure> {
+        let names = match &command.name {
+            Some(name) => vec![name.clone()],
+            None => load::list()?.into_iter().map(|entry| entry.name).collect(),
+        };
+        for name in names {
+            let found = load::unload(&name)?;
+            match (found.leftover, found.sockets) {
+                (true, _) => say!("what was left of {name} is removed"),
+                (false, 0) => say!("{name} is unloaded"),
+                (false, some) => {
+                    say!("{name} is unloaded; open connections that keep it until they close: {some}");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check(command: &KernelCheck) -> Result<(), Failure> {
+        let all = load::check();
+        if command.json {
+            let list =
+                all.iter().map(|it| json!({"what": it.what, "met": it.lack.is_none(), "lack": it.lack}));
+            say!("{}", json!(list.collect::<Vec<_>>()));
+        } else {
+            for it in &all {
+                match &it.lack {
+                    None => say!("yes  {}", it.what),
+                    Some(lack) => say!("NO   {}\n     {lack}", it.what),
+                }
+            }
+        }
+        if all.iter().all(|it| it.lack.is_none()) { Ok(()) } else { Err(Failure::Expectation) }
+    }
+}

@@ -1,0 +1,11 @@
+//! One file or folder for each command: what it does with the other crates, and what it says.
+
+pub(crate) mod compare;
+pub(crate) mod docs;
+pub(crate) mod emulate;
+pub(crate) mod kernel;
+pub(crate) mod list;
+pub(crate) mod predict;
+pub(crate) mod reproduce;
+pub(crate) mod run;
+pub(crate) mod show;

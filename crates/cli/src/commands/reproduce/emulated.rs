@@ -1,0 +1,163 @@
+//! The same points once more, between hosts of the running kernel.
+
+use crate::commands::emulate::Controllers;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use ackclock_live::{Emulation, LiveError, Load, Request};
+use ackclock_scenario::Point;
+use ackclock_scenario::results::PointResult;
+use ackclock_study::reproduce::{Counts, Plan, Reproduction};
+use ackclock_study::run::judge;
+use ackclock_study::store::PointStore;
+use miette::{IntoDiagnostic, WrapErr};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A point whose result the emulator doubts is emulated again, up to so many times in all: its own error decides that, never
+/// what a claim says of the result.
+const ATTEMPTS: u32 = 3;
+/// What the emulator says of itself is kept under this word beside a point's result.
+const KEPT: &str = "emulation";
+
+/// What the emulator says of a point.
+#[derive(Clone, Serialize, Deserialize)]
+struct Own {
+    attempts: u32,
+    emulation: Emulation,
+}
+
+/// Everything that was emulated, and what it comes to.
+pub(super) struct Emulated {
+    /// The kernel's release.
+    release: String,
+    /// Verdicts of the same claims, in the same order.
+    pub(super) reproductions: Vec<Reproduction>,
+    /// Of each experiment, of each of its points.
+    own: Vec<Vec<Own>>,
+}
+
+/// How far an experiment's emulated results can be trusted.
+pub(super) struct Trust {
+    pub(super) points: usize,
+    pub(super) doubted: usize,
+    /// Why, each reason once.
+    pub(super) doubts: Vec<String>,
+}
+
+/// Emulates every point that is not finished yet, one after the other, and judges the claims by the results.
+pub(super) fn emulate(plan: &Plan<'_>, store: &Path, stop: &AtomicBool) -> Result<Emulated, Failure> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = release.trim().to_owned();
+    let directory = store.join(format!("emulated-{release}"));
+    let store = PointStore::open(&directory)
+        .into_diagnostic()
+        .wrap_err_with(|| format!("{} cannot be made", directory.display()))?;
+    let points = plan.points();
+    let kept = |point: &Point| Some((store.get(point)?, store.get_beside::<Own>(point, KEPT)?));
+    if points.iter().any(|point| kept(point).is_none()) {
+        let controllers = Controllers::load(points, &Load::Flows)?;
+        // What the last point lacks must not cost all the others.
+        let controls = points.iter().map(|point| controllers.names(point)).collect::<Result<Vec<_>, _>>()?;
+        let progress = Progress::new(points)?;
+        for (number, (point, controls)) in points.iter().zip(controls).enumerate() {
+            if kept(point).is_none() {
+                let measured = measure(point, controls, stop, &|share| progress.follow(number, share));
+                let (result, own) = measured.inspect_err(|_| progress.clear())?;
+                let keep = store.put_beside(point, KEPT, &own).and_then(|()| store.put(point, &result));
+                keep.into_diagnostic()
+                    .wrap_err_with(|| format!("{} cannot be written", directory.display()))?;
+            }
+            progress.follow(number, 1.0);
+        }
+        progress.clear();
+    }
+    let all: Option<Vec<_>> = points.iter().map(kept).collect();
+    let all = all.ok_or_else(|| {
+        miette::miette!(help = "give --store another directory", "{} cannot be read", directory.display())
+    })?;
+    let (results, own): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+    let of_experiment = |numbers: Vec<usize>| numbers.into_iter().map(|number| own[number].clone()).collect();
+    Ok(Emulated {
+        release,
+        reproductions: plan.judge(&results)?,
+        own: plan.numbers().into_iter().map(of_experiment).collect(),
+    })
+}
+
+/// Emulates a point until the emulator trusts the result, or has been tried often enough.
+fn measure(
+    point: &Point,
+    controls: Vec<String>,
+    stop: &AtomicBool,
+    follow: &dyn Fn(f64),
+) -> Result<(PointResult, Own), Failure> {
+    let request = Request { point, controls, load: Load::Flows, captures: None };
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let outcome = ackclock_live::emulate(&request, &|share| {
+            follow(share);
+            !stop.load(Ordering::Relaxed)
+        });
+        let mut outcome = outcome.map_err(|error| match error {
+            LiveError::Interrupted => Failure::Interrupted(
+                "interrupted; finished points are kept, everything else that was made is removed".to_owned(),
+            ),
+            error => error.into(),
+        })?;
+        outcome.result.expectations = judge(&point.scenario, &outcome.result);
+        if outcome.emulation.trusted || attempts == ATTEMPTS {
+            return Ok((outcome.result, Own { attempts, emulation: outcome.emulation }));
+        }
+    }
+}
+
+impl Emulated {
+    /// What the page and the table call the place.
+    pub(super) fn place(&self) -> String {
+        format!("Linux {}", self.release)
+    }
+
+    /// How well it went, in a sentence.
+    pub(super) fn quality(&self) -> String {
+        let own = || self.own.iter().flatten();
+        let ms = |pick: fn(&Emulation) -> f64| own().map(move |own| pick(&own.emulation) * 1e3);
+        let most = |all: &mut dyn Iterator<Item = f64>| all.fold(0.0, f64::max);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        format!(
+            "Of a run's deliveries at most {:.3} ms late on the average, and 99 of 100 at most {:.3} ms; {} of {} runs were \
+             repeated because of that, {} are still in doubt (a machine of {processors} processors).",
+            most(&mut ms(|it| it.lateness.mean_s)),
+            most(&mut ms(|it| it.lateness.p99_s)),
+            own().filter(|own| own.attempts > 1).count(),
+            own().count(),
+            own().filter(|own| !own.emulation.trusted).count(),
+        )
+    }
+
+    /// How far the results of an experiment, by its number, can be trusted.
+    pub(super) fn trust(&self, experiment: usize) -> Trust {
+        let own = &self.own[experiment];
+        let mut doubts: Vec<String> =
+            own.iter().flat_map(|own| own.emulation.doubts.iter().cloned()).collect();
+        doubts.sort();
+        doubts.dedup();
+        Trust { points: own.len(), doubted: own.iter().filter(|own| !own.emulation.trusted).count(), doubts }
+    }
+
+    /// In the document.
+    pub(super) fn to_json(&self) -> Value {
+        let experiments = self.reproductions.iter().zip(&self.own).map(|(reproduction, own)| {
+            let mut experiment = json!(reproduction);
+            experiment["emulation"] = json!(own);
+            experiment
+        });
+        json!({
+            "kernel": self.release,
+            "counts": Counts::of(self.reproductions.iter().flat_map(|reproduction| &reproduction.claims)),
+            "experiments": experiments.collect::<Vec<_>>(),
+        })
+    }
+}

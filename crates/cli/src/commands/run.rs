@@ -1,0 +1,143 @@
+//! `ackclock run`.
+
+use crate::failure::Failure;
+use crate::output::{self, OutputDirectory};
+use crate::progress::Progress;
+use crate::view::request::Request;
+use crate::view::table;
+use crate::{args, input, interrupt, memory};
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::PointResult;
+use ackclock_sim::engine::Nobody;
+use ackclock_study::captures::{self, Captures};
+use ackclock_study::run::check;
+use ackclock_study::runner::{Runner, RunnerError};
+use miette::miette;
+use std::path::Path;
+
+/// What `run` and `compare` have to do.
+pub(crate) struct Job<'a> {
+    pub(crate) sweep: &'a Sweep,
+    pub(crate) request: Request,
+    pub(crate) out: Option<&'a Path>,
+    pub(crate) captures: &'a [String],
+    pub(crate) threads: Option<usize>,
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(command: &args::Run) -> Result<(), Failure> {
+    let name = command.file.display().to_string();
+    let text = input::read(&command.file)?;
+    let sweep = Sweep::read(&name, &text, &command.settings)?;
+    let request = Request::new(&text, &command.settings);
+    let job = Job {
+        sweep: &sweep,
+        request: Request { captured: !command.captures.is_empty(), ..request },
+        out: command.out.as_deref(),
+        captures: &command.captures,
+        threads: command.threads,
+        json: command.json,
+    };
+    job.perform()
+}
+
+impl Job<'_> {
+    /// Runs a sweep, prints and writes what was measured, and gives the verdict.
+    pub(crate) fn perform(&self) -> Result<(), Failure> {
+        let points = &self.sweep.points;
+        let need = check(points, self.out.is_some())?;
+        captures::check(self.captures, points)?;
+        self.out.map(output::check).transpose()?;
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        memory::check(need, self.threads.unwrap_or_else(cores).min(points.len()))?;
+        let directory = self.out.map(OutputDirectory::begin).transpose()?;
+        let results = match self.simulate(directory.as_ref()) {
+            Ok(results) => results,
+            Err(error) => return Err(self.unfinished(error, directory)),
+        };
+        if let Some(directory) = directory {
+            output::write(&directory, &self.request, self.sweep, &results)?;
+            if !self.captures.is_empty() {
+                output::keep_captures(&directory, &self.captured(&directory), self.sweep, &results)?;
+            }
+            directory.finish()?;
+        }
+        if self.json {
+            say!("{}", output::document(self.sweep, &results));
+        } else {
+            table::print(self.sweep, &results);
+            if let Some(out) = self.out {
+                eprintln!("wrote {}", out.join("report.html").display());
+            }
+        }
+        let all_hold =
+            results.iter().flat_map(|point| &point.expectations).all(|expectation| expectation.holds);
+        if all_hold { Ok(()) } else { Err(Failure::Expectation) }
+    }
+
+    /// Runs every point.
+    fn simulate(&self, directory: Option<&OutputDirectory>) -> Result<Vec<PointResult>, Stopped> {
+        let progress = Progress::new(&self.sweep.points).map_err(Stopped::Otherwise)?;
+        let runner = Runner {
+            probes: self.out.is_some(),
+            threads: self.threads,
+            stop: interrupt::listen().map_err(Stopped::Otherwise)?,
+            store: directory.map(OutputDirectory::store),
+            progress: &|number, share| progress.follow(number, share),
+        };
+        let points = &self.sweep.points;
+        let results = match directory.filter(|_| !self.captures.is_empty()) {
+            Some(directory) => runner.run(points, &self.captured(directory)),
+            None => runner.run(points, &Nobody),
+        };
+        progress.clear();
+        results.map_err(Stopped::Running)
+    }
+
+    /// Captures of unfinished sweeps lie beside the points they belong to.
+    fn captured(&self, directory: &OutputDirectory) -> Captures {
+        Captures::new(self.captures, directory.store().directory().join("captures"))
+    }
+
+    /// What to say, and to keep, when there are no results.
+    fn unfinished(&self, error: Stopped, directory: Option<OutputDirectory>) -> Failure {
+        let finished = directory.as_ref().map_or(0, |directory| {
+            self.sweep.points.iter().filter(|point| directory.store().contains(point)).count()
+        });
+        let kept = directory.as_ref().filter(|_| finished > 0).map(|it| it.partial().display().to_string());
+        let failure = match (error, &kept) {
+            (Stopped::Running(RunnerError::Interrupted), Some(partial)) => Failure::Interrupted(format!(
+                "interrupted: {finished} of {} points are finished and kept in {partial}\n\
+                 Run the same command again to go on with the others.",
+                self.sweep.points.len()
+            )),
+            (Stopped::Running(RunnerError::Interrupted), None) if self.out.is_some() => {
+                Failure::Interrupted("interrupted before a point was finished; nothing is kept".to_owned())
+            }
+            (Stopped::Running(RunnerError::Interrupted), None) => Failure::Interrupted(
+                "interrupted; nothing is kept\n\
+                 With --out DIR finished points are kept, and the same command goes on where it was interrupted."
+                    .to_owned(),
+            ),
+            (Stopped::Running(RunnerError::Scenario(error)), _) => Failure::Report(error.into()),
+            (Stopped::Running(error), Some(partial)) => {
+                let help = format!(
+                    "{finished} points are kept in {partial}; make room there and run the same command again"
+                );
+                Failure::Report(miette!(help = help, "{error}"))
+            }
+            (Stopped::Running(error), None) => Failure::Report(miette!("{error}")),
+            (Stopped::Otherwise(report), _) => Failure::Report(report),
+        };
+        match directory.filter(|_| kept.is_none()).map(OutputDirectory::discard) {
+            Some(Err(error)) => error,
+            _ => failure,
+        }
+    }
+}
+
+/// Why there are no results.
+enum Stopped {
+    Running(RunnerError),
+    Otherwise(miette::Report),
+}

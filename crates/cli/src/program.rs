@@ -1,0 +1,11 @@
+//! Which program this is.
+
+use miette::{IntoDiagnostic, WrapErr};
+
+/// A word for this very program: another build may give other results.
+pub(crate) fn build() -> miette::Result<String> {
+    let program = std::env::current_exe().and_then(std::fs::read);
+    let program =
+        program.into_diagnostic().wrap_err("this program cannot be read; give --store a directory")?;
+    Ok(ackclock_study::store::digest_of(&program))
+}

@@ -1,0 +1,232 @@
+//! Charts of what was measured against a swept value: goodput against the rate of the link, for example.
+
+use super::axis::Axis;
+use super::chart::{Chart, Curve, MOST_CURVES, Style};
+use super::curves::scale_bits;
+use crate::view::names::{plain, short};
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::{BurstResult, LinkResult, PointResult};
+use ackclock_units::{Bytes, Duration, Rate};
+use std::collections::BTreeMap;
+
+/// Fewest values of an axis that make a curve.
+const LEAST_VALUES: usize = 3;
+/// An axis on which the greatest value is so many times the least is shown in decades.
+const DECADES: f64 = 15.0;
+
+/// A quantity of a point, or of one of its groups.
+struct Quantity {
+    id: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    /// One curve per group, or one for all?
+    of_groups: bool,
+    /// Of a point, and the number of a group.
+    value: fn(&PointResult, usize) -> f64,
+}
+
+const QUANTITIES: [Quantity; 7] = [
+    Quantity {
+        id: "goodput",
+        title: "Goodput",
+        unit: "bit/s",
+        of_groups: true,
+        value: |point, group| point.groups[group].goodput_bps.total,
+    },
+    Quantity {
+        id: "transmitted",
+        title: "Transmitted throughput of bursts",
+        unit: "bit/s",
+        of_groups: true,
+        value: |point, group| of_bursts(point, group, |bursts| bursts.transmitted_bps),
+    },
+    Quantity {
+        id: "received",
+        title: "Received throughput of bursts",
+        unit: "bit/s",
+        of_groups: true,
+        value: |point, group| of_bursts(point, group, |bursts| bursts.received_bps),
+    },
+    Quantity {
+        id: "utilisation",
+        title: "Utilisation",
+        unit: "%",
+        of_groups: false,
+        value: |point, _| busiest(point).map_or(f64::NAN, |link| link.utilisation * 100.0),
+    },
+    Quantity {
+        id: "queue",
+        title: "Mean queue",
+        unit: "packets",
+        of_groups: false,
+        value: |point, _| busiest(point).map_or(f64::NAN, |link| link.queue_mean),
+    },
+    Quantity {
+        id: "drop-rate",
+        title: "Drop rate",
+        unit: "",
+        of_groups: false,
+        value: |point, _| busiest(point).map_or(f64::NAN, |link| link.drop_rate),
+    },
+    Quantity {
+        id: "jain",
+        title: "Jain’s index",
+        unit: "",
+        of_groups: false,
+        value: |point, _| if point.flows.len() > 1 { point.jain.unwrap_or(f64::NAN) } else { f64::NAN },
+    },
+];
+
+/// What the flows of a group that write bursts have together; not a number if none writes any.
+fn of_bursts(point: &PointResult, group: usize, value: fn(&BurstResult) -> Option<f64>) -> f64 {
+    let label = &point.groups[group].label;
+    let flows = point.flows.iter().filter(|flow| flow.label == *label);
+    flows.map(|flow| flow.bursts.as_ref().and_then(value)).sum::<Option<f64>>().unwrap_or(f64::NAN)
+}
+
+/// The link at which most waits: the bottleneck, whatever it is called.
+fn busiest(point: &PointResult) -> Option<&LinkResult> {
+    point.links.iter().max_by(|a, b| a.queue_mean.total_cmp(&b.queue_mean))
+}
+
+/// The number that a value of an axis stands for.
+fn number(value: &serde_json::Value) -> Option<f64> {
+    let text = match value {
+        serde_json::Value::String(text) => text,
+        other => return other.as_f64(),
+    };
+    let counted = |unit| text.trim().strip_suffix(unit)?.trim().parse::<f64>().ok();
+    None.or_else(|| text.parse::<Rate>().ok().map(Rate::bps_f64))
+        .or_else(|| text.parse::<Duration>().ok().map(Duration::as_secs_f64))
+        .or_else(|| text.parse::<Bytes>().ok().map(|bytes| bytes.0 as f64))
+        .or_else(|| ["bdp", "packets", "packet", "segments"].into_iter().find_map(counted))
+}
+
+/// The axis with the most values, if all of them are numbers.
+fn numeric_axis<'a>(sweep: &'a Sweep, results: &[PointResult]) -> Option<(&'a str, Vec<(f64, String)>)> {
+    let mut best: Option<(&str, Vec<(f64, String)>)> = None;
+    for axis in &sweep.axes {
+        let values: Option<Vec<_>> = results
+            .iter()
+            .map(|point| point.parameters.get(axis).and_then(|value| Some((number(value)?, plain(value)))))
+            .collect();
+        let Some(mut values) = values else { continue };
+        values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        values.dedup_by(|a, b| a.0 == b.0);
+        let least = best.as_ref().map_or(LEAST_VALUES, |(_, values)| values.len() + 1);
+        if values.len() >= least {
+            best = Some((axis, values));
+        }
+    }
+    best
+}
+
+/// Charts of every quantity against the numeric axis; none if there is no such axis or the curves would be too many.
+pub(crate) fn charts(sweep: &Sweep, results: &[PointResult]) -> Vec<Chart> {
+    let Some((axis, ticks)) = numeric_axis(sweep, results) else { return Vec::new() };
+    let groups = results.first().map_or(0, |point| point.groups.len());
+    if results.iter().any(|point| point.groups.len() != groups) {
+        return Vec::new();
+    }
+    let log = ticks.first().zip(ticks.last()).is_some_and(|(a, b)| a.0 > 0.0 && b.0 > DECADES * a.0);
+    let x = Axis::Values { label: short(axis), log, ticks };
+    let mut charts = Vec::new();
+    for quantity in &QUANTITIES {
+        let mut curves = Vec::new();
+        for group in 0..if quantity.of_groups { groups } else { 1 } {
+            for (name, points) in by_other_axes(axis, results) {
+                let label = match (quantity.of_groups && groups > 1, name.is_empty()) {
+                    (false, _) => name,
+                    (true, true) => results[0].groups[group].label.clone(),
+                    (true, false) => format!("{name}: {}", results[0].groups[group].label),
+                };
+                curves
+                    .push(curve(label, curves.len(), axis, &points, |point| (quantity.value)(point, group)));
+            }
+        }
+        let drawn = curves.iter().flat_map(|curve| &curve.points).any(|(_, value)| value.is_finite());
+        if drawn && curves.len() <= MOST_CURVES {
+            let unit = if quantity.unit == "bit/s" { scale_bits(&mut curves) } else { quantity.unit };
+            charts.push(Chart {
+                id: format!("across-{}", quantity.id),
+                title: quantity.title.to_owned(),
+                unit: unit.to_owned(),
+                curves,
+                x: x.clone(),
+                small: true,
+                ..Chart::default()
+            });
+        }
+    }
+    charts
+}
+
+/// The points by the values of all axes but this one.
+fn by_other_axes<'a>(axis: &str, results: &'a [PointResult]) -> Vec<(String, Vec<&'a PointResult>)> {
+    let mut sorted: Vec<(String, Vec<&PointResult>)> = Vec::new();
+    for point in results {
+        let others: Vec<_> = point.parameters.iter().filter(|(name, _)| *name != axis).collect();
+        let name = match &others[..] {
+            [(_, value)] => plain(value),
+            others => {
+                let words = others.iter().map(|(axis, value)| format!("{} {}", short(axis), plain(value)));
+                words.collect::<Vec<_>>().join(", ")
+            }
+        };
+        match sorted.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, points)) => points.push(point),
+            None => sorted.push((name, vec![point])),
+        }
+    }
+    sorted
+}
+
+/// Means over seeds, with a band from the least to the most.
+fn curve(
+    label: String,
+    colour: usize,
+    axis: &str,
+    points: &[&PointResult],
+    value: impl Fn(&PointResult) -> f64,
+) -> Curve {
+    let mut at: BTreeMap<u64, (f64, Vec<f64>)> = BTreeMap::new();
+    for point in points {
+        let Some(x) = point.parameters.get(axis).and_then(number) else { continue };
+        // The bits of a number that is not negative sort as the number does.
+        at.entry(x.to_bits()).or_insert((x, Vec::new())).1.push(value(point));
+    }
+    let mut curve = Curve { label, style: Style::Colour(colour), ..Curve::default() };
+    for (x, values) in at.into_values() {
+        curve.points.push((x, values.iter().sum::<f64>() / values.len() as f64));
+        if values.len() > 1 {
+            let ends = (
+                values.iter().copied().fold(f64::INFINITY, f64::min),
+                values.iter().copied().fold(0.0, f64::max),
+            );
+            curve.band.push((x, ends.0, ends.1));
+        }
+    }
+    curve
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+    use serde_json::json;
+
+    #[test]
+    fn values_with_units_are_numbers() {
+        for (value, expected) in [
+            (json!("100 Mbit/s"), Some(1e8)),
+            (json!("40 ms"), Some(0.04)),
+            (json!("64 kB"), Some(64e3)),
+            (json!("0.5 bdp"), Some(0.5)),
+            (json!("5000 packets"), Some(5000.0)),
+            (json!(1e-6), Some(1e-6)),
+            (json!("layered"), None),
+            (json!(true), None),
+        ] {
+            assert_eq!(number(&value), expected, "{value}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Line charts as SVG and PNG, and what goes into them.
+
+pub(crate) mod across;
+pub(crate) mod axis;
+pub(crate) mod chart;
+pub(crate) mod curves;
+#[cfg(feature = "png")]
+pub(crate) mod png;
+pub(crate) mod sequence;

@@ -1,0 +1,70 @@
+//! The time-sequence picture of flows that were followed: every segment as it is sent, dropped and delivered, over the
+//! line of acknowledgements.
+
+use super::axis::Axis;
+use super::chart::{Chart, Curve, Mark, Style};
+use crate::view::names::slug;
+use crate::view::shown::Shown;
+use ackclock_scenario::course::{Event, What};
+
+/// Flows of a point that get pictures.
+const MOST_PICTURED: usize = 4;
+/// Seconds that a picture of an episode shows before and after it, as parts of its length.
+const AROUND: f64 = 0.25;
+
+pub(crate) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// How an event is drawn: its words, its mark and its colour, and the colour and command of `xplot`.
+pub(crate) const LOOKS: [(What, &str, Mark, Style, &str, &str); 5] = [
+    (What::Acked, "acknowledged", Mark::Line, Style::Aside, "green", "line"),
+    (What::Arrived, "delivered", Mark::Dot, Style::Colour(5), "blue", "dot"),
+    (What::New, "sent", Mark::Dot, Style::Colour(0), "white", "dot"),
+    (What::Again, "sent again", Mark::Ring, Style::Colour(1), "yellow", "diamond"),
+    (What::Dropped, "dropped", Mark::Cross, Style::Colour(6), "red", "x"),
+];
+
+/// The pictures of a point: each followed flow over the whole run, and around its first episode.
+pub(crate) fn charts(shown: &Shown<'_>) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    for course in shown.result.courses.iter().take(MOST_PICTURED) {
+        let name = shown.flow_name(course.flow);
+        let whole = Axis::Time { duration: shown.result.duration_s, window: shown.window() };
+        let id = format!("sequence-{}", slug(&name));
+        charts.push(chart(&id, format!("Segments of {name}"), course.events.iter(), whole));
+        let Some(episode) = course.episodes.first() else { continue };
+        let begins = seconds(episode.begins_ns);
+        let ends = episode.ends_ns.map_or(shown.result.duration_s, seconds);
+        let around = (ends - begins) * AROUND;
+        let (from, to) = ((begins - around).max(0.0), (ends + around).min(shown.result.duration_s));
+        let near = course.events.iter().filter(|event| (from..=to).contains(&seconds(event.at_ns)));
+        let title = format!("Segments of {name} around its first loss episode");
+        charts.push(chart(&format!("{id}-episode"), title, near, Axis::Span { from, to }));
+    }
+    charts
+}
+
+fn chart<'a>(id: &str, title: String, events: impl Iterator<Item = &'a Event> + Clone, x: Axis) -> Chart {
+    let curves = LOOKS.iter().map(|&(what, label, mark, style, ..)| {
+        let of_kind = events.clone().filter(|event| event.what == what);
+        let points = of_kind.map(|event| (seconds(event.at_ns), event.segment as f64)).collect();
+        let points = if mark == Mark::Line { steps(points) } else { points };
+        Curve { label: label.to_owned(), points, style, mark, band: Vec::new() }
+    });
+    let curves = curves.filter(|curve| !curve.points.is_empty()).collect();
+    Chart { id: id.to_owned(), title, unit: "number".to_owned(), curves, x, afloat: true, ..Chart::default() }
+}
+
+/// The line of acknowledgements stays where it is until the next one, and never falls.
+pub(crate) fn steps(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    let mut line: Vec<(f64, f64)> = Vec::with_capacity(2 * points.len());
+    for (at, acked) in points {
+        match line.last() {
+            Some(&(_, before)) if acked <= before => {}
+            Some(&(_, before)) => line.extend([(at, before), (at, acked)]),
+            None => line.push((at, acked)),
+        }
+    }
+    line
+}

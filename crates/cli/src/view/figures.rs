@@ -1,0 +1,158 @@
+//! The figures that tables show, on the terminal and in the report.
+
+use super::names::{plain, seeded, short};
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::{FlowResult, PointResult};
+use serde::Serialize;
+
+/// A table of texts; the first columns are words, the others numbers.
+#[derive(Serialize)]
+pub(crate) struct Figures {
+    pub(crate) header: Vec<String>,
+    pub(crate) words: usize,
+    pub(crate) rows: Vec<Vec<String>>,
+    #[serde(skip)]
+    seeded: bool,
+}
+
+impl Figures {
+    fn new(sweep: &Sweep, results: &[PointResult], words: &[&str], numbers: &[&str]) -> Figures {
+        let seeded = seeded(results);
+        let axes = sweep.axes.iter().map(|axis| short(axis)).chain(seeded.then(|| "seed".to_owned()));
+        let axes: Vec<String> = axes.collect();
+        let columns = words.iter().chain(numbers).map(|&column| column.to_owned());
+        Figures {
+            words: axes.len() + words.len(),
+            header: axes.into_iter().chain(columns).collect(),
+            rows: Vec::new(),
+            seeded,
+        }
+    }
+
+    fn push<const N: usize>(&mut self, point: &PointResult, word: &str, numbers: [String; N]) {
+        let mut row: Vec<String> = point.parameters.values().map(plain).collect();
+        row.extend(self.seeded.then(|| point.seed.to_string()));
+        row.push(word.to_owned());
+        row.extend(numbers);
+        self.rows.push(row);
+    }
+}
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+/// One row per group and point.
+pub(crate) fn groups(sweep: &Sweep, results: &[PointResult]) -> Figures {
+    let columns = [
+        "n",
+        "goodput Mbit/s",
+        "per flow",
+        "Jain",
+        "cwnd",
+        "RTT ms",
+        "resent",
+        "needlessly",
+        "timeouts",
+        "cuts",
+    ];
+    let mut figures = Figures::new(sweep, results, &["flows"], &columns);
+    for point in results {
+        let mut rest = &point.flows[..];
+        for group in &point.groups {
+            let (own, others) = rest.split_at(group.count.min(rest.len()));
+            rest = others;
+            let sum = |value: fn(&FlowResult) -> u64| own.iter().map(value).sum::<u64>().to_string();
+            let mean = |value: fn(&FlowResult) -> Option<f64>| {
+                let values: Vec<f64> = own.iter().filter_map(value).collect();
+                (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+            };
+            figures.push(
+                point,
+                &group.label,
+                [
+                    group.count.to_string(),
+                    format!("{:.2}", group.goodput_bps.total / 1e6),
+                    format!("{:.2}", group.goodput_bps.mean / 1e6),
+                    number(group.jain, 4),
+                    number(mean(|flow| Some(flow.cwnd_mean)), 0),
+                    number(mean(|flow| flow.rtt_mean_s.map(|rtt| rtt * 1e3)), 1),
+                    sum(|flow| flow.retransmits),
+                    sum(|flow| flow.duplicates),
+                    sum(|flow| flow.timeouts),
+                    sum(|flow| flow.window_cuts),
+                ],
+            );
+        }
+    }
+    figures
+}
+
+/// One row per group that finished transfers, and point.
+pub(crate) fn transfers(sweep: &Sweep, results: &[PointResult]) -> Figures {
+    let columns = ["transfers", "mean ms", "median", "90 %", "95 %", "99 %", "longest"];
+    let mut figures = Figures::new(sweep, results, &["flows"], &columns);
+    for point in results {
+        for group in &point.groups {
+            let Some(transfers) = &group.transfers else { continue };
+            let ms = |seconds: f64| format!("{:.1}", seconds * 1e3);
+            figures.push(
+                point,
+                &group.label,
+                [
+                    transfers.count.to_string(),
+                    ms(transfers.mean_s),
+                    ms(transfers.p50_s),
+                    ms(transfers.p90_s),
+                    ms(transfers.p95_s),
+                    ms(transfers.p99_s),
+                    ms(transfers.max_s),
+                ],
+            );
+        }
+    }
+    figures
+}
+
+/// One row per link at which something happened, and point.
+pub(crate) fn links(sweep: &Sweep, results: &[PointResult]) -> Figures {
+    let columns = ["utilisation %", "queue mean", "queue max", "drops", "drop rate", "marks", "M segments/s"];
+    let mut figures = Figures::new(sweep, results, &["link"], &columns);
+    for point in results {
+        for link in point.links.iter().filter(|link| link.is_telling()) {
+            figures.push(
+                point,
+                &link.name,
+                [
+                    format!("{:.2}", link.utilisation * 100.0),
+                    format!("{:.1}", link.queue_mean),
+                    link.queue_max.to_string(),
+                    link.drops.to_string(),
+                    if link.drops == 0 { "0".to_owned() } else { format!("{:.2e}", link.drop_rate) },
+                    link.marks.to_string(),
+                    format!("{:.2}", point.segments_per_wall_s / 1e6),
+                ],
+            );
+        }
+    }
+    figures
+}
+
+/// One row per unresponsive stream and point.
+pub(crate) fn traffic(sweep: &Sweep, results: &[PointResult]) -> Figures {
+    let mut figures = Figures::new(sweep, results, &["traffic"], &["throughput Mbit/s", "sent", "delivered"]);
+    for point in results {
+        for stream in &point.traffic {
+            figures.push(
+                point,
+                &stream.label,
+                [
+                    format!("{:.2}", stream.throughput_bps / 1e6),
+                    stream.sent.to_string(),
+                    stream.delivered.to_string(),
+                ],
+            );
+        }
+    }
+    figures
+}

@@ -1,0 +1,50 @@
+//! The charts of a report, and single ones.
+
+use super::charts::chart::Chart;
+use super::charts::{across, curves};
+use super::shown::{Shown, shown};
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::PointResult;
+use ackclock_study::reproduce::Pictured;
+
+/// Points that get pictures of their own; beyond them the CSV files serve better.
+pub(crate) const MOST_PICTURED: usize = 100;
+
+/// The charts of a report.
+pub(crate) struct Gallery {
+    /// What was measured against a swept value.
+    pub(crate) across: Vec<Chart>,
+    /// All points in one.
+    pub(crate) overlaid: Vec<Chart>,
+    /// Point by point; one that is not pictured has none.
+    pub(crate) points: Vec<Vec<Chart>>,
+}
+
+impl Gallery {
+    pub(crate) fn new(sweep: &Sweep, results: &[PointResult], points: &[Shown<'_>]) -> Gallery {
+        let pictured =
+            |(number, shown)| if number < MOST_PICTURED { curves::of_point(shown) } else { Vec::new() };
+        Gallery {
+            across: across::charts(sweep, results),
+            overlaid: curves::overlaid(points),
+            points: points.iter().enumerate().map(pictured).collect(),
+        }
+    }
+}
+
+/// A picture of an experiment's results, with its title, if they can be shown so: SVG.
+pub(crate) fn picture(sweep: &Sweep, results: &[PointResult], what: Pictured) -> Option<(String, String)> {
+    let across = |id| across::charts(sweep, results).into_iter().find(|chart| chart.id == id);
+    let over_time = |in_flight| {
+        let points = shown(results);
+        curves::one(&points, in_flight)
+    };
+    let chart = match what {
+        Pictured::Goodput => across("across-goodput"),
+        Pictured::Transmitted => across("across-transmitted"),
+        Pictured::Received => across("across-received"),
+        Pictured::Throughput => over_time(false),
+        Pictured::InFlight => over_time(true),
+    }?;
+    Some((chart.title.clone(), chart.to_svg()))
+}

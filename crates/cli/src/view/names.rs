@@ -1,0 +1,60 @@
+//! Names and values as people and file systems read them.
+
+use ackclock_scenario::results::PointResult;
+use ackclock_units::Time;
+
+/// An instant in seconds, exact to the last digit that is shown.
+pub(crate) fn seconds(at: Time) -> f64 {
+    at.as_nanos() as f64 / 1e9
+}
+
+/// A value of an axis as it was written, without quotes.
+pub(crate) fn plain(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Number(number) => match number.as_f64() {
+            Some(small) if small != 0.0 && small.abs() < 1e-3 => format!("{small:e}"),
+            Some(number) => number.to_string(),
+            None => number.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// The last part of an axis's name, which is enough to tell what it is.
+pub(crate) fn short(axis: &str) -> String {
+    match axis.rsplit('.').next() {
+        Some(last) if last.parse::<usize>().is_err() => last.to_owned(),
+        _ => axis.to_owned(),
+    }
+}
+
+/// Are there points that differ in nothing but their seed?
+pub(crate) fn seeded(results: &[PointResult]) -> bool {
+    results.windows(2).any(|pair| pair[0].parameters == pair[1].parameters)
+}
+
+/// A name that every file system takes.
+pub(crate) fn slug(name: &str) -> String {
+    let mut slug = String::new();
+    for letter in name.chars().take(60) {
+        if letter.is_ascii_alphanumeric() || letter == '.' {
+            slug.push(letter.to_ascii_lowercase());
+        } else if !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.trim_matches(['-', '.']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slug;
+
+    #[test]
+    fn folders_have_plain_names() {
+        assert_eq!(slug("rate 1 Gbit/s, control pert(layered)"), "rate-1-gbit-s-control-pert-layered");
+        assert_eq!(slug("../.."), "");
+        assert_eq!(slug("loss 0.001"), "loss-0.001");
+    }
+}

@@ -1,0 +1,320 @@
+//! The report: one HTML file that needs nothing else.
+
+use super::charts::axis::grouped;
+use super::charts::chart::Chart;
+use super::figures::{self, Figures};
+use super::gallery::{Gallery, MOST_PICTURED};
+use super::names::{plain, short};
+use super::request::Request;
+use super::seen::measurements;
+use super::shown::Shown;
+use crate::failure::Failure;
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::{Expectation, PointResult};
+use miette::IntoDiagnostic;
+use minijinja::Environment;
+use minijinja::value::Serde;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+const TEMPLATE: &str = include_str!("report.html");
+
+/// What the template is filled with.
+#[derive(Serialize)]
+struct Page<'a> {
+    title: &'a str,
+    description: Option<&'a str>,
+    summary: String,
+    headlines: Vec<Headline>,
+    verdicts: Vec<Verdict<'a>>,
+    tables: Vec<Figures>,
+    /// Do the rows of the first table have the colours of the curves?
+    swatches: bool,
+    across: Vec<String>,
+    overlaid: Vec<String>,
+    sections: Vec<Section>,
+    unpictured: usize,
+    window: Option<[f64; 2]>,
+    text: &'a str,
+    settings: &'a [String],
+    command: &'a str,
+    captured: bool,
+    version: &'static str,
+}
+
+/// A figure that stands at the top of a report on a single run.
+#[derive(Serialize)]
+struct Headline {
+    value: String,
+    unit: &'static str,
+    what: String,
+}
+
+/// A point's part of the report.
+#[derive(Serialize)]
+struct Section {
+    name: String,
+    anchor: String,
+    charts: Vec<String>,
+    small: Vec<String>,
+}
+
+/// An expectation and where it holds.
+#[derive(Serialize)]
+struct Verdict<'a> {
+    that: &'a str,
+    held: usize,
+    of: usize,
+    /// Names of the points at which it fails, and why it has no value there, if it has none.
+    fails_at: Vec<(&'a str, String)>,
+}
+
+/// Writes the page.
+pub(crate) fn page(
+    request: &Request,
+    sweep: &Sweep,
+    results: &[PointResult],
+    points: &[Shown<'_>],
+    gallery: &Gallery,
+) -> Result<String, Failure> {
+    let mut templates = Environment::new();
+    templates.add_template("report.html", TEMPLATE).into_diagnostic()?;
+    let scenario = sweep.points.first().map(|point| point.scenario.to_json()).unwrap_or_default();
+    let tables: Vec<Figures> = [figures::groups, figures::transfers, figures::links, figures::traffic]
+        .map(|figures| figures(sweep, results))
+        .into_iter()
+        .filter(|figures| !figures.rows.is_empty())
+        .collect();
+    let template = templates.get_template("report.html").into_diagnostic()?;
+    let page = template.render(Serde(Page {
+        title: sweep.points.first().map_or("", |point| &point.scenario.name),
+        description: scenario["description"].as_str(),
+        summary: summary(sweep, results, &scenario),
+        headlines: headlines(results),
+        verdicts: verdicts(points),
+        tables,
+        swatches: !gallery.overlaid.is_empty(),
+        across: gallery.across.iter().map(Chart::to_inline).collect(),
+        overlaid: gallery.overlaid.iter().map(Chart::to_inline).collect(),
+        sections: sections(points, gallery),
+        unpictured: points.len().saturating_sub(MOST_PICTURED),
+        window: points.first().and_then(Shown::window),
+        text: &request.text,
+        settings: &request.settings,
+        command: &request.command,
+        captured: request.captured,
+        version: env!("CARGO_PKG_VERSION"),
+    }));
+    page.into_diagnostic().map_err(Failure::Report)
+}
+
+fn verdicts<'a>(points: &'a [Shown<'_>]) -> Vec<Verdict<'a>> {
+    let mut verdicts: Vec<Verdict<'a>> = Vec::new();
+    for shown in points {
+        for Expectation { that, holds, reason, seen } in &shown.result.expectations {
+            let place = verdicts.iter().position(|known| known.that == that).unwrap_or_else(|| {
+                verdicts.push(Verdict { that, held: 0, of: 0, fails_at: Vec::new() });
+                verdicts.len() - 1
+            });
+            let verdict = &mut verdicts[place];
+            verdict.of += 1;
+            verdict.held += usize::from(*holds);
+            if !holds {
+                let why = reason.clone().unwrap_or_else(|| measurements(seen, false));
+                verdict.fails_at.push((&shown.name, why));
+            }
+        }
+    }
+    verdicts
+}
+
+fn sections(points: &[Shown<'_>], gallery: &Gallery) -> Vec<Section> {
+    let pictured = points.iter().zip(&gallery.points).filter(|(_, charts)| !charts.is_empty());
+    pictured
+        .map(|(shown, charts)| {
+            let (small, large): (Vec<_>, Vec<_>) = charts.iter().partition(|chart| chart.small);
+            Section {
+                name: shown.name.clone(),
+                anchor: shown.folder.clone(),
+                charts: large.into_iter().map(Chart::to_inline).collect(),
+                small: small.into_iter().map(Chart::to_inline).collect(),
+            }
+        })
+        .collect()
+}
+
+/// What a single run comes down to.
+fn headlines(results: &[PointResult]) -> Vec<Headline> {
+    let [result] = results else { return Vec::new() };
+    let total: f64 = result.flows.iter().map(|flow| flow.goodput_bps).sum();
+    let (value, unit) = match total {
+        total if total >= 1e9 => (format!("{:.3}", total / 1e9), "Gbit/s"),
+        total if total >= 1e6 => (format!("{:.1}", total / 1e6), "Mbit/s"),
+        total => (format!("{:.1}", total / 1e3), "kbit/s"),
+    };
+    let mut headlines = vec![Headline { value, unit, what: "goodput".to_owned() }];
+    // Where most waits: the bottleneck, whatever it is called.
+    let busiest = result.links.iter().max_by(|a, b| a.queue_mean.total_cmp(&b.queue_mean));
+    if let Some(link) = busiest {
+        let mut add = |value, unit, what: &str| {
+            headlines.push(Headline { value, unit, what: format!("{what} {}", link.name) });
+        };
+        add(format!("{:.1}", link.utilisation * 100.0), "%", "utilisation of");
+        add(format!("{:.0}", link.queue_mean), "packets", "mean queue at");
+        add(
+            if link.drops == 0 { "0".to_owned() } else { format!("{:.1e}", link.drop_rate) },
+            "",
+            "drop rate at",
+        );
+    }
+    if let (Some(jain), true) = (result.jain, result.flows.len() > 1) {
+        headlines.push(Headline { value: format!("{jain:.3}"), unit: "", what: "Jain’s index".to_owned() });
+    }
+    headlines
+}
+
+/// One paragraph: what was run.
+fn summary(sweep: &Sweep, results: &[PointResult], scenario: &serde_json::Value) -> String {
+    let Some(first) = results.first() else { return String::new() };
+    let mut sentences = vec![format!(
+        "{} over {}, for {} s of simulated time.",
+        capital(&flows(results)),
+        topology(results, scenario),
+        distinct(results, |result| result.duration_s.to_string())
+    )];
+    let rtts = results.iter().flat_map(|result| &result.flows).filter_map(|flow| flow.rtt_min_s);
+    let (least, most) = rtts.fold((f64::INFINITY, 0.0_f64), |(low, high), rtt| (low.min(rtt), high.max(rtt)));
+    match (least.is_finite(), most <= least * 1.01) {
+        (false, _) => {}
+        (true, true) => sentences.push(format!("The shortest round trip took {:.1} ms.", least * 1e3)),
+        (true, false) => {
+            let text = format!(
+                "The flows’ shortest round trips took {:.1} ms to {:.1} ms.",
+                least * 1e3,
+                most * 1e3
+            );
+            sentences.push(text);
+        }
+    }
+    if first.measure_s == [0.0, first.duration_s] {
+        sentences.push("Averages are taken over the whole run.".to_owned());
+    } else {
+        let [from, to] = first.measure_s;
+        sentences.push(format!("Averages are taken from {from} s to {to} s."));
+    }
+    if results.len() > 1 {
+        sentences.push(points(sweep, results));
+    } else {
+        sentences.push(format!("The random streams’ seed is {}.", first.seed));
+    }
+    let segments: u64 = results.iter().map(|result| result.delivered_segments).sum();
+    let wall: f64 = results.iter().map(|result| result.wall_s).sum();
+    sentences.push(format!(
+        "Simulating {} delivered segments took {} of one core.",
+        grouped(segments as f64),
+        if wall < 0.1 { "less than 0.1 s".to_owned() } else { format!("{wall:.1} s") }
+    ));
+    tight(&sentences.join(" "))
+}
+
+/// Keeps numbers and what they count on one line.
+fn tight(text: &str) -> String {
+    let mut tight = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let binds = letter == ' '
+            && tight.ends_with(|before: char| before.is_ascii_digit())
+            && letters.peek().is_some_and(|next| next.is_ascii_alphabetic());
+        tight.push(if binds { '\u{a0}' } else { letter });
+    }
+    tight
+}
+
+/// The different values of something over all points, in their order.
+fn distinct(results: &[PointResult], value: impl Fn(&PointResult) -> String) -> String {
+    let mut seen = BTreeSet::new();
+    let values: Vec<String> = results.iter().map(value).filter(|value| seen.insert(value.clone())).collect();
+    match &values[..] {
+        [] => String::new(),
+        [one] => one.clone(),
+        [rest @ .., last] if values.len() <= 6 => format!("{} or {last}", rest.join(", ")),
+        [first, .., last] => format!("{first} to {last}"),
+    }
+}
+
+fn flows(results: &[PointResult]) -> String {
+    let Some(first) = results.first() else { return String::new() };
+    let mut from = 0;
+    let groups: Vec<String> = first
+        .groups
+        .iter()
+        .enumerate()
+        .map(|(number, group)| {
+            let member = from;
+            from += group.count;
+            let word = |value: fn(&ackclock_scenario::results::FlowResult) -> &String| {
+                distinct(results, |result| result.flows.get(member).map(value).cloned().unwrap_or_default())
+            };
+            let count = distinct(results, |result| {
+                result.groups.get(number).map_or(0, |group| group.count).to_string()
+            });
+            let noun = if count == "1" { "flow" } else { "flows" };
+            format!("{count} {noun} of {} ({})", word(|flow| &flow.control), word(|flow| &flow.recovery))
+        })
+        .collect();
+    let mut text = listed(&groups);
+    if !first.traffic.is_empty() {
+        text += &format!(
+            ", beside unresponsive traffic ({})",
+            listed(&first.traffic.iter().map(|t| t.label.clone()).collect::<Vec<_>>())
+        );
+    }
+    text
+}
+
+fn topology(results: &[PointResult], scenario: &serde_json::Value) -> String {
+    let kind =
+        scenario["topology"].as_object().and_then(|table| table.keys().next()).map_or("", String::as_str);
+    let rate = |result: &PointResult| {
+        result
+            .links
+            .first()
+            .map_or_else(String::new, |link| ackclock_units::Rate::from_bps(link.rate_bps as u64).to_string())
+    };
+    let links = results.first().map_or(0, |result| result.links.len());
+    match kind {
+        "dumbbell" => format!("a dumbbell whose bottleneck carries {}", distinct(results, rate)),
+        "parking_lot" => format!("a parking lot of {} hops of {}", links / 2, distinct(results, rate)),
+        _ => format!("a network of {links} links"),
+    }
+}
+
+fn points(sweep: &Sweep, results: &[PointResult]) -> String {
+    let axes: Vec<String> = sweep
+        .axes
+        .iter()
+        .map(|axis| {
+            let value = |result: &PointResult| result.parameters.get(axis).map(plain).unwrap_or_default();
+            format!("{} ({})", short(axis), distinct(results, value))
+        })
+        .collect();
+    let seeds: BTreeSet<u64> = results.iter().map(|result| result.seed).collect();
+    let over = if axes.is_empty() { String::new() } else { format!(", over {}", listed(&axes)) };
+    match seeds.len() {
+        0 | 1 => format!("There are {} points{over}.", results.len()),
+        n => format!("There are {} points{over}, with {n} seeds.", results.len()),
+    }
+}
+
+fn listed(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
