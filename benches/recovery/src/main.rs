@@ -41,16 +41,19 @@ const GOODPUT: Measure = Measure {
     digits: 1,
 };
 const NEEDLESS: Measure =
-    Measure { title: "Segments sent again needlessly, of a thousand sent", of: needless, digits: 2 };
-const LATENCY: Measure =
-    Measure { title: "95 % of the transfers of 100 kB took no longer than, ms", of: latency, digits: 0 };
+    Measure { title: "Spurious retransmissions per 1000 segments sent", of: needless, digits: 2 };
+const LATENCY: Measure = Measure {
+    title: "Transfers of 100 kB: 95th percentile of the completion time, ms",
+    of: latency,
+    digits: 0,
+};
 const SHARE: Measure = Measure {
-    title: "Goodput over that of the SACK flows beside it",
+    title: "Goodput relative to that of the SACK flows",
     of: |point| Some(goodput(point, "bulk") / goodput(point, "SACK")),
     digits: 2,
 };
 const DROPS: Measure = Measure {
-    title: "Packets dropped, of a thousand",
+    title: "Packets dropped per 1000",
     of: |point| point.links.first().map(|link| link.drop_rate * 1e3),
     digits: 2,
 };
