@@ -1,25 +1,26 @@
-//! Where events are needed on a path, and where the arithmetic can run ahead.
+//! Divides paths into stages: where a path needs events, and where it can be computed ahead of time.
 //!
-//! A link with unlimited room that only one source feeds can be computed as soon as its feeder is: arrivals
-//! come in the feeder's order and nothing can push in. Every other link is a *gate*: packets wait in a lane
-//! for the instant at which they reach it, so that all of its feeders take their turns in time. So is every
-//! link that is measured, so that nothing is counted before it happens. Behind a link that reorders there is
-//! always a gate, or the endpoint, because links want to be offered their packets in order of time. A link that
-//! retransmits is a gate too: what it corrupts comes back there. So is a stepped link: what it sends goes on from there.
+//! Some links can be computed as soon as their feeder is: links with an unlimited queue and a single source.
+//! Arrivals come in the order of the source, and no other packet can come between. Every other link is a
+//! *gate*. At a gate, packets wait in a lane until the instant at which they reach the link, so that all
+//! sources take turns in time. These links are gates, too: a link that is measured, so that nothing is
+//! counted before it happens; the link after one that reorders, because a link must be offered its packets in
+//! order of time (an endpoint serves as well); a link that retransmits, because a corrupted packet comes back
+//! there; and a link with a dequeue-driven queue, because the packets that it sends continue from there.
 
 use crate::{Carried, Fate, Link};
 use ackclock_units::Time;
 
-/// One stage of a path: through a gate (unless it has none), along ungated links, into a lane.
+/// A stage of a path: a gate (or none), then links that are not gates, then a lane.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// The link at which its packets take turns with others.
+    /// The link at which packets take turns with those of other sources.
     pub gate: Option<u32>,
-    /// Links behind that, where nothing can push in.
+    /// The links after the gate, at which no other packet can come between.
     pub along: Box<[u32]>,
 }
 
-/// Who puts packets on a link.
+/// A source of packets for a link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Feeder {
     Nobody,
@@ -29,19 +30,20 @@ enum Feeder {
     Several,
 }
 
-/// How packets get onto a link.
+/// How packets enter a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Along with the link before: no event, and nobody looks.
+    /// Together with the link before: no event is needed.
     Open,
-    /// Through a gate, but with a single feeder, and packets of one kind: one may pass ahead of time where nobody looks before it.
+    /// Through a gate, but from a single source, and packets of one kind. A packet may pass ahead of time, up
+    /// to the next instant at which a probe or a measuring window looks.
     Alone,
-    /// Through a gate, in turn with packets from elsewhere.
+    /// Through a gate, in turn with packets from other sources.
     InTurn,
 }
 
-/// How each link is reached, given every path of segments and of acknowledgements; somebody may look at the
-/// first `measured` links.
+/// How packets enter each link. `data` and `acks` are the paths of all segments and acknowledgements. The
+/// first `measured` links may be probed or measured.
 pub fn accesses(links: &[Link], measured: usize, data: &[&[usize]], acks: &[&[usize]]) -> Vec<Access> {
     let mut feeders = vec![Feeder::Nobody; links.len()];
     let mut kinds = vec![[false; 2]; links.len()];
@@ -66,7 +68,7 @@ pub fn accesses(links: &[Link], measured: usize, data: &[&[usize]], acks: &[&[us
             } else if number >= measured && link.queue().is_unlimited() {
                 Access::Open
             } else if kinds == [true, true] {
-                Access::InTurn // segments do not know of acknowledgements that wait, nor the other way round
+                Access::InTurn // segments do not know which acknowledgements wait, and vice versa
             } else {
                 Access::Alone
             }
@@ -74,12 +76,12 @@ pub fn accesses(links: &[Link], measured: usize, data: &[&[usize]], acks: &[&[us
         .collect()
 }
 
-/// Is the fate of packets on this link not always known at once?
+/// True if the fate of a packet on this link may be decided later.
 fn needs_a_place(link: &Link) -> bool {
     link.retransmits() || link.is_stepped()
 }
 
-/// Divides a path into stages: the first begins at its endpoint, each of the others at a gate.
+/// Divides a path into stages. The first stage begins at the endpoint, each other stage at a gate.
 pub fn stages(path: &[usize], accesses: &[Access], links: &[Link]) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut gate = None;
@@ -89,8 +91,8 @@ pub fn stages(path: &[usize], accesses: &[Access], links: &[Link]) -> Vec<Stage>
             along.push(link as u32);
             continue;
         }
-        // A gate right at the endpoint is passed when the packet is sent: its time has come already. Only where
-        // packets may come back, or go on later, must there be a place from which they do.
+        // A packet passes a gate directly at its endpoint when it is sent, so no stage is needed. But if
+        // packets may come back, or continue later, they need a place to do so.
         if hop > 0 || needs_a_place(&links[link]) {
             stages.push(Stage { gate, along: std::mem::take(&mut along).into() });
         }
@@ -100,27 +102,33 @@ pub fn stages(path: &[usize], accesses: &[Access], links: &[Link]) -> Vec<Stage>
     stages
 }
 
-/// Why a packet is not simply at the end of a stage, once, at a known time.
+/// Why a packet does not reach the end of a stage once, at a known time.
 #[derive(Clone, Copy, Debug)]
 pub enum Detour {
-    /// It was dropped.
+    /// The packet was dropped.
     Gone,
-    /// It is there twice, at this instant.
+    /// The packet arrives twice, at this instant.
     Twice(Time),
-    /// It is back at the stage's gate at this instant.
+    /// The packet is back at the gate of the stage at this instant.
     Back(Time),
-    /// It waits at the stage's gate, in the link's own queue.
+    /// The packet waits at the gate of the stage, in the link's own queue.
     Waits,
 }
 
 impl Stage {
-    /// Do packets come out of it in order? Only its last link can reorder, because a gate follows one that does.
+    /// True if packets leave the stage in order. Only its last link can reorder, because the link after such
+    /// a link is a gate.
     pub fn keeps_order(&self, links: &[Link]) -> bool {
         let last = self.along.last().copied().or(self.gate);
         last.is_none_or(|link| links[link as usize].keeps_order())
     }
 
-    /// Takes a packet through; calls `see` with each link and what became of the packet there.
+    /// Sends a packet through the stage. Calls `see` with each link and the fate of the packet there. Returns
+    /// the time at the end of the stage.
+    ///
+    /// # Errors
+    ///
+    /// [`Detour`] if the packet does not reach the end once, at a known time.
     #[inline]
     pub fn pass<P: Carried>(
         &self,
@@ -139,8 +147,12 @@ impl Stage {
         Ok(at)
     }
 
-    /// Takes a packet through that is back at the gate, because the link there has corrupted it. There is nothing
-    /// behind such a link in its stage.
+    /// Sends a packet through the stage that is back at the gate, because the link there corrupted it. Such a
+    /// link is the last one of its stage.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::pass`].
     pub fn pass_again<P>(
         &self,
         links: &mut [Link],
@@ -155,7 +167,12 @@ impl Stage {
         onward(fate)
     }
 
-    /// Takes a packet through that has waited at the gate, where this is what became of it.
+    /// Sends a packet through the rest of the stage. It has waited at the gate, and `fate` is the decision
+    /// there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::pass`].
     pub fn pass_on<P: Carried>(
         &self,
         links: &mut [Link],
@@ -208,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_dumbbell_has_one_gate_each_way() {
-        // 0 and 1: access links of two flows; 2: bottleneck; 3 and 4: their links beyond it.
+        // 0 and 1: access links of two flows; 2: the bottleneck; 3 and 4: the links behind it.
         let mut links = vec![link(Queue::Unlimited); 5];
         links[2] = link(Queue::DropTail(DropTail::new(Limit::Packets(5))));
         let paths: [&[usize]; 2] = [&[0, 2, 3], &[1, 2, 4]];
@@ -255,8 +272,8 @@ mod tests {
     fn a_shared_link_is_a_gate_even_with_room_for_all() {
         let links = vec![link(Queue::Unlimited); 1];
         let shared = accesses(&links, 0, &[&[0], &[0]], &[]);
-        assert_eq!(accesses(&links, 1, &[&[0]], &[]), [Access::Alone]); // measured
+        assert_eq!(accesses(&links, 1, &[&[0]], &[]), [Access::Alone]); // measured: a gate
         assert_eq!(shared, [Access::InTurn]);
-        assert_eq!(stages(&[0], &shared, &links).len(), 1); // passed at once, where it stands first
+        assert_eq!(stages(&[0], &shared, &links).len(), 1); // the first gate is passed at once
     }
 }

@@ -1,6 +1,6 @@
-//! Names of capture files, the same for simulated and for real packets.
+//! The names of capture files, for simulated and real packets.
 
-/// The name of a link's file.
+/// The name of the capture file of a link.
 pub fn file_name(link: &str) -> String {
     let plain = |letter: char| if letter.is_alphanumeric() || ".-_".contains(letter) { letter } else { '-' };
     format!("{}.pcapng", link.chars().map(plain).collect::<String>().trim_start_matches('.'))

@@ -1,91 +1,91 @@
-//! What happened to single flows segment by segment: when each segment was sent, dropped, delivered and acknowledged, what
-//! the sender made of its round-trip times, and its loss episodes.
+//! The trace of single flows, segment by segment: when each segment was sent, dropped, delivered and
+//! acknowledged, the sender's round-trip time estimates, and its loss episodes.
 
 use serde::{Deserialize, Serialize};
 
-/// What happened to one flow. Segments are counted on over all its transfers.
+/// The trace of a flow. Segment numbers continue over all its transfers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Course {
-    /// Number of the flow.
+    /// The number of the flow.
     pub flow: usize,
-    /// Every event, in order of time.
+    /// All events, in order of time.
     pub events: Vec<Event>,
-    /// Every segment, in order.
+    /// All segments, in order.
     pub segments: Vec<Life>,
-    /// The sender after each acknowledgement and timeout, in order of time.
+    /// The state of the sender after each acknowledgement and timeout, in order of time.
     pub estimates: Vec<Estimate>,
-    /// Its loss episodes, in order of time.
+    /// The loss episodes, in order of time.
     pub episodes: Vec<Episode>,
 }
 
-/// Something that happened to a segment.
+/// An event of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// When, in nanoseconds.
+    /// The time, ns.
     pub at_ns: u64,
-    /// What.
+    /// The event.
     pub what: What,
-    /// The segment; for an acknowledgement, the next one expected.
+    /// The segment. For an acknowledgement: the next expected segment.
     pub segment: u64,
 }
 
-/// What can happen to a segment.
+/// The kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum What {
-    /// It is sent for the first time.
+    /// The segment is sent for the first time.
     New,
-    /// It is sent again.
+    /// The segment is retransmitted.
     Again,
-    /// It reaches a link that drops it.
+    /// The segment reaches a link that drops it.
     Dropped,
-    /// It reaches the receiver.
+    /// The segment reaches the receiver.
     Arrived,
     /// An acknowledgement reaches the sender.
     Acked,
 }
 
-/// The life of a segment.
+/// The history of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Life {
-    /// When it was first sent, in nanoseconds.
+    /// When it was first sent, ns.
     pub sent_ns: u64,
-    /// How often it was sent again.
+    /// The number of retransmissions.
     pub again: u32,
-    /// When it first reached the receiver, in nanoseconds.
+    /// When it first reached the receiver, ns; `None` if it never did.
     pub arrived_ns: Option<u64>,
 }
 
-/// A sender after an acknowledgement or a timeout.
+/// The state of a sender after an acknowledgement or a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// When, in nanoseconds.
+    /// The time, ns.
     pub at_ns: u64,
-    /// The raw round-trip time that was taken, in seconds; none under Karn's rule.
+    /// The raw round-trip time sample, s; `None` if Karn's rule excludes it.
     pub rtt_s: Option<f64>,
-    /// Smoothed round-trip time, in seconds.
+    /// The smoothed round-trip time, s.
     pub srtt_s: f64,
-    /// Its mean deviation, in seconds (RFC 6298: RTTVAR).
+    /// The mean deviation of the round-trip time, s (RFC 6298: RTTVAR).
     pub rttvar_s: f64,
-    /// Congestion window, in segments.
+    /// The congestion window, segments.
     pub cwnd: f64,
 }
 
-/// From the detection of a loss, or a timeout, until everything sent before is acknowledged.
+/// A loss episode: from the detection of a loss, or a timeout, until everything sent before is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Episode {
-    /// When it begins, in nanoseconds.
+    /// The start, ns.
     pub begins_ns: u64,
-    /// When it ends, in nanoseconds; none if the run ends before.
+    /// The end, ns; `None` if the run ends first.
     pub ends_ns: Option<u64>,
-    /// The first unacknowledged segment at its beginning.
+    /// The first unacknowledged segment at the start.
     pub from: u64,
-    /// And at its end.
+    /// The first unacknowledged segment at the end.
     pub to: u64,
 }
 
 impl What {
-    /// Every word.
+    /// All names.
     pub const ALL: [(&'static str, What); 5] = [
         ("new", What::New),
         ("again", What::Again),

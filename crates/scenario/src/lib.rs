@@ -1,7 +1,7 @@
 //! The contract: scenario files from text to a [plan], and results as they leave the program.
 //!
-//! Nothing here runs anything. Simulator and emulator take a plan and give back what they [measured]; [`results`] put names
-//! and units to it.
+//! Nothing here runs a scenario. Simulator and emulator take a plan and return what they [measured].
+//! [`results`] adds names and units.
 
 pub mod capture_file;
 pub mod course;

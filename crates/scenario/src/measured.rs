@@ -1,4 +1,4 @@
-//! What was measured of a run, as counts and times: results put names and units to it.
+//! The measurements of a run, as counts and times. [`results`](crate::results) adds names and units.
 
 use crate::series::Series;
 use crate::writing::BurstTally;
@@ -6,7 +6,7 @@ use ackclock_net::Counters as LinkCounters;
 use ackclock_tcp::Counters;
 use ackclock_units::Duration;
 
-/// What a run measured; everything but `series` and `completions` within the measuring window.
+/// The measurements of a run. All except `series` and the completions cover the measuring window.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// One entry per flow.
@@ -15,36 +15,36 @@ pub struct Measured {
     pub streams: Vec<StreamTally>,
     /// One entry per link.
     pub links: Vec<LinkTally>,
-    /// Segments delivered in order over the whole run, all flows together.
+    /// Segments that all flows together delivered in order, over the whole run.
     pub delivered_segments: u64,
-    /// What the probes saw, if they were on.
+    /// The probes' samples, if probes were on.
     pub series: Option<Series>,
 }
 
-/// A flow's figures.
+/// The measurements of a flow.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTally {
     /// Segments delivered in order.
     pub delivered: u64,
     /// Segments that reached the receiver, duplicates included.
     pub arrived: u64,
-    /// Segments that reached the receiver although it had them.
+    /// Segments that reached the receiver although it already had them.
     pub duplicates: u64,
-    /// What the sender did.
+    /// The counters of the sender.
     pub counters: Counters,
-    /// Smallest raw round-trip time of the whole run, if there was a sample.
+    /// The smallest raw round-trip time of the whole run; `None` without a sample.
     pub rtt_min: Option<Duration>,
-    /// Time average of cwnd while the flow was running, segments.
+    /// The time average of cwnd while the flow was running, segments.
     pub cwnd_mean: f64,
-    /// How long each finished transfer took, over the whole run.
+    /// The completion time of each finished transfer, over the whole run.
     pub completions: Vec<Duration>,
-    /// What became of its bursts over the whole run, if it writes bursts.
+    /// The flow's bursts over the whole run, if it writes bursts.
     pub bursts: Option<BurstTally>,
-    /// Over the whole run: segments sent, segments that arrived, and data packets still on their way at the end.
+    /// Over the whole run: segments sent, segments that arrived, and segments still in flight at the end.
     pub whole_run: (u64, u64, u64),
 }
 
-/// An unresponsive stream's figures.
+/// The measurements of an unresponsive stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StreamTally {
     /// Datagrams sent.
@@ -55,11 +55,11 @@ pub struct StreamTally {
     pub delivered_bytes: u64,
 }
 
-/// A link's figures.
+/// The measurements of a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkTally {
-    /// What happened to packets.
+    /// The counters of the link.
     pub counters: LinkCounters,
-    /// Time that the transmitter worked.
+    /// The time that the transmitter was busy.
     pub busy: Duration,
 }

@@ -1,4 +1,4 @@
-//! What the engine runs: links, routes over them, and who sends what and when. No names, no text.
+//! The input of the engine: links, routes over them, and the traffic. It has no names and no text.
 
 use crate::requests::Requests;
 use crate::writing::Writing;
@@ -10,17 +10,17 @@ use ackclock_units::{Duration, Rate, Time};
 /// A complete run.
 #[derive(Clone)]
 pub struct Plan {
-    /// Seeds every random stream of the run.
+    /// The seed of all random streams of the run.
     pub seed: u64,
-    /// When it ends.
+    /// The end of the run.
     pub duration: Time,
-    /// Averages are taken from the first instant to the second.
+    /// The measuring window: start and end.
     pub measure: (Time, Time),
-    /// How often the probes look; `None` switches them off.
+    /// The interval of the probes; `None`: no probes.
     pub probe: Option<Duration>,
-    /// All links; the first ones are those of the topology, the rest are flows' own.
+    /// All links. Those of the topology come first, then those that belong to single flows.
     pub links: Vec<Link>,
-    /// How many links the topology has: what is measured there must not run ahead of time.
+    /// The number of links of the topology. They are measured, so they must not run ahead of time.
     pub measured: usize,
     /// TCP flows.
     pub flows: Vec<FlowPlan>,
@@ -31,62 +31,62 @@ pub struct Plan {
 /// A TCP flow.
 #[derive(Clone)]
 pub struct FlowPlan {
-    /// Links from sender to receiver, in order.
+    /// The links from sender to receiver, in order.
     pub forward: Vec<usize>,
-    /// Links from receiver to sender, in order.
+    /// The links from receiver to sender, in order.
     pub reverse: Vec<usize>,
-    /// The endpoints' settings.
+    /// The settings of both endpoints.
     pub config: Config,
     /// The congestion controller.
     pub control: Settings,
-    /// Random numbers for the controller; their own, so that other flows do not change them.
+    /// The random numbers of the controller. They are its own, so other flows do not change them.
     pub draws: Stream,
-    /// When the first transfer starts.
+    /// The start of the first transfer.
     pub start: Time,
     /// When the application stops sending, if it does.
     pub stop: Option<Time>,
-    /// What the application asks for.
+    /// The transfers of the application.
     pub requests: Requests,
-    /// How the application writes it, where that is not just all of it at once.
+    /// How the application writes its data; `None`: all of it at once.
     pub writing: Option<Writing>,
 }
 
 impl FlowPlan {
-    /// Segments of the next transfer; `None` is unlimited. To be asked once for each.
+    /// The segments of the next transfer; `None`: unlimited. Call it once per transfer.
     pub fn next_size(&mut self) -> Option<u64> {
         let payload = u64::from(self.config.payload);
         let bursts = self.writing.and_then(|writing| writing.bursts);
         bursts.map(|bursts| bursts.bytes().div_ceil(payload)).or_else(|| self.requests.next_size())
     }
 
-    /// Segments that the application has written when it begins with a transfer.
+    /// The segments that the application has written when a transfer begins.
     pub fn segments_at_once(&self, size: Option<u64>) -> u64 {
         if self.writing.is_some() { 0 } else { size.unwrap_or(u64::MAX) }
     }
 }
 
-/// Constant-rate traffic that nothing slows down, with on and off periods.
+/// Constant-rate traffic that does not react to congestion, with on and off periods.
 #[derive(Clone)]
 pub struct StreamPlan {
-    /// Links to its sink, in order.
+    /// The links to its sink, in order.
     pub route: Vec<usize>,
-    /// Rate on the wire while it is on.
+    /// The rate on the wire while it is on.
     pub rate: Rate,
-    /// Bytes of a packet on the wire.
+    /// The size of a packet on the wire, bytes.
     pub bytes: u16,
-    /// Length of an on period; `None` is always on.
+    /// The length of an on period; `None`: always on.
     pub on: Option<Duration>,
-    /// Length of an off period.
+    /// The length of an off period.
     pub off: Duration,
-    /// Beginning of the first on period.
+    /// The start of the first on period.
     pub start: Time,
     /// When it stops for good, if it does.
     pub stop: Option<Time>,
 }
 
 impl StreamPlan {
-    /// When packet `number` (from 0) leaves. The rate holds over all on periods together, however short they
-    /// are: what is left of a packet's time at the end of one is spent at the beginning of the next.
+    /// When packet `number` (from 0) is sent. The rate holds over all on periods together, however short they
+    /// are: the rest of a packet's time at the end of an on period is spent at the start of the next one.
     pub fn departure(&self, number: u64) -> Time {
         let sending = self.rate.time_for(number * u64::from(self.bytes)).as_nanos();
         let since_start = match self.on.map(Duration::as_nanos) {

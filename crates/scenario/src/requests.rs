@@ -1,47 +1,49 @@
-//! What an application asks of a flow: transfers one after the other, each on a new connection, how large each is
-//! and when it comes. All of it is drawn from a stream of the flow's own, in the order of the transfers, so that the
-//! same requests come whatever the network and other flows do.
+//! The transfers of a flow: one after the other, each on a new connection, with their sizes and start times.
+//! All of it is drawn from a random stream of the flow's own, in the order of the transfers. So the requests
+//! do not depend on the network or on other flows.
 
 use ackclock_net::{Stream, Variate};
 use ackclock_units::{Duration, Time};
 
-/// How much a transfer is.
+/// The size of a transfer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
-    /// There is always more to send.
+    /// There is always more data to send.
     Unlimited,
-    /// So many segments.
+    /// A number of segments.
     Segments(Count),
 }
 
-/// A whole number from 1 on, always the same or drawn.
+/// A whole number from 1 on, constant or random.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Count {
-    /// Always the same.
+    /// Constant.
     Fixed(u64),
-    /// Uniform on the whole numbers between these, both included.
+    /// Uniform over the whole numbers between these, both included.
     Uniform(u64, u64),
-    /// Pareto, rounded up: P(X > x) = (scale / x)^shape for x above the scale, which the mean decides.
+    /// Pareto, rounded up: P(X > x) = (scale / x)^shape for x above the scale. The scale follows from the
+    /// mean.
     Pareto {
-        /// Mean before rounding.
+        /// The mean before rounding.
         mean: f64,
-        /// Shape, above 1.
+        /// The shape, above 1.
         shape: f64,
     },
-    /// Lomax or Pareto of the second kind, rounded up: P(X > x) = (1 + x / scale)^-shape; there are small ones, too.
+    /// Lomax (Pareto of the second kind), rounded up: P(X > x) = (1 + x / scale)^-shape. Unlike Pareto it has
+    /// small values, too.
     Lomax {
-        /// Mean before rounding.
+        /// The mean before rounding.
         mean: f64,
-        /// Shape, above 1.
+        /// The shape, above 1.
         shape: f64,
     },
 }
 
-/// Heavy tails end here: a draw of a quadrillion would never be sent anyway.
+/// The largest draw. A transfer of a quadrillion segments would never end anyway.
 const MOST: f64 = 1e15;
 
 impl Count {
-    /// One draw.
+    /// Draws a number.
     pub fn draw(&self, draws: &mut Stream) -> u64 {
         let tail = |shape: f64, draws: &mut Stream| libm::pow(1.0 - draws.uniform(), -1.0 / shape);
         let whole = |x: f64| x.min(MOST).ceil().max(1.0) as u64;
@@ -57,25 +59,25 @@ impl Count {
     }
 }
 
-/// Transfers that belong together, as the objects of a web page do: they come one after the other, and only then does
-/// the gap between requests begin.
+/// Transfers that belong together, like the objects of a web page. They follow each other, and the gap
+/// between requests comes after the last one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Page {
-    /// How many.
+    /// The number of transfers.
     pub objects: Count,
-    /// From the end of one to the start of the next.
+    /// The time from the end of one to the start of the next.
     pub between: Variate,
-    /// How many are still to come; drawn when the first one is over.
+    /// The number of transfers still to come. Drawn at the end of the first one.
     left: Option<u64>,
 }
 
 impl Page {
-    /// Pages of so many objects, with so much time between them.
+    /// Pages with this number of objects, and this time between them.
     pub fn new(objects: Count, between: Variate) -> Page {
         Page { objects, between, left: None }
     }
 
-    /// After an object: how long until the next one of the same page, if there is one.
+    /// The time until the next object of the page; `None` after the last one.
     fn next(&mut self, draws: &mut Stream) -> Option<Duration> {
         let left = match self.left {
             Some(left) => left,
@@ -86,32 +88,32 @@ impl Page {
     }
 }
 
-/// When the next transfer comes.
+/// The time of the next transfer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Gap {
-    /// So long after the end of the last one.
+    /// This long after the end of the last one.
     AfterEnd(Variate),
-    /// So long after the start of the last one; if that takes longer, as soon as it is over.
+    /// This long after the start of the last one; or at its end, if it takes longer.
     AfterStart(Variate),
 }
 
-/// A flow's transfers.
+/// The transfers of a flow.
 #[derive(Clone, Debug)]
 pub struct Requests {
-    /// Segments of each.
+    /// The size of each transfer.
     pub size: Size,
-    /// How many there are; [`u64::MAX`] is as many as the run has time for.
+    /// The number of transfers. [`u64::MAX`]: until the run ends.
     pub repeat: u64,
-    /// When the next one comes, or the next page.
+    /// The time between transfers, or between pages.
     pub gap: Gap,
-    /// How many belong together, if they come as pages.
+    /// Set if transfers come as pages.
     pub page: Option<Page>,
-    /// Random numbers of their own.
+    /// The random numbers of these transfers.
     pub draws: Stream,
 }
 
 impl Requests {
-    /// Segments of the next transfer; `None` is unlimited. To be asked once for each.
+    /// The segments of the next transfer; `None`: unlimited. Call it once per transfer.
     pub fn next_size(&mut self) -> Option<u64> {
         match self.size {
             Size::Unlimited => None,
@@ -119,7 +121,8 @@ impl Requests {
         }
     }
 
-    /// When the next transfer comes, after one that began at `began` and is over `now`. To be asked once for each.
+    /// The start of the next transfer, after one that began at `began` and ended at `now`. Call it once per
+    /// transfer.
     pub fn next_start(&mut self, began: Time, now: Time) -> Time {
         if let Some(between) = self.page.as_mut().and_then(|page| page.next(&mut self.draws)) {
             return now + between;
@@ -160,7 +163,7 @@ mod tests {
         for _ in 0..100 {
             assert_eq!(fast.next_size(), slow.next_size());
             let due = fast.next_start(at(10), at(10));
-            assert!(due >= at(15)); // the scale of a Pareto variate of mean 15 s and shape 1.5 is 5 s
+            assert!(due >= at(15)); // a Pareto distribution of mean 15 s and shape 1.5 has the scale 5 s
             assert_eq!(slow.next_start(at(10), at(1_000_000)), at(1_000_000).max(due));
         }
     }
@@ -170,7 +173,8 @@ mod tests {
         let mut draws = Stream::new(9, "tails");
         let mut of = |count: Count| (0..400_000).map(|_| count.draw(&mut draws)).collect::<Vec<_>>();
         let beyond = |draws: &[u64], x: u64| draws.iter().filter(|&&it| it > x).count() as f64 / 400_000.0;
-        // Shape 3, so that the mean settles: scales of 8 and of 24, P(X > 16) = (8 / 16)^3 and (1 + 16 / 24)^-3.
+        // With shape 3 the mean converges. The scales are 8 and 24: P(X > 16) = (8 / 16)^3 and (1 + 16 /
+        // 24)^-3.
         let pareto = of(Count::Pareto { mean: 12.0, shape: 3.0 });
         assert!(pareto.iter().all(|&it| it > 8) && (beyond(&pareto, 16) - 0.125).abs() < 0.003);
         let lomax = of(Count::Lomax { mean: 12.0, shape: 3.0 });

@@ -1,4 +1,5 @@
-//! Results as they leave the program: the JSON contract, with units in the names and base units everywhere.
+//! Results as they leave the program: the JSON contract. Names contain the units, and all values are in base
+//! units.
 
 use crate::course::Course;
 use crate::measured::{FlowTally, LinkTally, Measured, StreamTally};
@@ -10,16 +11,16 @@ use ackclock_cc::analysis::jain;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
-/// One run's results.
+/// The results of one run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PointResult {
-    /// Axis and value of the sweep.
+    /// The axes of the sweep and their values.
     pub parameters: Map<String, serde_json::Value>,
-    /// Seed of the random streams.
+    /// The seed of the random streams.
     pub seed: u64,
-    /// Simulated time, s.
+    /// The simulated time, s.
     pub duration_s: f64,
-    /// Beginning and end of the measuring window, s.
+    /// The start and end of the measuring window, s.
     pub measure_s: [f64; 2],
     /// One entry per flow.
     pub flows: Vec<FlowResult>,
@@ -29,104 +30,107 @@ pub struct PointResult {
     pub links: Vec<LinkResult>,
     /// One entry per `[[traffic]]`.
     pub traffic: Vec<TrafficResult>,
-    /// Jain's index of all flows' goodput; null without goodput.
+    /// Jain's index of all flows' goodput; null without any goodput.
     pub jain: Option<f64>,
-    /// What was expected, and whether it holds.
+    /// The expectations, and whether they hold.
     pub expectations: Vec<Expectation>,
-    /// Time that the run took, s.
+    /// The wall time of the run, s.
     pub wall_s: f64,
     /// Segments delivered in order over the whole run.
     pub delivered_segments: u64,
     /// Delivered segments per second of wall time.
     pub segments_per_wall_s: f64,
-    /// How well predictors foresaw losses, if the scenario asks for that.
+    /// How well predictors predicted losses, if the scenario asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predictions: Option<Predictions>,
-    /// What the probes saw.
+    /// The samples of the probes.
     #[serde(skip)]
     pub series: Option<Series>,
-    /// What happened to the flows that were followed.
+    /// The traces of the flows that were traced segment by segment.
     #[serde(skip)]
     pub courses: Vec<Course>,
 }
 
-/// A flow's results within the measuring window.
+/// The results of a flow in the measuring window.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FlowResult {
-    /// Number of the flow, from 0.
+    /// The number of the flow, from 0.
     pub id: usize,
-    /// Its group's label.
+    /// The label of its group.
     pub label: String,
-    /// Its controller's word.
+    /// The name of its controller.
     pub control: String,
-    /// Its recovery's word.
+    /// The name of its recovery.
     pub recovery: String,
-    /// Payload of a full segment, bytes; in an emulation that of the kernel's segments.
+    /// The payload of a full segment, bytes. In an emulation: of the kernel's segments.
     pub payload_bytes: u32,
-    /// A full segment on the wire, bytes.
+    /// The size of a full segment on the wire, bytes.
     pub segment_bytes: u32,
-    /// Payload delivered in order, bit/s.
+    /// The payload delivered in order, bit/s.
     pub goodput_bps: f64,
-    /// Bytes on the wire that reached the receiver, bit/s.
+    /// The bytes on the wire that reached the receiver, as a rate, bit/s.
     pub throughput_bps: f64,
     /// Segments sent, retransmissions included.
     pub sent: u64,
     /// Segments delivered in order.
     pub delivered: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: u64,
-    /// Segments that reached the receiver although it had them: sent again for nothing, unless the path duplicates.
+    /// Segments that reached the receiver although it already had them: spurious retransmissions, unless the
+    /// path duplicates.
     #[serde(default)]
     pub duplicates: u64,
-    /// Loss episodes that acknowledgements told of.
+    /// Loss episodes that began because of acknowledgements.
     pub fast_retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Reductions of the window.
     pub window_cuts: u64,
-    /// Smallest round-trip time of the whole run, s.
+    /// The smallest round-trip time of the whole run, s.
     pub rtt_min_s: Option<f64>,
-    /// Mean of all round-trip time samples, s.
+    /// The mean of all round-trip time samples, s.
     pub rtt_mean_s: Option<f64>,
-    /// Time average of the congestion window, segments.
+    /// The time average of the congestion window, segments.
     pub cwnd_mean: f64,
-    /// Mean time of a finished transfer, s; null if none finished.
+    /// The mean completion time of finished transfers, s; null if none finished.
     pub completion_s: Option<f64>,
-    /// Time of each finished transfer, s.
+    /// The completion time of each finished transfer, s.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completions_s: Vec<f64>,
-    /// Finished transfers; absent if none finished.
+    /// The finished transfers; absent if none finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Transfers>,
-    /// What became of its bursts over the whole run; absent if it writes none.
+    /// The flow's bursts over the whole run; absent if it writes none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bursts: Option<BurstResult>,
 }
 
-/// What became of a flow's bursts, over the whole run.
+/// The bursts of a flow, over the whole run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BurstResult {
-    /// Bytes of each.
+    /// The size of a burst, bytes.
     pub size_bytes: u64,
-    /// Bursts that there are to write.
+    /// The number of bursts to write.
     pub due: u64,
-    /// Bursts that were written.
+    /// The number of bursts that were written.
     pub written: u64,
-    /// Periods that began while a burst was still being written.
+    /// The number of periods that began while a burst was still being written.
     pub failed_cycles: u64,
-    /// Bytes that the socket took.
+    /// The bytes that the socket accepted.
     pub written_bytes: u64,
-    /// From the first burst's beginning until the last was written, or until the end of the run, s.
+    /// The time from the start of the first burst until the last one was written, or until the end of the
+    /// run, s.
     pub writing_s: f64,
-    /// Transmitted throughput as the writing application sees it: bytes written over that time, bit/s; null if it took none.
+    /// The transmitted throughput as the writing application sees it: bytes written per that time, bit/s;
+    /// null if the time is zero.
     pub transmitted_bps: Option<f64>,
-    /// Bytes that the receiver has in order.
+    /// The bytes that the receiver has in order.
     pub received_bytes: u64,
-    /// From the first arrival at the receiver to the last, s.
+    /// The time from the first to the last arrival at the receiver, s.
     pub receiving_s: f64,
-    /// Received throughput: bytes received over that time, bit/s; null if it took none.
+    /// The received throughput: bytes received per that time, bit/s; null if the time is zero.
     pub received_bps: Option<f64>,
-    /// When each burst was written, after the first one's beginning, s.
+    /// The time at which each burst was written, relative to the start of the first one, s.
     pub ends_s: Vec<f64>,
 }
 
@@ -150,78 +154,79 @@ impl BurstResult {
     }
 }
 
-/// How long finished transfers took, from the first segment's sending to the last one's acknowledgement.
+/// Completion times of finished transfers: from the sending of the first segment to the acknowledgement of
+/// the last one.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Transfers {
-    /// Their number.
+    /// The number of transfers.
     pub count: usize,
-    /// Mean, s.
+    /// The mean, s.
     pub mean_s: f64,
-    /// Median, s.
+    /// The median, s.
     pub p50_s: f64,
-    /// Nine tenths took no longer, s.
+    /// The 90th percentile, s.
     pub p90_s: f64,
-    /// 95 % took no longer, s.
+    /// The 95th percentile, s.
     pub p95_s: f64,
-    /// 99 % took no longer, s.
+    /// The 99th percentile, s.
     pub p99_s: f64,
-    /// The longest, s.
+    /// The maximum, s.
     pub max_s: f64,
 }
 
-/// A group's results.
+/// The results of a group of flows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GroupResult {
-    /// Its label.
+    /// The label.
     pub label: String,
-    /// Number of flows.
+    /// The number of flows.
     pub count: usize,
-    /// Goodput of its flows, bit/s.
+    /// The goodput of its flows, bit/s.
     pub goodput_bps: Spread,
-    /// Jain's index within the group; null without goodput.
+    /// Jain's index within the group; null without any goodput.
     pub jain: Option<f64>,
-    /// Finished transfers of all its flows; absent if none finished.
+    /// The finished transfers of all its flows; absent if none finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Transfers>,
 }
 
-/// A quantity over several flows.
+/// A statistic over several flows.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Spread {
-    /// Sum.
+    /// The sum.
     pub total: f64,
-    /// Mean.
+    /// The mean.
     pub mean: f64,
-    /// Least.
+    /// The minimum.
     pub min: f64,
-    /// Most.
+    /// The maximum.
     pub max: f64,
-    /// Sample standard deviation (n - 1); 0 for one flow.
+    /// The sample standard deviation (n - 1); 0 for one flow.
     pub std: f64,
 }
 
-/// A link's results within the measuring window.
+/// The results of a link in the measuring window.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinkResult {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its rate, bit/s.
+    /// The rate, bit/s.
     pub rate_bps: f64,
-    /// Share of the time that the transmitter worked.
+    /// The share of the time that the transmitter was busy.
     pub utilisation: f64,
     /// Packets offered.
     pub arrivals: u64,
-    /// Packets dropped, for whatever reason.
+    /// All packets dropped, for any reason.
     pub drops: u64,
-    /// Of these, packets lost at random.
+    /// Packets lost at random; included in `drops`.
     pub random_losses: u64,
-    /// Packets that were late, so that others may have overtaken them.
+    /// Packets that were delayed so that others may overtake them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub late: u64,
     /// Packets that arrived twice.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub copies: u64,
-    /// Corrupted packets that were corrected.
+    /// Corrupted packets that error correction repaired.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub corrected: u64,
     /// Transmissions of packets that the link had corrupted before.
@@ -229,60 +234,60 @@ pub struct LinkResult {
     pub resent: u64,
     /// Drops per packet offered.
     pub drop_rate: f64,
-    /// Packets marked.
+    /// Packets marked with CE.
     pub marks: u64,
-    /// Time average of the packets waiting.
+    /// The time average of the number of waiting packets.
     pub queue_mean: f64,
-    /// Most packets waiting at once.
+    /// The largest number of waiting packets.
     pub queue_max: u32,
 }
 
-/// An unresponsive stream's results.
+/// The results of an unresponsive stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrafficResult {
-    /// Its label.
+    /// The label.
     pub label: String,
     /// Datagrams sent.
     pub sent: u64,
     /// Datagrams that arrived.
     pub delivered: u64,
-    /// Bytes on the wire that arrived, bit/s.
+    /// The bytes on the wire that arrived, as a rate, bit/s.
     pub throughput_bps: f64,
 }
 
-/// An expectation and its verdict.
+/// An expectation and its result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Expectation {
     /// The expression.
     pub that: String,
-    /// Does it hold?
+    /// True if it holds.
     pub holds: bool,
-    /// The numbers that it looked at, if it does not hold.
+    /// The numbers that it used, if it does not hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<Seen>,
-    /// Why it has no value, if it has none.
+    /// The reason why it has no value, if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// A number that an expression saw.
+/// A number that an expression used.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Seen {
     /// The call, as it could be written: `goodput('reno', loss=1e-5)`.
     pub call: String,
-    /// What it gave; null where there is no value, "infinite" for what never happened.
+    /// Its value. Null if there is none, "infinite" for an event that never happened.
     pub value: serde_json::Value,
-    /// Standard deviation over seeds, where there is more than one.
+    /// The standard deviation over seeds, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub std: Option<f64>,
-    /// How many calls deep within definitions; 0 is the claim's own text.
+    /// The depth of the call within definitions. 0: in the text of the claim itself.
     pub depth: usize,
-    /// Is it a published number rather than a measured or computed one?
+    /// True for a published number, false for a measured or computed one.
     pub published: bool,
 }
 
 impl Seen {
-    /// Was there nothing to take a value of, as for the mean of no samples?
+    /// True if there was nothing to compute a value from, as for the mean of no samples.
     pub fn has_no_value(&self) -> bool {
         match &self.value {
             serde_json::Value::Null => true,
@@ -293,7 +298,7 @@ impl Seen {
 }
 
 impl Spread {
-    /// Of these values.
+    /// The statistics of these values.
     pub fn of(values: &[f64]) -> Spread {
         let n = values.len() as f64;
         if values.is_empty() {
@@ -312,14 +317,14 @@ impl Spread {
     }
 }
 
-/// The value that `percent` of all, in rising order, do not exceed: the nearest one; not a number if there is none.
+/// The percentile `percent` of sorted values: the nearest value. NaN if there are none.
 pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
     let rank = (percent / 100.0).clamp(0.0, 1.0) * sorted.len().saturating_sub(1) as f64;
     sorted.get(rank.round() as usize).copied().unwrap_or(f64::NAN)
 }
 
 impl Transfers {
-    /// Of transfers that took so many seconds each; `None` if there are none.
+    /// The statistics of transfers with these completion times, s. `None` if there are none.
     pub fn of(times_s: impl Iterator<Item = f64>) -> Option<Transfers> {
         let mut times: Vec<f64> = times_s.collect();
         times.sort_by(f64::total_cmp);
@@ -331,14 +336,15 @@ impl Transfers {
 }
 
 impl LinkResult {
-    /// Is it worth a line in a table: did anything wait here or get lost, or is this the bottleneck?
+    /// True if the link is worth a line in a table: packets waited or were lost here, or it is the
+    /// bottleneck.
     pub fn is_telling(&self) -> bool {
         self.drops > 0 || self.queue_max > 0 || self.name == "bottleneck"
     }
 }
 
 impl PointResult {
-    /// Puts names and units to what the engine measured. Expectations are added by who evaluates them.
+    /// Adds names and units to the measurements of a run. Expectations are added later.
     pub fn new(
         parameters: &[(String, Value)],
         built: &Built,

@@ -1,42 +1,43 @@
-//! What the probes saw, and how it is written and read back without losing a bit.
+//! The samples of the probes. They are written and read back without losing a bit.
 
 use ackclock_units::Time;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 
-/// What the probes saw, at a fixed interval from time zero on.
+/// The samples of the probes, at a fixed interval from time zero on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// Time of each look.
+    /// The time of each sample.
     #[serde(with = "nanoseconds")]
     pub at: Vec<Time>,
-    /// Per flow, one sample per look.
+    /// Per flow: one sample per time.
     pub flows: Vec<Vec<Sample>>,
-    /// Per link, packets waiting and bits per second carried since the last look.
+    /// Per link: packets waiting, and the rate carried since the last sample, bit/s.
     pub links: Vec<Vec<(u32, f32)>>,
-    /// Per stream, bits per second delivered since the last look.
+    /// Per stream: the rate delivered since the last sample, bit/s.
     pub streams: Vec<Vec<f32>>,
-    /// Names of each flow's own variables (a layered flow's layer, for example), and their values, look by look.
+    /// Per flow: the names of the controller's own variables (for example a layered flow's layer), and their
+    /// values, sample by sample.
     #[serde(with = "variables")]
     pub inner: Vec<(Vec<String>, Vec<f32>)>,
 }
 
-/// A look at a flow.
+/// A sample of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "[Exact; 6]", from = "[Exact; 6]")]
 pub struct Sample {
     /// Congestion window, segments.
     pub cwnd: f32,
-    /// Slow-start threshold, segments; infinite before the first cut.
+    /// Slow-start threshold, segments; infinite before the first reduction.
     pub ssthresh: f32,
     /// Smoothed round-trip time, seconds.
     pub srtt_s: f32,
     /// Segments in flight.
     pub in_flight: f32,
-    /// Segments delivered in order since the last look.
+    /// Segments delivered in order since the last sample.
     pub delivered: f32,
-    /// Segments that reached the receiver since the last look, duplicates included.
+    /// Segments that reached the receiver since the last sample, duplicates included.
     pub arrived: f32,
 }
 
@@ -53,7 +54,7 @@ impl From<[Exact; 6]> for Sample {
     }
 }
 
-/// A float that JSON keeps even where it has no number for it: "inf", "-inf" and "NaN" become texts.
+/// A float that JSON keeps even if it has no number for it: "inf", "-inf" and "NaN" become texts.
 struct Exact(f32);
 
 impl Serialize for Exact {
@@ -153,7 +154,7 @@ mod tests {
                 inner: vec![(vec!["x".to_owned()], values)],
                 ..Series::default()
             };
-            // Not-a-number differs from itself; as text it does not.
+            // NaN is not equal to itself. As a text it is.
             prop_assert_eq!(format!("{:?}", there_and_back(&series)), format!("{series:?}"));
         }
     }

@@ -1,73 +1,75 @@
-//! How an application writes: bursts in a regular cycle, into a socket that holds so much and then makes it wait.
+//! How an application writes: periodic bursts, into a socket with a limited buffer that blocks when it is
+//! full.
 //!
-//! Source: NetSpec's burst mode as A. Sundaresan's thesis describes it (University of Kansas, 2001, section 4.5.1.10 and appendix
-//! A): a timer fires every period; a burst whose writing has not ended by then is not written over, its cycle has failed, and
-//! the next burst begins with the next period. No burst is left out: what fails is delayed. NetSpec's queued mode begins it
-//! at once instead.
+//! Source: NetSpec's burst mode, as A. Sundaresan's thesis describes it (University of Kansas, 2001, section
+//! 4.5.1.10 and appendix A). A timer fires every period. If a burst is not completely written by then, its
+//! cycle has failed, and it continues. The next burst begins with the next period. No burst is left out: a
+//! failed cycle only delays it. In NetSpec's queued mode the next burst begins at once.
 
 use ackclock_units::{Duration, Time};
 
 /// How the application of a flow writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Writing {
-    /// Bytes that the socket holds, sent and unacknowledged ones included; `None` is without limit.
+    /// The capacity of the socket, bytes, with sent and unacknowledged bytes included. `None`: unlimited.
     pub buffer: Option<u64>,
-    /// What is written when; `None` is everything at once, or as soon as there is room.
+    /// The bursts. `None`: everything at once, or as soon as there is room.
     pub bursts: Option<Bursts>,
 }
 
-/// Bursts in a regular cycle.
+/// Periodic bursts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bursts {
-    /// Bytes of each.
+    /// The size of a burst, bytes.
     pub size: u64,
     /// The period.
     pub every: Duration,
-    /// How many there are.
+    /// The number of bursts.
     pub count: u64,
-    /// Does a burst that is late begin as soon as the one before is written, and not with the next period?
+    /// True: a late burst begins as soon as the one before is written. False: it begins with the next period.
     pub queued: bool,
 }
 
 impl Bursts {
-    /// Bytes of all of them.
+    /// The bytes of all bursts.
     pub fn bytes(&self) -> u64 {
         self.size.saturating_mul(self.count)
     }
 }
 
-/// Which burst is to be written when, and which cycles have failed.
+/// The schedule of the bursts, and the failed cycles.
 #[derive(Clone, Debug)]
 pub struct Timetable {
     bursts: Bursts,
     start: Time,
-    /// Beginning of the burst that is being written, or is next.
+    /// The start of the present burst, or of the next one.
     begins: Time,
     ends: Vec<Time>,
     failed: u64,
 }
 
 impl Timetable {
-    /// Bursts of which the first begins at `start`.
+    /// The schedule of bursts of which the first begins at `start`.
     pub fn new(bursts: Bursts, start: Time) -> Timetable {
         Timetable { bursts, start, begins: start, ends: Vec::new(), failed: 0 }
     }
 
-    /// Bytes of each burst.
+    /// The size of a burst, bytes.
     pub fn size(&self) -> u64 {
         self.bursts.size
     }
 
-    /// When the next burst begins, if there is one more.
+    /// The start of the next burst, if there is one more.
     pub fn next(&self) -> Option<Time> {
         ((self.ends.len() as u64) < self.bursts.count).then_some(self.begins)
     }
 
-    /// The present burst is written at `now`: says when the next one begins, if there is one more.
+    /// The present burst is written at `now`. Returns the start of the next one, if there is one more.
     pub fn finished(&mut self, now: Time) -> Option<Time> {
         let every = self.bursts.every.as_nanos();
         let begun = self.begins.since(self.start).as_nanos() / every;
-        // The first period that does not begin before the last byte is written; one that begins with it is in time.
+        // The first period that does not begin before the last byte is written. A period that begins at that
+        // instant is in time.
         let over = now.since(self.start).as_nanos().div_ceil(every);
         self.failed += over.saturating_sub(begun + 1);
         self.ends.push(now);
@@ -80,8 +82,8 @@ impl Timetable {
         self.next()
     }
 
-    /// What became of it by `now`: `written` bytes are in the socket, `received` bytes arrived, from the first instant to the
-    /// second.
+    /// The tally at `now`: the socket accepted `written` bytes. `received` bytes arrived, from the first
+    /// instant to the second.
     pub fn tally(
         &self,
         now: Time,
@@ -103,24 +105,25 @@ impl Timetable {
     }
 }
 
-/// What became of a flow's bursts.
+/// The tally of a flow's bursts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct BurstTally {
-    /// Bytes of each.
+    /// The size of a burst, bytes.
     pub size: u64,
-    /// Bursts that there are to write.
+    /// The number of bursts to write.
     pub due: u64,
-    /// When each was written, after the first one's beginning.
+    /// The time at which each burst was written, relative to the start of the first one.
     pub ends: Vec<Duration>,
-    /// Periods that began while a burst was still being written.
+    /// The number of periods that began while a burst was still being written.
     pub failed_cycles: u64,
-    /// Bytes that the socket took.
+    /// The bytes that the socket accepted.
     pub written: u64,
-    /// From the first burst's beginning until the last was written, or until the end of the run.
+    /// The time from the start of the first burst until the last one was written, or until the end of the
+    /// run.
     pub writing: Duration,
-    /// Bytes that the receiver has in order.
+    /// The bytes that the receiver has in order.
     pub received: u64,
-    /// From the first arrival at the receiver to the last.
+    /// The time from the first to the last arrival at the receiver.
     pub receiving: Duration,
 }
 
@@ -134,7 +137,7 @@ mod tests {
         Time::ZERO + Duration::from_millis(1000 + ms)
     }
 
-    /// When bursts begin that are written after so many milliseconds each, and how many cycles fail.
+    /// The starts of bursts that take these times to write, in ms, and the number of failed cycles.
     fn begins(bursts: Bursts, took: [u64; 4]) -> (Vec<u64>, u64) {
         let mut table = Timetable::new(bursts, at(0));
         let mut all = Vec::new();

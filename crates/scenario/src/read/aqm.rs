@@ -1,11 +1,11 @@
-//! `queue = { rem = ... }`, `{ pi = ... }`, `{ pie = ... }`: disciplines with a clock of their own.
+//! `queue = { rem = ... }`, `{ pi = ... }`, `{ pie = ... }`: disciplines with a periodic update.
 
 use super::queue::{Room, Scale, read_room};
 use super::reader::{At, Result, Table};
 use ackclock_net::{Pi, PiConfig, Pie, PieConfig, Queue, Rem, RemConfig, Stream};
 use ackclock_units::Duration;
 
-/// Such a discipline as the file describes it; what is not given is the source's.
+/// Such a discipline as the file describes it. A key that is not given has the source's default.
 #[derive(Clone, Debug)]
 pub(crate) struct AqmSpec {
     pub(crate) limit: Room,
@@ -36,7 +36,7 @@ enum Kind {
     },
 }
 
-/// The discipline called `word`, with its settings in `inner`.
+/// Reads the discipline called `word`, with its settings in `inner`.
 pub(crate) fn read_aqm(at: &At<'_>, word: &str, inner: Option<At<'_>>) -> Result<AqmSpec> {
     let example = format!("{{ {word} = {{ limit = \"1 bdp\" }} }}");
     let inner = inner.ok_or_else(|| {
@@ -81,7 +81,7 @@ fn room(table: &Table<'_>, key: &'static str) -> Result<Option<Room>> {
     table.get(key).map(|at| read_room(&at)).transpose()
 }
 
-/// A time of at least a microsecond.
+/// Reads a time of at least a microsecond.
 pub(crate) fn time(table: &Table<'_>, key: &'static str) -> Result<Option<Duration>> {
     let given: Option<Duration> = table.quantity(key)?;
     match (given, table.get(key)) {

@@ -16,82 +16,87 @@ use ackclock_net::{Link, Queue, Stream};
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::HashMap;
 
-/// A plan, and what its numbers are called.
+/// A plan, and the names that belong to its numbers.
 pub struct Built {
-    /// What the engine runs.
+    /// The input of the engine.
     pub plan: Plan,
-    /// The links that results report; they come first in the plan.
+    /// The links that appear in results. They come first in the plan.
     pub links: Vec<LinkInfo>,
-    /// The groups of flows, in order; together they are the plan's flows.
+    /// The groups of flows, in order. Together they are the flows of the plan.
     pub groups: Vec<GroupInfo>,
-    /// Labels of the unresponsive streams.
+    /// The labels of the unresponsive streams.
     pub streams: Vec<String>,
-    /// Numbers of the flows that are followed segment by segment.
+    /// The numbers of the flows that are traced segment by segment.
     pub followed: Vec<usize>,
-    /// What predictors are tried on, if the scenario asks for that.
+    /// The flow for the predictors, if the scenario asks for predictions.
     pub prediction: Option<Prediction>,
-    /// Most memory that packets in flight can take, as far as queues are bounded, bytes.
+    /// The largest memory for packets in flight, bytes, as far as queues are limited.
     pub memory: f64,
 }
 
-/// A flow on which predictors are tried, and the link whose drops they are to foresee.
+/// A flow for the predictors, and the link whose drops they should predict.
 #[derive(Clone, Copy, Debug)]
 pub struct Prediction {
-    /// The flow's number.
+    /// The number of the flow.
     pub flow: usize,
-    /// The link's number.
+    /// The number of the link.
     pub link: usize,
-    /// Threshold and samples.
+    /// The threshold and the number of samples.
     pub options: Options,
     /// When a loss is over.
     pub settle: Settle,
 }
 
-/// A reported link.
+/// A link that appears in results.
 pub struct LinkInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its rate.
+    /// The rate.
     pub rate: Rate,
-    /// The link the other way, if there is one.
+    /// The link in the opposite direction, if there is one.
     pub opposite: Option<usize>,
 }
 
 /// A group of flows.
 pub struct GroupInfo {
-    /// Its label.
+    /// The label.
     pub label: String,
     /// Number of flows.
     pub count: usize,
-    /// The controller's word.
+    /// The name of the controller.
     pub control: &'static str,
-    /// The recovery's word.
+    /// The name of the recovery.
     pub recovery: &'static str,
-    /// Bytes of payload in a segment.
+    /// The payload of a segment, bytes.
     pub payload: u32,
-    /// Bytes of a segment on the wire.
+    /// A segment on the wire, bytes.
     pub segment: u32,
 }
 
-/// Bytes that a packet in flight takes, in its lane and in the endpoints' books.
+/// The memory of a packet in flight, bytes: in its lane and in both endpoints.
 const PER_PACKET: f64 = 64.0;
-/// Bytes that a flow takes: two endpoints, four access links, four lanes.
+/// The memory of a flow, bytes: two endpoints, four access links, four lanes.
 const PER_FLOW: f64 = 6_000.0;
 
-/// Links on the routes of all flows together, for the sake of memory.
+/// The largest number of links on all routes together. It limits memory.
 const MOST_HOPS: usize = 20_000_000;
 
-/// Where a pair of ends lies and how far apart it is.
+/// The two ends of a flow, and their distance.
 #[derive(Clone)]
 struct Route {
     forward: Vec<usize>,
     reverse: Vec<usize>,
-    /// Propagation delay there and back, without access links.
+    /// The propagation delay of both directions together, without access links.
     rtt: Duration,
 }
 
 impl Scenario {
-    /// Lays out the network and the flows.
+    /// Builds the network and the flows.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`](super::ScenarioError) if the parts of the scenario do not fit together: there is no
+    /// route, a delay or a size is impossible, or the routes have too many links.
     pub fn build(&self) -> Result<Built> {
         let mut routes = HashMap::new();
         let mut reach = vec![Duration::ZERO; self.topology.links.len()];
@@ -208,7 +213,7 @@ impl Scenario {
         Ok(Prediction { flow, link, options: spec.options, settle: spec.settle })
     }
 
-    /// An error at the entry of this dotted path.
+    /// An error at the entry with this dotted path.
     fn error(&self, path: &str, message: String) -> super::ScenarioError {
         let node = self.document.closest(&path_parts(path).unwrap_or_default());
         At::new(node, path, &self.document.source).error(message)
@@ -254,7 +259,8 @@ impl Scenario {
         Ok(route)
     }
 
-    /// The access links of a group: the topology's, with the delay that gives the group the round-trip time it asks for.
+    /// The access links of a group: those of the topology, with the delay that gives the requested round-trip
+    /// time.
     fn access(&self, group: &FlowGroup, route: &Route) -> Result<Option<Access>> {
         let Some(rtt) = group.rtt else { return Ok(self.topology.access) };
         if rtt < route.rtt {
@@ -267,12 +273,12 @@ impl Scenario {
                 .help("shorten their delays, or lengthen rtt"));
         }
         let rate = self.topology.access.map_or(NO_LIMIT, |access| access.rate);
-        // Four access links share what is left: there and back, at either end.
+        // Four access links share the rest: both directions, at both ends.
         let delay = Duration::from_nanos((rtt - route.rtt).as_nanos() / 4);
         Ok(Some(Access { rate, delay }))
     }
 
-    /// A round trip must move the clock, or the run would stand still.
+    /// A round trip must take some time. Otherwise the clock would not advance.
     fn takes_time(
         &self,
         group: &FlowGroup,
@@ -306,7 +312,7 @@ impl Scenario {
         }
     }
 
-    /// Memory that what is on a link and in its queue can take, as far as it is bounded, bytes.
+    /// The memory for packets on a link and in its queue, bytes, as far as it is limited.
     fn room(&self, spec: &LinkSpec, rtt: Duration) -> Result<f64> {
         let scale = self.scale(spec, rtt);
         if let Some((min, max, path)) = spec.queue.thresholds(&scale)
@@ -322,7 +328,7 @@ impl Scenario {
         Ok(held * PER_PACKET)
     }
 
-    /// Puts a link of the flow's own in front of its receiver, and the same behind it on the way back.
+    /// Adds a link of the flow's own before its receiver, and the same link on the way back.
     fn lead_over(&self, hop: &LinkSpec, rtt: Duration, plan: &mut FlowPlan, links: &mut Vec<Link>) {
         let scale = self.scale(hop, rtt);
         plan.forward.push(links.len());
@@ -409,7 +415,7 @@ fn stream(spec: &TrafficSpec, route: &Route, access: Option<Access>, links: &mut
     }
 }
 
-/// A route with an access link of its own at either end.
+/// A route with an access link at each end.
 fn with_access(route: &[usize], access: Option<Access>, links: &mut Vec<Link>) -> Vec<usize> {
     let Some(access) = access else { return route.to_vec() };
     let mut add = || {

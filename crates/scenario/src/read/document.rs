@@ -1,14 +1,13 @@
-//! A scenario file as a tree of values that remember where they stand.
+//! A scenario file as a tree of values. Each value knows where it was written.
 //!
-//! `--set` and sweeps replace values in the tree; an error about a replaced value points at where the
-//! replacement was written.
+//! `--set` and sweeps replace values in the tree. An error about a replaced value points to the replacement.
 
 use super::error::{Origin, ScenarioError, Source};
 use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A value and where it was written.
+/// A value, and where it was written.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The value.
@@ -32,13 +31,13 @@ pub enum Value {
     Table(Vec<(String, Node)>),
 }
 
-/// Whole numbers below this are exact as floats.
+/// Integers below this are exact as floats.
 const EXACT: f64 = (1_u64 << 53) as f64;
-/// Deepest nesting of values; scenarios need about eight levels.
+/// The deepest nesting of values. Scenarios need about eight levels.
 const DEEPEST: usize = 32;
 
 impl Value {
-    /// What kind of value this is, for messages.
+    /// The kind of value, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Value::Text(_) => "a text",
@@ -49,11 +48,11 @@ impl Value {
         }
     }
 
-    /// The value as it is written in a file; texts without their quotes.
+    /// The value as in a file. Texts have no quotes.
     pub fn plain(&self) -> String {
         match self {
             Value::Text(text) => text.clone(),
-            // Neither hundreds of zeros nor a lost digit.
+            // Avoids hundreds of zeros, and loses no digit.
             Value::Number(number) if *number != 0.0 && !(1e-6..1e17).contains(&number.abs()) => {
                 format!("{number:e}")
             }
@@ -88,26 +87,26 @@ impl Value {
     }
 }
 
-/// Whole numbers below are exact in a double (2^53).
+/// Integers below this are exact in a double (2^53).
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A scenario's tree.
+/// The tree of a scenario.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// The table at the root.
     pub root: Node,
-    /// The text that it was read from.
+    /// The text of the file.
     pub source: Arc<Source>,
 }
 
 impl Node {
-    /// A value that was given on the command line; `written` is how, for messages.
+    /// A value from the command line. `written` is its text there, for messages.
     pub fn given(value: Value, written: &str) -> Node {
         let origin = Origin::CommandLine(written.to_owned());
         Node { value: value.with_origin(&origin), origin }
     }
 
-    /// A list whose entries were given on the command line one by one.
+    /// A list whose entries were given one by one on the command line.
     pub fn given_list(entries: Vec<Node>, written: &str) -> Node {
         Node { value: Value::List(entries), origin: Origin::CommandLine(written.to_owned()) }
     }
@@ -121,7 +120,7 @@ impl Node {
         }
     }
 
-    /// Where the command line speaks of this value or of something in it.
+    /// Where the command line set this value, or a value inside it.
     pub(crate) fn given_within(&self) -> Option<&Origin> {
         if self.origin.is_command_line() {
             return Some(&self.origin);
@@ -135,7 +134,11 @@ impl Node {
 }
 
 impl Document {
-    /// Reads TOML; `name` is the file's, for messages.
+    /// Parses TOML. `name` is the name of the file, for messages.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if the text is not TOML, or is nested too deeply.
     pub fn parse(name: &str, text: &str) -> Result<Document, ScenarioError> {
         let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
         let table = DeTable::parse(text).map_err(|error| {
@@ -153,11 +156,15 @@ impl Document {
 
     /// The document as TOML, without comments.
     pub fn to_toml(&self) -> String {
-        // Only a null has no TOML, and a document has none.
+        // Only a null has no TOML form, and a document contains none.
         toml::to_string_pretty(&self.root.value.to_json()).unwrap_or_default()
     }
 
-    /// Applies one `--set key=value`. The value is read as TOML, or taken as text where it is none.
+    /// Applies one `--set key=value`. The value is parsed as TOML. If that fails, it is text.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if there is no equals sign, or [`Document::set`] fails.
     pub fn set_from_text(&mut self, setting: &str) -> Result<(), ScenarioError> {
         let written = format!("--set {setting}");
         let Some((key, text)) = split_setting(setting) else {
@@ -168,8 +175,13 @@ impl Document {
         self.set(key.trim(), Node::given(value_of(text.trim()), &written))
     }
 
-    /// Replaces or adds the value at a dotted path; a number in the path is an index into a list, and a part
-    /// in quotes may contain dots.
+    /// Replaces or adds the value at a dotted path. A number in the path is an index into a list. A part in
+    /// quotes may contain dots.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if the path is empty or malformed, or leads through a value that is not a table or
+    /// list.
     pub fn set(&mut self, path: &str, node: Node) -> Result<(), ScenarioError> {
         let source = Arc::clone(&self.source);
         let wrong = |message: String, help: &str| {
@@ -209,7 +221,7 @@ impl Document {
                         }
                     }
                 }
-                // A plain value gives way to a table: control = "reno" to control = { layered = ... }.
+                // A plain value becomes a table: control = "reno" becomes control = { layered = ... }.
                 other => {
                     *other = Value::Table(vec![(
                         part,
@@ -224,12 +236,12 @@ impl Document {
         Ok(())
     }
 
-    /// The entry at these parts of a path.
+    /// The entry at this path.
     pub(crate) fn at(&self, parts: &[String]) -> Option<&Node> {
         parts.iter().try_fold(&self.root, |node, part| node.inner(part))
     }
 
-    /// The entry at these parts of a path, or as far along them as there are entries.
+    /// The entry at this path, or the last one on the way that exists.
     pub(crate) fn closest(&self, parts: &[String]) -> &Node {
         let mut node = &self.root;
         for part in parts {
@@ -246,7 +258,7 @@ impl Document {
         Some(entries.remove(position).1)
     }
 
-    /// Is there a top-level entry of this name?
+    /// True if there is a top-level entry of this name.
     pub fn has(&self, key: &str) -> bool {
         self.entry(key).is_some()
     }
@@ -268,7 +280,7 @@ fn split_setting(setting: &str) -> Option<(&str, &str)> {
     Some((&setting[..at], &setting[at + 1..]))
 }
 
-/// The parts of a dotted path; `None` if one of them is empty or a quote stays open.
+/// The parts of a dotted path; `None` if a part is empty or a quote is not closed.
 pub(crate) fn path_parts(path: &str) -> Option<Vec<String>> {
     let mut parts = vec![String::new()];
     let mut quoted = false;
@@ -282,7 +294,7 @@ pub(crate) fn path_parts(path: &str) -> Option<Vec<String>> {
     (!quoted && parts.iter().all(|part| !part.is_empty())).then_some(parts)
 }
 
-/// A TOML value, or the text itself if it is none.
+/// A TOML value, or the text itself if it is not TOML.
 fn value_of(text: &str) -> Value {
     let line = format!("value = {text}");
     let parsed = DeTable::parse(&line).ok().map(|table| table.into_inner()).filter(|table| table.len() == 1);
@@ -304,7 +316,7 @@ impl Value {
         }
     }
 
-    /// Values in this tree, itself included.
+    /// The number of values in this tree, itself included.
     pub(crate) fn size(&self) -> usize {
         match self {
             Value::List(items) => 1 + items.iter().map(|item| item.value.size()).sum::<usize>(),
@@ -314,7 +326,7 @@ impl Value {
     }
 }
 
-/// A value of the tree, or where it is nested too deeply.
+/// Converts a table. The error is the place of a value that is nested too deeply.
 fn table_of(table: DeTable<'_>, depth: usize) -> Result<Value, Origin> {
     let mut entries: Vec<_> = table.into_iter().map(|(key, value)| (key.span().start, key, value)).collect();
     entries.sort_by_key(|&(start, ..)| start);
@@ -333,7 +345,7 @@ fn node_of(value: Spanned<DeValue<'_>>, depth: usize) -> Result<Node, Origin> {
     }
     let value = match value.into_inner() {
         DeValue::String(text) => Value::Text(text.into_owned()),
-        // An integer that is too large for i64 is none of ours, but messages should show about what it was.
+        // An integer that is too large for i64 is never valid, but messages should show it.
         DeValue::Integer(number) => {
             Value::Number(match i64::from_str_radix(number.as_str(), number.radix()) {
                 Ok(number) => number as f64,

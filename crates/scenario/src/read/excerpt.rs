@@ -1,13 +1,13 @@
-//! What of a source is shown beside a message: the line and its neighbours, or a part of a very long line.
+//! The excerpt of a source in a message: the line and its neighbours, or a part of a very long line.
 
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
-/// Bytes of a line beyond which only a part of it is shown.
+/// Longer lines are shown in part, bytes.
 const LONG: usize = 200;
-/// Bytes that are shown before and behind the place in question.
+/// The bytes shown before and after the position.
 const AROUND: usize = 60;
 
-/// A text that is shown in parts.
+/// A text that is shown in part.
 #[derive(Debug)]
 pub(crate) struct Excerpt {
     pub(crate) name: String,
@@ -15,7 +15,7 @@ pub(crate) struct Excerpt {
 }
 
 impl Excerpt {
-    /// How much of a span of `length` bytes is pointed at: within long lines only the beginning.
+    /// The length of the marked span, at most `length` bytes. In a long line only its start is marked.
     pub(crate) fn clip(&self, start: usize, length: usize) -> usize {
         if !self.is_long(start, length) {
             return length;
@@ -24,7 +24,7 @@ impl Excerpt {
         self.boundary(start + length.min(AROUND).min(line)) - start
     }
 
-    /// Is one of the lines too long that would be shown: those of the span, and one before and behind them?
+    /// True if a line of the excerpt is too long: the lines of the span, one before and one after.
     fn is_long(&self, start: usize, length: usize) -> bool {
         let text = self.text.as_bytes();
         let is_end = |byte: &u8| *byte == b'\n';

@@ -1,4 +1,4 @@
-//! `[[flows]]` and `[[traffic]]`: who sends what, from where, and when.
+//! `[[flows]]` and `[[traffic]]`: the traffic, its endpoints, and its times.
 
 use super::error::suggest;
 use super::reader::{At, Result, Table};
@@ -12,7 +12,7 @@ use ackclock_tcp::Config;
 use ackclock_units::{Bytes, Duration, Rate};
 use std::collections::HashSet;
 
-/// A group of flows that differ in nothing but their start.
+/// A group of flows that differ only in their start.
 #[derive(Clone)]
 pub(crate) struct FlowGroup {
     pub(crate) label: String,
@@ -23,18 +23,18 @@ pub(crate) struct FlowGroup {
     pub(crate) stop: Option<Duration>,
     pub(crate) rtt: Option<Duration>,
     pub(crate) asks: Asks,
-    /// How it is written, if that takes time.
+    /// How the data is written; `None`: all of it at once.
     pub(crate) writing: Option<Writing>,
-    /// How many of its flows are followed segment by segment, from the first on.
+    /// How many flows of the group are traced segment by segment, from the first on.
     pub(crate) follow: usize,
     pub(crate) ends: Ends,
-    /// A link of each flow's own in front of its receiver.
+    /// An additional link of each flow, before its receiver.
     pub(crate) last_hop: Option<LinkSpec>,
-    /// Where the group stands in the file: its dotted path and origin are for messages.
+    /// The dotted path of the group in the file, for messages.
     pub(crate) path: String,
 }
 
-/// From where to where.
+/// The two nodes of a flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ends {
     pub(crate) from: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Ends {
     pub(crate) reverse: bool,
 }
 
-/// When the members of a group start.
+/// The start times of the flows of a group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Start {
     At(Duration),
@@ -130,7 +130,7 @@ fn read_group(at: &At<'_>, base: &Config) -> Result<FlowGroup> {
     Ok(group)
 }
 
-/// All flows of a group, or so many of them.
+/// Reads `follow`: all flows of a group, or a number of them.
 fn read_follow(at: &At<'_>, count: usize) -> Result<usize> {
     match &at.node.value {
         super::Value::Flag(all) => Ok(if *all { count } else { 0 }),
@@ -138,7 +138,7 @@ fn read_follow(at: &At<'_>, count: usize) -> Result<usize> {
     }
 }
 
-/// A controller by name, or by name with parameters.
+/// Reads a controller: its name, or its name with parameters.
 pub(crate) fn read_control(at: &At<'_>) -> Result<Settings> {
     let (word, inner) = at.choice()?;
     let Some(scheme) = scheme(word) else {

@@ -1,4 +1,4 @@
-//! What goes wrong on a link: `loss`, `correction`, `retransmission`, `alternate`, `reorder`, `duplicate`.
+//! The impairments of a link: `loss`, `correction`, `retransmission`, `alternate`, `reorder`, `duplicate`.
 
 use super::document::Value;
 use super::reader::{At, Result, Table};
@@ -8,7 +8,7 @@ use ackclock_net::{
 };
 use ackclock_units::{Duration, Rate};
 
-/// What goes wrong on a link, as the file describes it.
+/// The impairments of a link, as the file describes them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ImpairmentsSpec {
     loss: Option<LossSpec>,
@@ -19,18 +19,18 @@ pub(crate) struct ImpairmentsSpec {
     duplicate: f64,
 }
 
-/// What a link loses besides what does not fit its queue.
+/// The losses of a link besides the overflows of its queue.
 #[derive(Clone, Debug)]
 enum LossSpec {
     /// Each packet with this probability.
     Random(f64),
-    /// One packet in so many, counted.
+    /// Every n-th packet.
     Every(u64),
-    /// The packets at these positions, from 0.
+    /// The packets at these positions, counted from 0.
     Packets(Vec<u64>),
-    /// Probabilities of a change of state, and of a loss, in the good state and in the bad one.
+    /// The probabilities of leaving the state, and of a loss: in the good state, and in the bad one.
     Gilbert([f64; 2], [f64; 2]),
-    /// Mean lengths of periods without and with errors.
+    /// The mean lengths of periods without and with errors.
     Periods(Span, Span),
 }
 
@@ -52,11 +52,11 @@ struct RetransmissionSpec {
 #[derive(Clone, Copy, Debug)]
 struct AlternateSpec {
     longer: Duration,
-    /// Every second packet, if it is not said.
+    /// `None`: every second packet.
     share: Option<f64>,
 }
 
-/// Which share of the packets is late, and by how much.
+/// The share of packets that are delayed, and their delay.
 #[derive(Clone, Copy, Debug)]
 struct ReorderSpec {
     share: f64,
@@ -66,18 +66,18 @@ struct ReorderSpec {
 #[derive(Clone, Copy, Debug)]
 enum Late {
     By(Variate),
-    /// Until so many later ones have passed.
+    /// Until this many later packets have passed.
     Packets(u64),
 }
 
-/// The link whose impairments these are.
+/// The link to which the impairments belong.
 pub(crate) struct Medium {
     pub(crate) rate: Rate,
-    /// Bytes of a full segment.
+    /// The size of a full segment, bytes.
     pub(crate) segment: u32,
 }
 
-/// The keys of a link of this `delay` that say what goes wrong on it.
+/// Reads the impairments of a link with this `delay`.
 pub(crate) fn read_impairments(table: &Table<'_>, delay: Duration) -> Result<ImpairmentsSpec> {
     let spec = ImpairmentsSpec {
         loss: table.get("loss").map(|at| read_loss(&at)).transpose()?,
@@ -91,7 +91,7 @@ pub(crate) fn read_impairments(table: &Table<'_>, delay: Duration) -> Result<Imp
         reorder: table.get("reorder").map(|at| read_reorder(&at)).transpose()?,
         duplicate: table.get("duplicate").map(|at| at.number(0.0, 1.0)).transpose()?.unwrap_or(0.0),
     };
-    // A loss of zero is an error rate like others: a sweep may begin with it.
+    // A loss of zero is valid: a sweep may begin with it.
     for (key, given) in
         [("correction", spec.correction.is_some()), ("retransmission", spec.retransmission.is_some())]
     {
@@ -108,7 +108,7 @@ const LOSSES: &[&str] = &["every", "packets", "gilbert", "exponential"];
 const GILBERT: &str = "{ gilbert = { to_bad = 0.001, to_good = 0.1 } }";
 const PERIODS: &str = "{ exponential = { free = \"10 s\", error = \"100 ms\" } }";
 
-/// `1e-4`, `{ every = 10000 }`, or bursts.
+/// Reads a loss: `1e-4`, `{ every = 10000 }`, or bursts.
 fn read_loss(at: &At<'_>) -> Result<LossSpec> {
     let word = matches!(&at.node.value, Value::Text(text) if LOSSES.contains(&text.trim()));
     if !word && !matches!(at.node.value, Value::Table(_)) {
@@ -138,7 +138,7 @@ fn read_loss(at: &At<'_>) -> Result<LossSpec> {
     }
 }
 
-/// Mean lengths, both as times or both as numbers of packets.
+/// Reads mean lengths, both as times or both as numbers of packets.
 fn read_periods(at: &At<'_>) -> Result<LossSpec> {
     let table = at.table_like(PERIODS)?;
     let span = |key| -> Result<Span> {
@@ -170,7 +170,7 @@ fn read_periods(at: &At<'_>) -> Result<LossSpec> {
     }
 }
 
-/// `{ share = 0.9, overhead = 0.1 }`.
+/// Reads `{ share = 0.9, overhead = 0.1 }`.
 fn read_correction(at: &At<'_>) -> Result<CorrectionSpec> {
     let table = at.table_like("{ share = 0.9, overhead = 0.1 }")?;
     let share = table.need("share", "0.9")?.number(0.0, 1.0)?;
@@ -179,7 +179,7 @@ fn read_correction(at: &At<'_>) -> Result<CorrectionSpec> {
     Ok(CorrectionSpec { share, overhead })
 }
 
-/// `true`, or `{ after = "40 ms", attempts = 3 }`.
+/// Reads `true`, or `{ after = "40 ms", attempts = 3 }`.
 fn read_retransmission(at: &At<'_>, delay: Duration) -> Result<Option<RetransmissionSpec>> {
     let round_trip = delay.saturating_mul(2);
     let (after, attempts) = match &at.node.value {
@@ -201,10 +201,10 @@ fn read_retransmission(at: &At<'_>, delay: Duration) -> Result<Option<Retransmis
     Ok(Some(RetransmissionSpec { after, attempts }))
 }
 
-/// Shortest time after which a corrupted packet is back, so that a dead channel does not stop the clock.
+/// The shortest time until a corrupted packet is back. With zero, a dead channel would stop the clock.
 const LEAST_AFTER: Duration = Duration::from_micros(1);
 
-/// `{ delay = "80 ms" }`, and a share if not every second packet goes that way.
+/// Reads `{ delay = "80 ms" }`, with a share if not every second packet takes that route.
 fn read_alternate(at: &At<'_>, delay: Duration) -> Result<AlternateSpec> {
     let table = at.table_like("{ delay = \"80 ms\" }")?;
     let other_at = table.need("delay", "\"80 ms\"")?;
@@ -221,7 +221,7 @@ fn read_alternate(at: &At<'_>, delay: Duration) -> Result<AlternateSpec> {
 
 const LATE: &str = "{ normal = [\"25 ms\", \"8 ms\"] }";
 
-/// `{ share = 0.1, delay = { normal = ["25 ms", "8 ms"] } }`.
+/// Reads `{ share = 0.1, delay = { normal = ["25 ms", "8 ms"] } }`.
 fn read_reorder(at: &At<'_>) -> Result<ReorderSpec> {
     let table = at.table_like(&format!("{{ share = 0.1, delay = {LATE} }}"))?;
     let share = table.need("share", "0.1")?.number(0.0, 1.0)?;
@@ -263,12 +263,12 @@ fn read_late(at: &At<'_>, below_zero: Option<At<'_>>) -> Result<Late> {
 }
 
 impl ImpairmentsSpec {
-    /// Does the link send again what was corrupted?
+    /// True if the link retransmits corrupted packets.
     pub(crate) fn retransmits(&self) -> bool {
         self.retransmission.is_some()
     }
 
-    /// What they are on a link, if there are any; `stream` gives each its own random numbers.
+    /// Builds the impairments of a link, if there are any. `stream` gives each its own random numbers.
     pub(crate) fn build(&self, medium: &Medium, stream: impl Fn(&str) -> Stream) -> Option<Impairments> {
         let impairments = Impairments {
             loss: self.loss.as_ref().and_then(|loss| loss.build(stream("loss"))),
@@ -292,7 +292,7 @@ impl ImpairmentsSpec {
         any.then_some(impairments)
     }
 
-    /// What is left of the medium's rate beside what corrects errors.
+    /// The rate that remains beside the overhead of error correction.
     pub(crate) fn coded(&self, rate: Rate) -> Rate {
         let overhead = self.correction.map_or(0.0, |correction| correction.overhead);
         if overhead > 0.0 {
@@ -302,7 +302,7 @@ impl ImpairmentsSpec {
         }
     }
 
-    /// Mean time by which a packet is late, seconds.
+    /// The mean delay of a delayed packet, s.
     pub(crate) fn lateness(&self, medium: &Medium) -> f64 {
         let reorder =
             self.reorder.map_or(0.0, |reorder| reorder.share * reorder.delay.on(medium).mean().as_secs_f64());
@@ -317,7 +317,7 @@ impl Late {
     fn on(self, medium: &Medium) -> Variate {
         match self {
             Late::By(variate) => variate,
-            // Half a packet more, so that the last of them is clearly past on a busy link.
+            // Half a packet more, so that on a busy link the last of them has certainly passed.
             Late::Packets(packets) => {
                 let time = medium.rate.time_for(u64::from(medium.segment));
                 Variate::Fixed(time.saturating_mul(packets) + Duration::from_nanos(time.as_nanos() / 2))

@@ -1,4 +1,4 @@
-//! Scenario files: from text to a plan that the engine can run.
+//! Scenario files: from text to a plan for the engine.
 
 mod aqm;
 mod build;
@@ -34,33 +34,33 @@ use reader::{At, Result};
 use std::sync::Arc;
 use topology::Topology;
 
-/// Seeds pass through floats, which count exactly up to here.
+/// The largest seed. Seeds pass through floats, which are exact up to here.
 pub(crate) const MOST_SEED: u64 = (1 << 53) - 1;
 
-/// An expectation of a scenario: an expression that must be true after the run.
+/// An expectation: an expression that must be true after the run.
 #[derive(Clone, Debug)]
 pub struct Expect {
     /// The expression.
     pub that: String,
-    /// Where it stands, for messages.
+    /// Where it was written, for messages.
     pub(crate) node: Node,
     pub(crate) path: String,
 }
 
-/// One scenario with every value in place: a point of a sweep, or a scenario without one.
+/// One scenario with all its values: a point of a sweep, or a scenario without a sweep.
 #[derive(Clone)]
 pub struct Scenario {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Seeds every random stream.
+    /// The seed of all random streams.
     pub seed: u64,
     /// Simulated time.
     pub duration: Duration,
-    /// Averages are taken over this window.
+    /// The measuring window: start and end.
     pub measure: (Duration, Duration),
-    /// How often probes look, if the scenario says so.
+    /// The interval of the probes, if the scenario gives one.
     pub probe: Option<Duration>,
-    /// What must hold after the run.
+    /// The expectations.
     pub expects: Vec<Expect>,
     pub(crate) config: Config,
     pub(crate) topology: Topology,
@@ -70,13 +70,17 @@ pub struct Scenario {
     pub(crate) document: Document,
 }
 
-/// Longest simulated time: what a clock in nanoseconds can count, with room to spare.
+/// The longest simulated time, well below the limit of a clock in nanoseconds.
 const LONGEST: Duration = Duration::from_secs(100_000_000);
-/// Most looks of a probe in one run.
+/// The largest number of samples of a probe in one run.
 const MOST_LOOKS: u64 = 1_000_000;
 
 impl Scenario {
-    /// Reads a document from which `sweep` and `seeds` have been taken.
+    /// Reads a document from which `sweep` and `seeds` are already removed.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if a key is unknown or missing, or a value is not allowed.
     pub fn read(document: Document) -> Result<Scenario> {
         let source = Arc::clone(&document.source);
         let root = At::new(&document.root, "", &source);
@@ -123,11 +127,11 @@ impl Scenario {
             Some(at) => at.list()?.iter().map(read_expect).collect::<Result<_>>()?,
             None => Vec::new(),
         };
-        // What a report or an experiment says about the scenario; nothing is done with them here.
+        // Texts for reports and experiments. They have no effect here.
         for key in ["description", "source"] {
             table.get(key).map(|at| at.text()).transpose()?;
         }
-        // These have been taken out already; they are asked for so that misspelt ones find them.
+        // These keys are already removed. Asking for them lets a misspelt key find them.
         for key in ["sweep", "seeds"] {
             table.get(key);
         }
@@ -154,17 +158,17 @@ impl Scenario {
         At::new(&expect.node, expect.path.clone(), &self.document.source).error(message)
     }
 
-    /// Number of flows, all groups together.
+    /// The number of flows in all groups together.
     pub fn flows(&self) -> usize {
         self.groups.iter().map(|group| group.count).sum()
     }
 
-    /// The control of each group of flows.
+    /// The controllers of the groups of flows.
     pub fn controls(&self) -> impl Iterator<Item = &Settings> {
         self.groups.iter().map(|group| &group.control)
     }
 
-    /// The scenario as it is run, as JSON.
+    /// The scenario as it runs, as JSON.
     pub fn to_json(&self) -> serde_json::Value {
         self.document.root.value.to_json()
     }
@@ -201,7 +205,7 @@ fn read_probe(at: &At<'_>, duration: Duration) -> Result<Duration> {
     Ok(interval)
 }
 
-/// Most looks at a flow in one run, of all flows together: their samples are kept in memory.
+/// The largest number of flow samples in one run, over all flows. Samples are kept in memory.
 const MOST_SAMPLES: u64 = 100_000_000;
 
 fn few_samples(at: &At<'_>, probe: Duration, duration: Duration, flows: usize) -> Result<()> {
@@ -214,7 +218,7 @@ fn few_samples(at: &At<'_>, probe: Duration, duration: Duration, flows: usize) -
     Ok(())
 }
 
-/// Most bytes of a segment with its headers: what an IP datagram can hold (RFC 791).
+/// The largest segment with headers, bytes: an IP datagram (RFC 791).
 const MOST_BYTES: u64 = 65_535;
 
 fn read_segment(at: &At<'_>, config: &mut Config) -> Result<()> {

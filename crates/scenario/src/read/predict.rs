@@ -1,4 +1,4 @@
-//! `[predict]`: which flow the congestion predictors are tried on, and against whose losses.
+//! `[predict]`: the flow for the congestion predictors, and the losses that they should predict.
 
 use super::reader::{At, Result};
 use ackclock_cc::predictor::{Options, Threshold};
@@ -6,25 +6,25 @@ use ackclock_cc::predictor::{Options, Threshold};
 /// When a loss is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Settle {
-    /// One round trip after the last one.
+    /// One round trip after the last loss.
     #[default]
     RoundTrip,
-    /// Once the predictor says that delay is low.
+    /// When the predictor says that the delay is low.
     Low,
 }
 
-/// What is asked of the predictors; names are looked up when the scenario is built.
+/// The settings of `[predict]`. Names are resolved when the scenario is built.
 #[derive(Clone)]
 pub(crate) struct PredictSpec {
-    /// The group whose first flow is recorded; the first group if not given.
+    /// The group whose first flow is recorded; `None`: the first group.
     pub(crate) flow: Option<String>,
-    /// The link whose drops count; the first with a limited queue on the flow's way if not given.
+    /// The link whose drops count; `None`: the first link with a limited queue on the flow's path.
     pub(crate) link: Option<String>,
     pub(crate) options: Options,
     pub(crate) settle: Settle,
 }
 
-/// Most samples of a moving average: they are kept.
+/// The largest number of samples of a moving average. They are kept in memory.
 const MOST_SAMPLES: u64 = 10_000_000;
 
 pub(crate) fn read_predict(at: &At<'_>) -> Result<PredictSpec> {

@@ -1,4 +1,4 @@
-//! `queue = ...`: what may wait at a link.
+//! `queue = ...`: the queue of a link.
 
 use super::aqm::{AqmSpec, read_aqm};
 use super::document::Value;
@@ -7,12 +7,12 @@ use super::stepped::{SteppedSpec, read_stepped};
 use ackclock_net::{DropTail, Limit, Queue, Red, RedConfig, Stream};
 use ackclock_units::{Bytes, Rate};
 
-/// An amount of queue.
+/// The capacity of a queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Room {
     Packets(f64),
     Bytes(u64),
-    /// Multiples of the bandwidth-delay product.
+    /// A multiple of the bandwidth-delay product.
     Bdp(f64),
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct RedSpec {
     wait: bool,
     adaptive: bool,
     mark: bool,
-    /// Where it stands in the file.
+    /// The dotted path in the file.
     path: String,
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn read_queue(at: &At<'_>) -> Result<QueueSpec> {
     }
 }
 
-/// `"5000 packets"`, `"1 bdp"` or `"64 kB"`.
+/// Reads `"5000 packets"`, `"1 bdp"` or `"64 kB"`.
 pub(crate) fn read_room(at: &At<'_>) -> Result<Room> {
     const HELP: &str = "write it as \"5000 packets\", \"1 bdp\" or \"64 kB\"";
     if let Value::Number(_) = at.node.value {
@@ -116,13 +116,13 @@ fn read_red(at: &At<'_>, inner: Option<At<'_>>) -> Result<QueueSpec> {
     Ok(QueueSpec::Red(Box::new(spec)))
 }
 
-/// What turns descriptions into packets.
+/// The scale that converts descriptions to packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     pub(crate) rate: Rate,
-    /// Bandwidth-delay product, bytes.
+    /// The bandwidth-delay product, bytes.
     pub(crate) bdp: f64,
-    /// Bytes of a full segment on the wire.
+    /// The size of a full segment on the wire, bytes.
     pub(crate) segment: u32,
 }
 
@@ -138,7 +138,7 @@ impl Scale {
     pub(crate) fn limit(&self, room: Room) -> Limit {
         match room {
             Room::Bytes(bytes) => Limit::Bytes(bytes),
-            // At least one packet may wait, however small the product.
+            // At least one packet may wait, however small the product is.
             Room::Bdp(_) => Limit::Packets((self.packets(room) + 0.5).max(1.0) as u32),
             Room::Packets(packets) => Limit::Packets(packets as u32),
         }
@@ -146,7 +146,7 @@ impl Scale {
 }
 
 impl QueueSpec {
-    /// How many packets can wait at most, if there is a bound.
+    /// The largest number of waiting packets, if there is a limit.
     pub(crate) fn most(&self, scale: &Scale) -> Option<f64> {
         match self {
             QueueSpec::Unlimited => None,
@@ -157,12 +157,12 @@ impl QueueSpec {
         }
     }
 
-    /// Does it decide when the transmitter is free?
+    /// True for a dequeue-driven discipline.
     pub(crate) fn is_stepped(&self) -> bool {
         matches!(self, QueueSpec::Stepped(_))
     }
 
-    /// RED's thresholds, if it does not choose them itself, and where they stand in the file.
+    /// RED's thresholds, unless it chooses them itself, and their path in the file.
     pub(crate) fn thresholds(&self, scale: &Scale) -> Option<(f64, f64, &str)> {
         let QueueSpec::Red(spec) = self else { return None };
         let (min, max) = spec.min.zip(spec.max)?;

@@ -1,4 +1,4 @@
-//! Reading tables key by key; what was not asked for is an error.
+//! Reads tables key by key. A key that nobody asked for is an error.
 
 use super::document::{Node, Value};
 use super::error::{ScenarioError, Source, nearest, suggest};
@@ -7,10 +7,10 @@ use std::cell::RefCell;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What reading gives.
+/// The result of reading.
 pub type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// A node with the dotted path that leads to it.
+/// A node, and the dotted path to it.
 #[derive(Clone)]
 pub struct At<'a> {
     /// The node.
@@ -21,7 +21,7 @@ pub struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// A node of the document `source`, and the path that leads to it.
+    /// A node of the document `source`, and the path to it.
     pub fn new(node: &'a Node, path: impl Into<String>, source: &'a Arc<Source>) -> At<'a> {
         At { node, path: path.into(), source }
     }
@@ -35,11 +35,11 @@ impl<'a> At<'a> {
         self.error(format!("{wanted} is wanted here, not {}", self.node.value.kind())).help(help)
     }
 
-    /// A text.
+    /// The node as a text.
     ///
     /// # Errors
     ///
-    /// Fails on any other value.
+    /// [`ScenarioError`] for any other value.
     pub fn text(&self) -> Result<&'a str> {
         match &self.node.value {
             Value::Text(text) => Ok(text),
@@ -50,11 +50,11 @@ impl<'a> At<'a> {
         }
     }
 
-    /// True or false.
+    /// The node as a switch.
     ///
     /// # Errors
     ///
-    /// Fails on any other value.
+    /// [`ScenarioError`] for any other value.
     pub fn flag(&self) -> Result<bool> {
         match &self.node.value {
             Value::Flag(flag) => Ok(*flag),
@@ -65,7 +65,11 @@ impl<'a> At<'a> {
         }
     }
 
-    /// A plain number within a range.
+    /// The node as a number from `least` to `most`.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] for any other value.
     pub fn number(&self, least: f64, most: f64) -> Result<f64> {
         let number = match &self.node.value {
             Value::Number(number) => *number,
@@ -87,7 +91,11 @@ impl<'a> At<'a> {
         Ok(number)
     }
 
-    /// A whole number within a range.
+    /// The node as a whole number from `least` to `most`.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] for any other value.
     pub fn count(&self, least: u64, most: u64) -> Result<u64> {
         let number = self.number(least as f64, most as f64)?;
         if number.fract() != 0.0 {
@@ -98,7 +106,11 @@ impl<'a> At<'a> {
         Ok(number as u64)
     }
 
-    /// A number with its unit.
+    /// The node as a number with its unit.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] for any other value.
     pub fn quantity<Q: FromStr<Err = QuantityError>>(&self) -> Result<Q> {
         match &self.node.value {
             Value::Text(text) => {
@@ -106,7 +118,7 @@ impl<'a> At<'a> {
             }
             Value::Number(_) => {
                 let number = self.node.value.plain();
-                // What such a quantity says to the same number as a text tells which units there are.
+                // The error for the number as a text lists the units.
                 let remedy = number.parse::<Q>().err().map(|error| error.remedy().to_owned());
                 let help = format!("put it in quotes and {}", remedy.unwrap_or_default());
                 Err(self.error(format!("{number} has no unit")).help(help))
@@ -115,11 +127,11 @@ impl<'a> At<'a> {
         }
     }
 
-    /// A list.
+    /// The node as a list.
     ///
     /// # Errors
     ///
-    /// Fails on any other value.
+    /// [`ScenarioError`] for any other value.
     pub fn list(&self) -> Result<Vec<At<'a>>> {
         match &self.node.value {
             Value::List(items) => Ok(items
@@ -135,16 +147,20 @@ impl<'a> At<'a> {
         }
     }
 
-    /// A table.
+    /// The node as a table.
     ///
     /// # Errors
     ///
-    /// Fails on any other value.
+    /// [`ScenarioError`] for any other value.
     pub fn table(&self) -> Result<Table<'a>> {
         self.table_like("{ key = value }")
     }
 
-    /// A table; `example` shows one in the message for what is none.
+    /// The node as a table. `example` is a table for the error message.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] for any other value.
     pub fn table_like(&self, example: &str) -> Result<Table<'a>> {
         match &self.node.value {
             Value::Table(entries) => Ok(Table { at: self.clone(), entries, asked: RefCell::default() }),
@@ -152,17 +168,26 @@ impl<'a> At<'a> {
         }
     }
 
-    /// A word, or a table with the word as its only key: `"layered"` or `{ layered = { ... } }`.
+    /// The node as a choice: a word, or a table with the word as its only key: `"layered"` or `{ layered = {
+    /// ... } }`.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] for any other value.
     pub fn choice(&self) -> Result<(&'a str, Option<At<'a>>)> {
         self.choice_like("\"layered\" or { layered = { beta = 0.2 } }")
     }
 
-    /// The same; `example` shows one in the message for what is none.
+    /// Like [`At::choice`]. `example` is a value for the error message.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] for any other value.
     pub fn choice_like(&self, example: &str) -> Result<(&'a str, Option<At<'a>>)> {
         match &self.node.value {
             Value::Text(word) => Ok((word, None)),
             Value::Table(entries) => {
-                // After --set control.layered.decrease=variable the file's own control does not count.
+                // After --set control.layered.decrease=variable the control in the file does not count.
                 let given: Vec<_> =
                     entries.iter().filter(|(_, node)| node.given_within().is_some()).collect();
                 let (word, node) = match (&entries[..], &given[..]) {
@@ -183,7 +208,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// `word` is none of `known`, or is one of them and takes no table, or needs one.
+    /// The error for a `word` that is not in `known`, takes no table, or needs one.
     pub fn unknown(&self, what: &str, word: &str, known: &[&str]) -> ScenarioError {
         if known.contains(&word) {
             let message = match self.node.value {
@@ -204,16 +229,16 @@ fn between(least: f64, most: f64) -> String {
     format!("from {} to {}", Value::Number(least).plain(), Value::Number(most).plain())
 }
 
-/// A table that notes which of its keys were asked for.
+/// A table that records which of its keys were asked for.
 pub struct Table<'a> {
-    /// Where it is.
+    /// The place of the table.
     pub at: At<'a>,
     entries: &'a [(String, Node)],
     asked: RefCell<Vec<&'static str>>,
 }
 
 impl<'a> Table<'a> {
-    /// The entry under this key, if there is one.
+    /// The entry of this key, if there is one.
     pub fn get(&self, key: &'static str) -> Option<At<'a>> {
         let mut asked = self.asked.borrow_mut();
         if !asked.contains(&key) {
@@ -223,17 +248,25 @@ impl<'a> Table<'a> {
         Some(At::new(node, join(&self.at.path, key), self.at.source))
     }
 
-    /// A key that must be there; `example` is what may stand behind its equals sign.
+    /// The entry of a required key. `example` is a value for the error message.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if the key is missing.
     pub fn need(&self, key: &'static str, example: &str) -> Result<At<'a>> {
         self.need_as(key, &format!("for example {key} = {example}"))
     }
 
-    /// A key that must be there; `help` is what to do if it is not.
+    /// The entry of a required key. `help` is the remedy in the error message.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if the key is missing.
     pub fn need_as(&self, key: &'static str, help: &str) -> Result<At<'a>> {
         if let Some(at) = self.get(key) {
             return Ok(at);
         }
-        // A key that nobody asked for and that is spelt alike is what was meant.
+        // If the table has a similar key that nobody asked for, the user meant that one.
         let alike = |name: &str| !self.asked.borrow().contains(&name) && nearest(name, [key]).is_some();
         if let Some((_, at)) = self.entries().find(|(name, _)| alike(name)) {
             return Err(at
@@ -243,23 +276,27 @@ impl<'a> Table<'a> {
         Err(self.at.error(format!("the key \"{key}\" is missing")).help(help))
     }
 
-    /// The quantity under this key, if there is one.
+    /// The quantity of this key, if there is one.
     ///
     /// # Errors
     ///
-    /// Fails if the value is no such quantity.
+    /// [`ScenarioError`] if the value is not such a quantity.
     pub fn quantity<Q: FromStr<Err = QuantityError>>(&self, key: &'static str) -> Result<Option<Q>> {
         self.get(key).map(|at| at.quantity()).transpose()
     }
 
-    /// Every entry, for tables whose keys are free.
+    /// All entries, for tables with free keys.
     pub fn entries(&self) -> impl Iterator<Item = (&'a str, At<'a>)> + '_ {
         self.entries
             .iter()
             .map(|(key, node)| (key.as_str(), At::new(node, join(&self.at.path, key), self.at.source)))
     }
 
-    /// All keys must have been asked for.
+    /// Checks that all keys were asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] at the first key that nobody asked for.
     pub fn finish(&self) -> Result<()> {
         let asked = self.asked.borrow();
         for (key, at) in self.entries() {

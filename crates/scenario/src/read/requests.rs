@@ -1,4 +1,5 @@
-//! What a flow is asked for: `size`, `repeat`, `pause`, `interval`, and `page` for what comes together.
+//! The transfers of a flow: `size`, `repeat`, `pause`, `interval`, and `page` for transfers that belong
+//! together.
 
 use super::document::Value;
 use super::reader::{At, Result, Table};
@@ -16,9 +17,9 @@ pub(crate) struct Asks {
     pub(crate) page: Option<Page>,
 }
 
-/// Most transfers of a flow that are asked for by number.
+/// The largest number of transfers that `repeat` can give.
 const MOST_TRANSFERS: u64 = 1_000_000;
-/// Most segments of a transfer, or objects of a page, whose number is drawn.
+/// The largest number of segments of a transfer, or of objects of a page, that can be drawn.
 const MOST_COUNT: u64 = 1 << 40;
 
 pub(crate) fn read_requests(table: &Table<'_>, payload: u16) -> Result<Asks> {
@@ -50,7 +51,7 @@ pub(crate) fn read_requests(table: &Table<'_>, payload: u16) -> Result<Asks> {
     Ok(Asks { size, repeat: repeat.unwrap_or(if ever { u64::MAX } else { 1 }), gap, page })
 }
 
-/// Transfers that come together, with a pause after them.
+/// Reads a page: transfers that belong together, with a pause after them.
 fn read_page(at: &At<'_>, size: Size, pause: bool) -> Result<Page> {
     if size == Size::Unlimited {
         return Err(at
@@ -72,7 +73,7 @@ fn read_page(at: &At<'_>, size: Size, pause: bool) -> Result<Page> {
 
 const THINKING: &str = "\"15 s\" or { pareto = { mean = \"15 s\", shape = 1.5 } }";
 
-/// An amount of data, or a number of segments that is drawn.
+/// Reads an amount of data, or a random number of segments.
 fn read_size(at: &At<'_>, payload: u16) -> Result<Size> {
     if matches!(at.node.value, Value::Table(_)) {
         return read_count(at, "\"1 MB\" or { uniform = [10, 20] }").map(Size::Segments);
@@ -86,7 +87,7 @@ fn read_size(at: &At<'_>, payload: u16) -> Result<Size> {
     Ok(Size::Segments(Count::Fixed(bytes.div_ceil(u64::from(payload)))))
 }
 
-/// A number from 1 on, or a table with the distribution's name in it.
+/// Reads a number from 1 on, or a table with the name of a distribution.
 fn read_count(at: &At<'_>, example: &str) -> Result<Count> {
     if matches!(at.node.value, Value::Number(_)) {
         return at.count(1, MOST_COUNT).map(Count::Fixed);

@@ -1,4 +1,4 @@
-//! `queue = { codel = ... }`, `"fq_codel"`, `"dualpi2"`: disciplines that decide when the transmitter is free.
+//! `queue = { codel = ... }`, `"fq_codel"`, `"dualpi2"`: dequeue-driven disciplines.
 
 use super::aqm::{number, time};
 use super::queue::{Room, Scale, read_room};
@@ -8,7 +8,7 @@ use ackclock_net::{
 };
 use ackclock_units::{Bytes, Duration};
 
-/// Such a discipline as the file describes it; what is not given is its RFC's.
+/// Such a discipline as the file describes it. A key that is not given has the RFC's default.
 #[derive(Clone, Debug)]
 pub(crate) struct SteppedSpec {
     limit: Option<Room>,
@@ -22,7 +22,7 @@ enum Kind {
     DualPi2(DualSpec),
 }
 
-/// CoDel's keys.
+/// The keys of CoDel.
 #[derive(Clone, Debug, Default)]
 struct LawSpec {
     target: Option<Duration>,
@@ -44,21 +44,21 @@ struct DualSpec {
     share: Option<f64>,
 }
 
-/// RFC 9332 figure 2: the room, as time at the link's rate.
+/// RFC 9332 figure 2: the capacity, as time at the rate of the link.
 const DUAL_ROOM: Duration = Duration::from_millis(250);
-/// RFC 8290 section 1.3: as many queues as Linux can have.
+/// RFC 8290 section 1.3: the largest number of queues in Linux.
 const MOST_QUEUES: u64 = 65_535;
-/// Largest quantum, bytes.
+/// The largest quantum, bytes.
 const MOST_QUANTUM: u64 = 1 << 30;
 
-/// The discipline called `word`, with its settings in `inner` if there are any.
+/// Reads the discipline called `word`, with its settings in `inner`.
 pub(crate) fn read_stepped(at: &At<'_>, word: &str, inner: Option<At<'_>>) -> Result<SteppedSpec> {
     let example = format!("{{ {word} = {{ limit = \"1000 packets\" }} }}");
     let Some(inner) = inner else {
         let kind = match word {
             "fq_codel" => Kind::FqCoDel { law: LawSpec::default(), queues: None, quantum: None },
             "dualpi2" => Kind::DualPi2(DualSpec::default()),
-            // RFC 8289 section 5.4 speaks of a full buffer, and leaves its size open.
+            // RFC 8289 section 5.4 has a full buffer, but gives no size.
             _ => {
                 return Err(at
                     .error(format!("the queue \"{word}\" needs a limit"))
@@ -148,7 +148,7 @@ impl DualSpec {
 }
 
 impl SteppedSpec {
-    /// How many packets can wait at most.
+    /// The largest number of waiting packets.
     pub(crate) fn most(&self, scale: &Scale) -> f64 {
         match self.limit(scale) {
             Limit::Packets(packets) => f64::from(packets),

@@ -1,7 +1,7 @@
 //! `[sweep]` and `seeds`: one file, many points.
 //!
-//! An axis is a key of the scenario with a list of values, or a free name with a list of tables that each
-//! set several keys at once. The cross product of all axes is run, once per seed.
+//! An axis is a key of the scenario with a list of values, or a free name with a list of tables that set
+//! several keys at once. All combinations of all axes run, once per seed.
 
 use super::document::{Document, Node, Value, path_parts};
 use super::error::ScenarioError;
@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 /// A scenario file with all its points.
 pub struct Sweep {
-    /// One entry per point, in the order of the file, seeds innermost.
+    /// The points, in the order of the file. Seeds change fastest.
     pub points: Vec<Point>,
-    /// Names of the axes.
+    /// The names of the axes.
     pub axes: Vec<String>,
 }
 
-/// One point: a scenario and what distinguishes it.
+/// A point: a scenario, and its coordinates in the sweep.
 pub struct Point {
-    /// Axis and value, as written.
+    /// The axes and their values, as written.
     pub parameters: Vec<(String, Value)>,
     /// The scenario.
     pub scenario: Scenario,
@@ -31,19 +31,23 @@ struct Axis {
     values: Vec<AxisValue>,
 }
 
-/// A value of an axis: what it is called and what it sets.
+/// A value of an axis: its name, and its settings.
 struct AxisValue {
     shown: Value,
     settings: Vec<(String, Node)>,
 }
 
-/// Points beyond which a sweep is taken for a mistake.
+/// The largest number of points. A larger sweep is taken for a mistake.
 const MOST_POINTS: usize = 100_000;
-/// Values that all points together may have: every point keeps its scenario.
+/// The largest number of values in all points together. Each point keeps its own scenario.
 const MOST_VALUES: usize = 20_000_000;
 
 impl Sweep {
-    /// Reads a file's text, applies `settings` (`key=value`), and expands its sweep.
+    /// Reads the text of a file, applies `settings` (`key=value`), and expands the sweep.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if the text, a setting, or any point is not valid.
     pub fn read(name: &str, text: &str, settings: &[String]) -> Result<Sweep> {
         let mut document = Document::parse(name, text)?;
         for setting in settings {
@@ -52,7 +56,11 @@ impl Sweep {
         Sweep::expand(document)
     }
 
-    /// Expands a document.
+    /// Expands the sweep of a document.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if the sweep or any point is not valid.
     pub fn expand(mut document: Document) -> Result<Sweep> {
         let source = Arc::clone(&document.source);
         let sweep = document.take("sweep");
@@ -111,7 +119,7 @@ impl Sweep {
     }
 }
 
-/// The next combination, the last axis fastest; false after the last one.
+/// Advances to the next combination. The last axis changes fastest. False after the last combination.
 fn next(choice: &mut [usize], axes: &[Axis]) -> bool {
     for (pick, axis) in choice.iter_mut().zip(axes).rev() {
         *pick += 1;
@@ -123,7 +131,8 @@ fn next(choice: &mut [usize], axes: &[Axis]) -> bool {
     false
 }
 
-/// The command line wins over the file: a key that it sets is no longer swept, a seed that it sets is the seed.
+/// The command line has priority over the file. A key that it sets is no longer swept, and a seed that it
+/// sets replaces the seeds.
 fn command_line_first(document: &mut Document, axes: &mut [Axis], seeds: &mut Option<Node>) -> Result<()> {
     let source = Arc::clone(&document.source);
     if let (Some(seed), Some(several)) = (document.entry("seed"), &*seeds) {
@@ -158,9 +167,9 @@ fn command_line_first(document: &mut Document, axes: &mut [Axis], seeds: &mut Op
     Ok(())
 }
 
-/// Two axes that set the same key would leave one of them without effect.
+/// Refuses two axes that set the same key: one of them would have no effect.
 fn contradictions(document: &Document, axes: &[Axis], seeds: Option<&Node>) -> Result<()> {
-    // Every key that an earlier axis sets, and all tables around it.
+    // All keys that an earlier axis sets, and all tables around them.
     let mut taken: HashMap<Vec<String>, &str> = HashMap::new();
     if seeds.is_some() {
         taken.insert(vec!["seed".to_owned()], "seeds");
@@ -183,7 +192,7 @@ fn contradictions(document: &Document, axes: &[Axis], seeds: Option<&Node>) -> R
     Ok(())
 }
 
-/// A key that nobody knows may have been meant as a free name, unless it is one of several parts.
+/// An unknown key without dots may have been meant as a free name. The error explains that.
 fn explain(error: ScenarioError, axes: &[Axis]) -> ScenarioError {
     let name = error.key().to_owned();
     if !error.is_unknown_key() || name.contains('.') || axes.iter().all(|axis| axis.name != name) {
@@ -203,7 +212,7 @@ fn read_axes(at: &At<'_>) -> Result<Vec<Axis>> {
     Ok(axes)
 }
 
-/// Reads an axis; dots outside quotes have made tables of its name, which are put together again.
+/// Reads an axis. TOML makes tables of a name with dots outside quotes; this restores the name.
 fn read_axis(name: &str, at: &At<'_>, axes: &mut Vec<Axis>) -> Result<()> {
     if let Value::Table(entries) = &at.node.value
         && !entries.is_empty()
@@ -243,7 +252,7 @@ fn read_axis(name: &str, at: &At<'_>, axes: &mut Vec<Axis>) -> Result<()> {
 }
 
 impl AxisValue {
-    /// A value of the key `name`.
+    /// A value of the axis of the key `name`.
     fn whole(name: &str, node: &Node) -> AxisValue {
         let shown = match &node.value {
             table @ Value::Table(_) => Value::Text(table.plain()), // { layered = { decrease = "variable" } }
@@ -257,7 +266,8 @@ impl AxisValue {
     }
 }
 
-/// A value of an axis: itself for a key; for a free name a table of settings, `is` being the word for them.
+/// A value of an axis. For a key: the value itself. For a free name: a table of settings, with its name in
+/// `is`.
 fn read_value(name: &str, at: &At<'_>) -> Result<AxisValue> {
     let Value::Table(entries) = &at.node.value else { return Ok(AxisValue::whole(name, at.node)) };
     let table = at.table()?;

@@ -1,4 +1,4 @@
-//! `[tcp]` and the TCP keys of a flow.
+//! `[tcp]`, and the TCP keys of a flow.
 
 use super::reader::{At, Result, Table};
 use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
@@ -6,7 +6,7 @@ use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackCo
 use ackclock_tcp::{Config, Counting, Detection, PacedRtt, Pacing, RecoveryKind, Undo};
 use ackclock_units::{Bytes, Duration};
 
-/// Words for recoveries.
+/// The names of recoveries.
 pub const RECOVERIES: &[(&str, &str)] = &[
     ("tahoe", "start over from one segment after a fast retransmit (Jacobson 1988)"),
     ("reno", "fast recovery that ends with the first new acknowledgement (RFC 2581)"),
@@ -18,10 +18,11 @@ pub const RECOVERIES: &[(&str, &str)] = &[
     ("lin-kung", "one new segment for each of the first two duplicates, then for two (Lin and Kung 1998)"),
 ];
 
-/// A timer that fires at every nanosecond would not let a run come to its end.
+/// A timer that fires every nanosecond would keep a run from ending.
 const LEAST_RTO: Duration = Duration::from_micros(1);
 
-/// Reads the keys of a `[tcp]` table or of a flow's `tcp = { ... }` over `base`.
+/// Reads the keys of a `[tcp]` table, or of a flow's `tcp = { ... }`. A key that is not given is taken from
+/// `base`.
 pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
     let table = at.table_like("{ recovery = \"newreno\", initial_window = 2 }")?;
     let mut config = base.clone();
@@ -86,7 +87,7 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
             .error(format!("rto_min ({min}) is above rto_max ({max})"))
             .help("lower rto_min or raise rto_max; without a value rto_min is 200 ms and rto_max 60 s"));
     }
-    // RFC 6298 (2.2): the timeout is at least one tick of the clock above the round-trip time.
+    // RFC 6298 (2.2): the timeout is at least one clock tick above the round-trip time.
     let least = config.rto_min.max(config.clock_granularity).min(config.rto_max).min(config.rto_initial);
     if least < LEAST_RTO {
         return Err(at.error(format!("a retransmission timeout of {least} would fire without end")).help(
@@ -100,7 +101,7 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
     Ok(config)
 }
 
-/// Whether segments say that they may be marked, and whether they say ECT(1).
+/// Reads whether segments are ECN-capable, and whether they are ECT(1).
 fn read_ecn(at: &At<'_>) -> Result<(bool, bool)> {
     match &at.node.value {
         super::Value::Text(text) if text != "true" && text != "false" => match text.as_str() {
@@ -112,7 +113,7 @@ fn read_ecn(at: &At<'_>) -> Result<(bool, bool)> {
     }
 }
 
-/// `true`, or how.
+/// Reads `true`, or a table.
 fn read_pacing(at: &At<'_>) -> Result<Option<Pacing>> {
     const EXAMPLE: &str = "true, or { rtt = \"smoothed\", gain = 1.0, burst = 1 }";
     if matches!(at.node.value, super::Value::Flag(_)) {
@@ -232,7 +233,7 @@ pub(crate) fn read_detection(at: &At<'_>) -> Result<Detection> {
     Ok(detection)
 }
 
-/// A detection and a recovery that come from different keys must go together; `at` is one that was given.
+/// Checks that detection and recovery fit together. They come from different keys; `at` is one of them.
 pub(crate) fn check_pair(at: &At<'_>, config: &Config) -> Result<()> {
     let (detection, recovery) = (config.detection, config.recovery);
     if detection.needs_sack() && !recovery.uses_sack() {
@@ -247,7 +248,7 @@ pub(crate) fn check_pair(at: &At<'_>, config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// What tells that a reduction was spurious must be there.
+/// Checks that the prerequisites of `undo` are met.
 pub(crate) fn check_undo(at: &At<'_>, config: &Config) -> Result<()> {
     match config.undo {
         Undo::Duplicates if !config.recovery.uses_sack() => Err(at
@@ -263,10 +264,10 @@ pub(crate) fn check_undo(at: &At<'_>, config: &Config) -> Result<()> {
     }
 }
 
-/// Segments that a receiver can have room for.
+/// The largest receive window, segments.
 const MOST_WINDOW: u32 = 1 << 30;
 
-/// A receiver's window: so many segments, or an amount of data.
+/// Reads a receive window: a number of segments, or an amount of data.
 fn read_window(at: &At<'_>, config: &Config) -> Result<u32> {
     const HELP: &str = "for example \"64 kB\", \"64 segments\" or 64";
     let Ok(text) = at.text() else {
@@ -294,7 +295,7 @@ fn read_window(at: &At<'_>, config: &Config) -> Result<u32> {
 fn read_delayed_ack(at: &At<'_>) -> Result<Option<Duration>> {
     match at.flag() {
         Ok(false) => Ok(None),
-        // RFC 5681 section 4.2 allows up to 500 ms; 200 ms is the customary choice (RFC 1122 section 4.2.3.2).
+        // RFC 5681 section 4.2 allows up to 500 ms. 200 ms is usual (RFC 1122 section 4.2.3.2).
         Ok(true) => Ok(Some(Duration::from_millis(200))),
         Err(_) => at
             .quantity()

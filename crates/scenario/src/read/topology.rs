@@ -1,4 +1,4 @@
-//! `[topology]`: dumbbell, parking lot or any graph, all of them links between named nodes.
+//! `[topology]`: a dumbbell, a parking lot or any graph. All of them become links between named nodes.
 
 use super::error::suggest;
 use super::impairments::{ImpairmentsSpec, read_impairments};
@@ -8,7 +8,7 @@ use ackclock_net::{Edge, Graph};
 use ackclock_units::{Duration, Rate};
 use std::collections::HashSet;
 
-/// Faster than anything: what an access link without a rate has.
+/// The rate of an access link without a rate: faster than any other link.
 pub(crate) const NO_LIMIT: Rate = Rate::from_bps(100_000_000_000_000);
 
 /// A link between two nodes of the core.
@@ -21,28 +21,28 @@ pub(crate) struct LinkSpec {
     pub(crate) impairments: ImpairmentsSpec,
 }
 
-/// What connects a flow's hosts to the core: each host has such a link either way.
+/// The access link of a host. Each host has one in each direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     pub(crate) rate: Rate,
     pub(crate) delay: Duration,
 }
 
-/// The network without the flows' own access links.
+/// The network without access links of the flows.
 #[derive(Clone, Debug)]
 pub(crate) struct Topology {
     pub(crate) graph: Graph,
-    /// In the order of the graph's edges.
+    /// The links, in the order of the graph's edges.
     pub(crate) links: Vec<LinkSpec>,
     pub(crate) access: Option<Access>,
-    /// Where flows begin and end unless they say otherwise.
+    /// The default ends of flows.
     pub(crate) ends: Option<(usize, usize)>,
 }
 
 const KINDS: &[&str] = &["dumbbell", "parking_lot", "graph"];
-/// A link of a graph, for messages.
+/// An example of a graph's link, for messages.
 const LINK: &str = "{ from = \"a\", to = \"b\", rate = \"1 Gbit/s\", delay = \"5 ms\" }";
-/// Routers of the longest parking lot.
+/// The number of routers in the longest parking lot.
 const MOST_HOPS: u64 = 1000;
 
 pub(crate) fn read_topology(at: &At<'_>) -> Result<Topology> {
@@ -81,7 +81,7 @@ impl Topology {
         self.links.push(link);
     }
 
-    /// The link that leads back: the nearest in the list, where there are several.
+    /// The link in the opposite direction. If there are several: the nearest one in the list.
     pub(crate) fn opposite(&self, link: usize) -> Option<usize> {
         let edges = self.graph.edges();
         let (from, to) = (edges[link].from, edges[link].to);
@@ -106,7 +106,7 @@ fn dumbbell(table: &Table<'_>) -> Result<Topology> {
     Ok(topology)
 }
 
-/// The other direction of a link: the same, but nothing goes wrong on it.
+/// The opposite direction of a link: the same, without impairments.
 pub(crate) fn reverse_of(link: &LinkSpec) -> LinkSpec {
     let name =
         if link.name == "bottleneck" { "reverse".to_owned() } else { format!("{} reverse", link.name) };
@@ -188,7 +188,7 @@ fn read_access(table: &Table<'_>) -> Result<Option<Access>> {
     Ok(Some(access))
 }
 
-/// A link that belongs to a single flow.
+/// Reads a link that belongs to a single flow.
 pub(crate) fn read_own_link(at: &At<'_>) -> Result<LinkSpec> {
     read_link(at, "", None)
 }
@@ -200,7 +200,7 @@ fn read_link(at: &At<'_>, name: &str, like: Option<&LinkSpec>) -> Result<LinkSpe
     Ok(LinkSpec { name: name.to_owned(), ..link })
 }
 
-/// The keys of a link; `like` supplies what is not given.
+/// Reads the keys of a link. A key that is not given is taken from `like`.
 fn read_link_keys(table: &Table<'_>, like: Option<&LinkSpec>) -> Result<LinkSpec> {
     let rate = match (table.quantity("rate")?, like) {
         (Some(rate), _) => rate,

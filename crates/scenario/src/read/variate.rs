@@ -1,4 +1,4 @@
-//! Random times: `"25 ms"`, or a table with the distribution's name in it.
+//! Times that may be random: `"25 ms"`, or a table with the name of a distribution.
 
 use super::document::Value;
 use super::reader::{At, Result};
@@ -7,7 +7,7 @@ use ackclock_units::Duration;
 
 const KINDS: &[&str] = &["fixed", "uniform", "normal", "exponential", "pareto"];
 
-/// A time that is always the same or is drawn each time; `example` shows one in messages.
+/// Reads a time that is constant or random. `example` is a value for the error message.
 pub(crate) fn read_variate(at: &At<'_>, example: &str) -> Result<Variate> {
     match &at.node.value {
         Value::Text(word) if KINDS.contains(&word.trim()) => {
@@ -56,7 +56,7 @@ fn read_pareto(at: &At<'_>) -> Result<Variate> {
     Ok(Variate::Pareto { mean, shape })
 }
 
-/// Two times in a list.
+/// Reads a list of two times.
 fn pair(at: &At<'_>, kind: &'static str, what: &str) -> Result<(Duration, Duration)> {
     match &at.list()?[..] {
         [first, second] => Ok((first.quantity()?, second.quantity()?)),

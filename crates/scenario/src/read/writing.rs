@@ -1,12 +1,12 @@
-//! How a flow's application writes: `bursts`, `send_buffer`.
+//! How the application of a flow writes its data: `bursts`, `send_buffer`.
 
 use super::reader::{At, Result, Table};
 use crate::writing::{Bursts, Writing};
 use ackclock_units::{Bytes, Duration};
 
-/// Most bursts of a flow: the end of each is noted.
+/// The largest number of bursts of a flow. The end of each burst is recorded.
 const MOST_BURSTS: u64 = 1_000_000;
-/// Most bytes of a socket's buffer (RFC 7323: no window is larger).
+/// The largest socket buffer, bytes (RFC 7323: no window is larger).
 const MOST_BUFFER: u64 = 1 << 30;
 const EXAMPLE: &str = "{ size = \"128 kB\", every = \"10 ms\", for = \"2 s\" }";
 
@@ -54,7 +54,7 @@ fn read_buffer(at: &At<'_>, payload: u16) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Segments are sent when they are full.
+/// Reads a size of at least one segment. Segments are sent only when they are full.
 fn at_least_a_segment(at: &At<'_>, payload: u16, what: &str) -> Result<u64> {
     let Bytes(bytes) = at.quantity()?;
     if bytes < u64::from(payload) {
