@@ -82,7 +82,7 @@ fn needless(point: &PointResult) -> Option<f64> {
 
 fn latency(point: &PointResult) -> Option<f64> {
     let group = point.groups.iter().find(|group| group.label == "short")?;
-    group.transfers.map(|transfers| transfers.p95_s * 1e3)
+    group.transfers.and_then(|transfers| transfers.p95_s).map(|p95_s| p95_s * 1e3)
 }
 
 fn main() -> Result<()> {

@@ -6,6 +6,7 @@ use crate::host::Host;
 use crate::schedule;
 use crate::tcp_info::{HostCounters, TcpInfo};
 use crate::writer::Bursting;
+use ackclock_scenario::measured::Transfer;
 use ackclock_scenario::plan::FlowPlan;
 use ackclock_scenario::writing::BurstTally;
 use ackclock_units::{Duration, Time};
@@ -54,7 +55,7 @@ pub(crate) struct Tracked {
     received: u64,
     arrived: u64,
     rtt_min_us: Option<u32>,
-    completions: Vec<Duration>,
+    transfers: Vec<Transfer>,
     pub(crate) bursting: Bursting,
 }
 
@@ -197,7 +198,10 @@ impl<'a> Flow<'a> {
             }
             let begun = self.clock.now();
             let segments = requests.next_size();
-            self.transfer(segments)?;
+            if let Some(bytes) = self.bytes_of(segments) {
+                self.tracked().transfers.push(Transfer { begun, bytes, took: None });
+            }
+            let all = self.transfer(segments)?;
             let done = loop {
                 match complete.recv_timeout(PATIENCE) {
                     Ok(done) => break done,
@@ -205,17 +209,17 @@ impl<'a> Flow<'a> {
                     Err(_) => {}
                 }
             };
-            let is_finite = segments.is_some() || self.plan.writing.is_some_and(|it| it.bursts.is_some());
-            if is_finite {
-                self.tracked().completions.push(done.since(begun));
+            // What the application gave up before its end is no transfer that is complete.
+            if let (true, Some(transfer)) = (all, self.tracked().transfers.last_mut()) {
+                transfer.took = Some(done.since(begun));
             }
             self.sleep_until(requests.next_start(begun, self.clock.now()));
         }
         Ok(())
     }
 
-    /// One connection for so many segments, or for as many as there is time for.
-    fn transfer(&self, segments: Option<u64>) -> Result<(), LiveError> {
+    /// One connection for so many segments, or for as many as there is time for; true if all of it was written.
+    fn transfer(&self, segments: Option<u64>) -> Result<bool, LiveError> {
         let failed = || LiveError::kernel(format!("{} cannot send", self.sender.name));
         let socket = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP))
             .map_err(|error| failed()(error.into()))?;
@@ -233,18 +237,18 @@ impl<'a> Flow<'a> {
         stream.set_write_timeout(Some(PATIENCE)).map_err(failed())?;
         forget_when_over(&stream).map_err(failed())?;
         self.tracked().follow(stream.try_clone().ok());
-        match self.plan.writing.and_then(|writing| writing.bursts) {
+        let all = match self.plan.writing.and_then(|writing| writing.bursts) {
             Some(bursts) => self.write_bursts(&mut stream, bursts).map_err(failed())?,
             None => self.write_all(&mut stream, segments).map_err(failed())?,
-        }
+        };
         if !self.over() {
             stream.shutdown(Shutdown::Write).map_err(failed())?;
         }
-        Ok(())
+        Ok(all)
     }
 
-    /// Writes a transfer of so many segments, or for as long as there is time.
-    fn write_all(&self, stream: &mut TcpStream, segments: Option<u64>) -> io::Result<()> {
+    /// Writes a transfer of so many segments, or for as long as there is time; true if all of it was written.
+    fn write_all(&self, stream: &mut TcpStream, segments: Option<u64>) -> io::Result<bool> {
         let chunk = vec![0; CHUNK];
         let mut left = segments.unwrap_or(u64::MAX).saturating_mul(u64::from(self.plan.config.payload));
         while left > 0 && self.goes_on() {
@@ -254,7 +258,7 @@ impl<'a> Flow<'a> {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        Ok(left == 0)
     }
 
     pub(crate) fn sleep_until(&self, at: Time) {
@@ -296,9 +300,15 @@ impl<'a> Flow<'a> {
         self.tracked().bursting.tally()
     }
 
-    /// How long each finished transfer took.
-    pub(crate) fn completions(&self) -> Vec<Duration> {
-        self.tracked().completions.clone()
+    /// Every transfer of a size so far.
+    pub(crate) fn transfers(&self) -> Vec<Transfer> {
+        self.tracked().transfers.clone()
+    }
+
+    /// Bytes of a transfer of so many segments, or of all bursts; `None` if it has no end of its own.
+    fn bytes_of(&self, segments: Option<u64>) -> Option<u64> {
+        let bursts = self.plan.writing.and_then(|writing| writing.bursts);
+        bursts.map(|bursts| bursts.bytes()).or(segments.map(|segments| self.plan.bytes_of(segments)))
     }
 }
 

@@ -90,7 +90,7 @@ impl Watched {
             counters,
             rtt_min: to.rtt_min,
             cwnd_mean: if self.looks > 0 { self.cwnd / self.looks as f64 } else { 0.0 },
-            completions: flow.completions(),
+            transfers: flow.transfers(),
             bursts: flow.bursts(),
             whole_run: (to.sent, to.arrived, 0),
         }

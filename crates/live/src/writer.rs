@@ -33,8 +33,8 @@ impl Bursting {
 }
 
 impl Flow<'_> {
-    /// Writes bursts until all are written, or nobody wants more.
-    pub(crate) fn write_bursts(&self, stream: &mut TcpStream, bursts: Bursts) -> io::Result<()> {
+    /// Writes bursts until all are written, or nobody wants more; true if all are.
+    pub(crate) fn write_bursts(&self, stream: &mut TcpStream, bursts: Bursts) -> io::Result<bool> {
         let mut timetable = Timetable::new(bursts, self.clock.now());
         let chunk = vec![0; CHUNK];
         let mut written = 0;
@@ -53,8 +53,9 @@ impl Flow<'_> {
             }
             timetable.finished(self.clock.now());
         }
+        let all = timetable.next().is_none();
         let bursting = &mut self.tracked().bursting;
         (bursting.until, bursting.written, bursting.timetable) = (self.clock.now(), written, Some(timetable));
-        Ok(())
+        Ok(all)
     }
 }

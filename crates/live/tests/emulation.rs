@@ -140,7 +140,12 @@ fn transfers() -> Checked {
     let flow = &outcome.result.flows[0];
     ensure(flow.completions_s.len() == 3, format!("{flow:?}"))?;
     // 200 kB take 83 ms on the wire, and a handshake and slow start some round trips besides.
-    ensure(flow.completions_s.iter().all(|took| (0.1..0.6).contains(took)), format!("{flow:?}"))
+    ensure(flow.completions_s.iter().all(|took| (0.1..0.6).contains(took)), format!("{flow:?}"))?;
+    let transfers = flow.transfers.ok_or("transfers have a size")?;
+    ensure((transfers.started, transfers.unfinished) == (3, 0), format!("{transfers:?}"))?;
+    ensure(flow.sizes_bytes == [139 * 1448; 3], format!("{flow:?}"))?;
+    // The shortest time is a round trip and 139 segments at 20 Mbit/s, 103 ms.
+    ensure(flow.slowdowns.iter().all(|slowdown| (1.0..6.0).contains(slowdown)), format!("{flow:?}"))
 }
 
 /// 20 segments per round trip of 20 ms, which the kernel counts by the memory that they take.

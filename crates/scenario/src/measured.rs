@@ -4,9 +4,9 @@ use crate::series::Series;
 use crate::writing::BurstTally;
 use ackclock_net::Counters as LinkCounters;
 use ackclock_tcp::Counters;
-use ackclock_units::Duration;
+use ackclock_units::{Duration, Time};
 
-/// The measurements of a run. All except `series` and the completions cover the measuring window.
+/// What a run measured; everything but `series` and `transfers` within the measuring window.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// One entry per flow.
@@ -36,15 +36,34 @@ pub struct FlowTally {
     pub rtt_min: Option<Duration>,
     /// The time average of cwnd while the flow was running, segments.
     pub cwnd_mean: f64,
-    /// The completion time of each finished transfer, over the whole run.
-    pub completions: Vec<Duration>,
-    /// The flow's bursts over the whole run, if it writes bursts.
+    /// Every transfer of a size that was started, over the whole run.
+    pub transfers: Vec<Transfer>,
+    /// What became of its bursts over the whole run, if it writes bursts.
     pub bursts: Option<BurstTally>,
     /// Over the whole run: segments sent, segments that arrived, and segments still in flight at the end.
     pub whole_run: (u64, u64, u64),
 }
 
-/// The measurements of an unresponsive stream.
+/// A transfer of a known size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    /// When the application asked for it.
+    pub begun: Time,
+    /// Its payload, bytes; in the simulator whole segments.
+    pub bytes: u64,
+    /// Time until all of it was acknowledged, in an emulation until all of it was received; `None` if the run, or the
+    /// application, ended before that.
+    pub took: Option<Duration>,
+}
+
+impl FlowTally {
+    /// How long each finished transfer took.
+    pub fn completions(&self) -> Vec<Duration> {
+        self.transfers.iter().filter_map(|transfer| transfer.took).collect()
+    }
+}
+
+/// An unresponsive stream's figures.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StreamTally {
     /// Datagrams sent.

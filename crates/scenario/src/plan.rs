@@ -59,7 +59,13 @@ impl FlowPlan {
         bursts.map(|bursts| bursts.bytes().div_ceil(payload)).or_else(|| self.requests.next_size())
     }
 
-    /// The segments that the application has written when a transfer begins.
+    /// Bytes of payload in a transfer of so many segments.
+    pub fn bytes_of(&self, segments: u64) -> u64 {
+        let bursts = self.writing.and_then(|writing| writing.bursts);
+        bursts.map_or(segments.saturating_mul(u64::from(self.config.payload)), |bursts| bursts.bytes())
+    }
+
+    /// Segments that the application has written when it begins with a transfer.
     pub fn segments_at_once(&self, size: Option<u64>) -> u64 {
         if self.writing.is_some() { 0 } else { size.unwrap_or(u64::MAX) }
     }

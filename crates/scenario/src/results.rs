@@ -3,8 +3,10 @@
 
 use crate::course::Course;
 use crate::measured::{FlowTally, LinkTally, Measured, StreamTally};
+use crate::plan::Plan;
 use crate::predictions::Predictions;
 use crate::read::{Built, GroupInfo, LinkInfo, Value};
+use crate::requests::Size;
 use crate::series::Series;
 use crate::writing::BurstTally;
 use ackclock_cc::analysis::jain;
@@ -92,12 +94,25 @@ pub struct FlowResult {
     pub rtt_mean_s: Option<f64>,
     /// The time average of the congestion window, segments.
     pub cwnd_mean: f64,
-    /// The mean completion time of finished transfers, s; null if none finished.
+    /// Round-trip time of an empty packet on an empty path, s: the delays of all links there and back.
+    pub propagation_rtt_s: f64,
+    /// Rate of the narrowest link on the way there, bit/s.
+    pub narrowest_bps: f64,
+    /// Mean time of a finished transfer, s; null if none finished.
     pub completion_s: Option<f64>,
-    /// The completion time of each finished transfer, s.
+    /// When each finished transfer began, s.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub begins_s: Vec<f64>,
+    /// Payload of each finished transfer, bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes_bytes: Vec<u64>,
+    /// Time of each finished transfer, s.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completions_s: Vec<f64>,
-    /// The finished transfers; absent if none finished.
+    /// [Slowdown](FlowResult::ideal_s) of each finished transfer; empty if the application writes bursts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowdowns: Vec<f64>,
+    /// All transfers; absent if the flow's data has no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Transfers>,
     /// The flow's bursts over the whole run; absent if it writes none.
@@ -154,24 +169,51 @@ impl BurstResult {
     }
 }
 
-/// Completion times of finished transfers: from the sending of the first segment to the acknowledgement of
-/// the last one.
+/// Transfers of a size, over the whole run. Times are from the first segment's sending to the last one's acknowledgement, and
+/// only those of finished transfers are known: where many are unfinished, the longest are missing.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Transfers {
-    /// The number of transfers.
+    /// Transfers that began.
+    pub started: u64,
+    /// Transfers that were complete before the run, or the application, ended.
+    pub finished: u64,
+    /// Transfers that were not.
+    pub unfinished: u64,
+    /// The same as `finished`.
     pub count: usize,
-    /// The mean, s.
-    pub mean_s: f64,
-    /// The median, s.
-    pub p50_s: f64,
-    /// The 90th percentile, s.
-    pub p90_s: f64,
-    /// The 95th percentile, s.
-    pub p95_s: f64,
-    /// The 99th percentile, s.
-    pub p99_s: f64,
-    /// The maximum, s.
-    pub max_s: f64,
+    /// Mean payload of the finished ones, bytes; this and everything below is null if none finished.
+    pub mean_bytes: Option<f64>,
+    /// Mean, s.
+    pub mean_s: Option<f64>,
+    /// Median, s.
+    pub p50_s: Option<f64>,
+    /// Nine tenths took no longer, s.
+    pub p90_s: Option<f64>,
+    /// 95 % took no longer, s.
+    pub p95_s: Option<f64>,
+    /// 99 % took no longer, s.
+    pub p99_s: Option<f64>,
+    /// The longest, s.
+    pub max_s: Option<f64>,
+    /// How many times the [ideal time](FlowResult::ideal_s) they took; null, too, if the application writes bursts.
+    pub slowdown: Option<Percentiles>,
+}
+
+/// How something is distributed.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// Nine tenths are no larger.
+    pub p90: f64,
+    /// 95 % are no larger.
+    pub p95: f64,
+    /// 99 % are no larger.
+    pub p99: f64,
+    /// The largest.
+    pub max: f64,
 }
 
 /// The results of a group of flows.
@@ -185,7 +227,7 @@ pub struct GroupResult {
     pub goodput_bps: Spread,
     /// Jain's index within the group; null without any goodput.
     pub jain: Option<f64>,
-    /// The finished transfers of all its flows; absent if none finished.
+    /// Transfers of all its flows; absent if their data has no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Transfers>,
 }
@@ -323,15 +365,56 @@ pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
     sorted.get(rank.round() as usize).copied().unwrap_or(f64::NAN)
 }
 
+impl Percentiles {
+    /// Of these values; `None` if there are none.
+    pub fn of(values: impl Iterator<Item = f64>) -> Option<Percentiles> {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        let [p50, p90, p95, p99] = [50.0, 90.0, 95.0, 99.0].map(|percent| percentile(&values, percent));
+        let mean = Spread::of(&values).mean;
+        values.last().map(|&max| Percentiles { mean, p50, p90, p95, p99, max })
+    }
+}
+
 impl Transfers {
-    /// The statistics of transfers with these completion times, s. `None` if there are none.
-    pub fn of(times_s: impl Iterator<Item = f64>) -> Option<Transfers> {
-        let mut times: Vec<f64> = times_s.collect();
-        times.sort_by(f64::total_cmp);
-        let [p50_s, p90_s, p95_s, p99_s] =
-            [50.0, 90.0, 95.0, 99.0].map(|percent| percentile(&times, percent));
-        let (count, mean_s) = (times.len(), Spread::of(&times).mean);
-        times.last().map(|&max_s| Transfers { count, mean_s, p50_s, p90_s, p95_s, p99_s, max_s })
+    /// Of all transfers of these flows, `started` of them.
+    fn of(flows: &[FlowResult], started: u64) -> Transfers {
+        let times = Percentiles::of(flows.iter().flat_map(|flow| flow.completions_s.iter().copied()));
+        let sizes = flows.iter().flat_map(|flow| &flow.sizes_bytes);
+        let count = sizes.clone().count();
+        let bytes: f64 = sizes.map(|&bytes| bytes as f64).sum();
+        Transfers {
+            started,
+            finished: count as u64,
+            unfinished: started.saturating_sub(count as u64),
+            count,
+            mean_bytes: (count > 0).then(|| bytes / count as f64),
+            mean_s: times.map(|it| it.mean),
+            p50_s: times.map(|it| it.p50),
+            p90_s: times.map(|it| it.p90),
+            p95_s: times.map(|it| it.p95),
+            p99_s: times.map(|it| it.p99),
+            max_s: times.map(|it| it.max),
+            slowdown: Percentiles::of(flows.iter().flat_map(|flow| flow.slowdowns.iter().copied())),
+        }
+    }
+
+    /// Of a group's flows; `None` if their data has no end.
+    fn of_group(flows: &[FlowResult]) -> Option<Transfers> {
+        let started = flows.iter().filter_map(|flow| flow.transfers.as_ref()).map(|it| it.started);
+        started.reduce(|sum, more| sum + more).map(|started| Transfers::of(flows, started))
+    }
+}
+
+impl FlowResult {
+    /// Shortest time in which the flow's path can carry a transfer of so many bytes, s: one propagation round-trip time, and
+    /// the transmission of all its segments, headers included, on the narrowest link of the way there. A transfer's slowdown
+    /// is its completion time over this. Handshakes, slow start, transmission on other links and of acknowledgements, and
+    /// everything that other traffic does are in the slowdown.
+    pub fn ideal_s(&self, bytes: u64) -> f64 {
+        let segments = bytes.div_ceil(u64::from(self.payload_bytes.max(1)));
+        let bits = segments as f64 * f64::from(self.segment_bytes) * 8.0;
+        self.propagation_rtt_s + bits / self.narrowest_bps
     }
 }
 
@@ -361,7 +444,7 @@ impl PointResult {
             .iter()
             .zip(members)
             .enumerate()
-            .map(|(id, (tally, group))| flow_result(id, group, tally, window_s))
+            .map(|(id, (tally, group))| flow_result(id, group, (&built.plan, tally), window_s))
             .collect();
         let mut rest = &flows[..];
         let groups = built.groups.iter().map(|group| {
@@ -373,7 +456,7 @@ impl PointResult {
                 count: group.count,
                 goodput_bps: Spread::of(&goodputs),
                 jain: jain(&goodputs),
-                transfers: Transfers::of(own.iter().flat_map(|flow| flow.completions_s.iter().copied())),
+                transfers: Transfers::of_group(own),
             }
         });
         let groups = groups.collect();
@@ -409,11 +492,17 @@ impl PointResult {
     }
 }
 
-fn flow_result(id: usize, group: &GroupInfo, tally: &FlowTally, window_s: f64) -> FlowResult {
-    let counters = &tally.counters;
-    let completions_s: Vec<f64> = tally.completions.iter().map(|took| took.as_secs_f64()).collect();
+fn flow_result(
+    id: usize,
+    group: &GroupInfo,
+    (plan, tally): (&Plan, &FlowTally),
+    window_s: f64,
+) -> FlowResult {
+    let (counters, flow) = (&tally.counters, &plan.flows[id]);
     let samples = counters.rtt_samples;
-    FlowResult {
+    let delays = flow.forward.iter().chain(&flow.reverse).map(|&link| plan.links[link].delay().as_secs_f64());
+    let rates = flow.forward.iter().map(|&link| plan.links[link].rate().bps_f64());
+    let mut result = FlowResult {
         id,
         label: group.label.clone(),
         control: group.control.to_owned(),
@@ -432,11 +521,32 @@ fn flow_result(id: usize, group: &GroupInfo, tally: &FlowTally, window_s: f64) -
         rtt_min_s: tally.rtt_min.map(|rtt| rtt.as_secs_f64()),
         rtt_mean_s: (samples > 0).then(|| counters.rtt_sum.as_secs_f64() / samples as f64),
         cwnd_mean: tally.cwnd_mean,
-        completion_s: (!completions_s.is_empty()).then(|| Spread::of(&completions_s).mean),
-        transfers: Transfers::of(completions_s.iter().copied()),
-        completions_s,
+        propagation_rtt_s: delays.sum(),
+        narrowest_bps: rates.fold(f64::INFINITY, f64::min),
+        completion_s: None,
+        begins_s: Vec::new(),
+        sizes_bytes: Vec::new(),
+        completions_s: Vec::new(),
+        slowdowns: Vec::new(),
+        transfers: None,
         bursts: tally.bursts.as_ref().map(BurstResult::of),
+    };
+    // The time of an application that writes bursts is its own.
+    let paced = flow.writing.is_some_and(|writing| writing.bursts.is_some());
+    for transfer in &tally.transfers {
+        let Some(took) = transfer.took else { continue };
+        result.begins_s.push(transfer.begun.as_nanos() as f64 / 1e9);
+        result.sizes_bytes.push(transfer.bytes);
+        result.completions_s.push(took.as_secs_f64());
+        if !paced {
+            result.slowdowns.push(took.as_secs_f64() / result.ideal_s(transfer.bytes));
+        }
     }
+    let (times, has_sizes) = (&result.completions_s, paced || flow.requests.size != Size::Unlimited);
+    result.completion_s = (!times.is_empty()).then(|| Spread::of(times).mean);
+    result.transfers =
+        has_sizes.then(|| Transfers::of(std::slice::from_ref(&result), tally.transfers.len() as u64));
+    result
 }
 
 fn is_zero(count: &u64) -> bool {

@@ -5,7 +5,7 @@ use ackclock_cc::Settings;
 use ackclock_cc::predictor::predictors;
 use ackclock_net::Stream;
 use ackclock_scenario::course::{Course, Episode, Estimate, Event, Life, What};
-use ackclock_scenario::measured::{FlowTally, LinkTally, Measured, StreamTally};
+use ackclock_scenario::measured::{FlowTally, LinkTally, Measured, StreamTally, Transfer};
 use ackclock_scenario::predictions::{BINS, Counts, Outcome, Predicted, Predictions};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::series::{Sample, Series};
@@ -28,7 +28,11 @@ pub(crate) fn imagined(point: &Point, built: &Built, variant: u64) -> PointResul
         arrived: number(1_000_000),
         rtt_min: Some(Duration::from_micros(number(1_000_000))),
         cwnd_mean: number(10_000) as f64,
-        completions: vec![Duration::from_micros(number(100_000_000))],
+        transfers: vec![Transfer {
+            begun: Time::ZERO,
+            bytes: number(1_000_000_000),
+            took: Some(Duration::from_micros(number(100_000_000))),
+        }],
         bursts: flow.writing.and_then(|writing| writing.bursts).map(|bursts| BurstTally {
             size: bursts.size,
             due: bursts.count,

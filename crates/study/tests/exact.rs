@@ -17,7 +17,7 @@ fn one_segment_and_its_acknowledgement() {
     let out = 100_000 + 1_000_000 + 1_000_000 + 10_000_000 + 100_000 + 1_000_000;
     let back = 4_000 + 1_000_000 + 40_000 + 10_000_000 + 4_000 + 1_000_000;
     let (measured, watch) = watched(&built(&text));
-    assert_eq!(measured.flows[0].completions, [Duration::from_nanos(out + back)]);
+    assert_eq!(measured.flows[0].completions(), [Duration::from_nanos(out + back)]);
     assert_eq!(measured.flows[0].rtt_min, Some(Duration::from_nanos(out + back)));
     assert_eq!((watch.flows[0].sent, watch.flows[0].acks), (1, 1));
 }
@@ -33,7 +33,7 @@ fn three_segments_in_a_row() {
         );
     // 8000 bit at 7 Mbit/s are 1142857.14 ns; three of them 3428571.43 ns; an ACK 45714.29 ns.
     let (measured, _) = watched(&built(&text));
-    assert_eq!(measured.flows[0].completions, [Duration::from_nanos(3_428_571 + 45_714 + 2_000_000)]);
+    assert_eq!(measured.flows[0].completions(), [Duration::from_nanos(3_428_571 + 45_714 + 2_000_000)]);
 }
 
 /// Without loss the window doubles every round trip: 2, 4, 8, ... segments leave per round.
@@ -251,7 +251,7 @@ fn flows_keep_their_hours() {
     let datagrams = &watch.datagrams[0];
     assert_eq!((seconds(datagrams[0]), datagrams.len()), (1.0, 125));
     // Who stops in the middle of unlimited data has completed no transfer.
-    assert!(measured.flows[0].completions.is_empty());
+    assert!(measured.flows[0].completions().is_empty());
 }
 
 /// Every one of several transfers is complete, and the next starts a pause after the last ACK of the one before.
@@ -265,7 +265,7 @@ fn transfers_repeat_after_their_pause() {
     let (measured, watch) = watched(&built(&text));
     // 1040 B take 1.04 ms, an ACK 40 us, the way 20 ms.
     let took = Duration::from_micros(1040 + 40 + 20_000);
-    assert_eq!(measured.flows[0].completions, vec![took; 10]);
+    assert_eq!(measured.flows[0].completions(), vec![took; 10]);
     let starts: Vec<_> =
         (0..10).map(|n| Time::ZERO + Duration::from_nanos(n * (took.as_nanos() + 1_000_000_000))).collect();
     assert_eq!(watch.flows[0].left, starts);

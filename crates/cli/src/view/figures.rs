@@ -2,7 +2,7 @@
 
 use super::names::{plain, seeded, short};
 use ackclock_scenario::Sweep;
-use ackclock_scenario::results::{FlowResult, PointResult};
+use ackclock_scenario::results::{FlowResult, Percentiles, PointResult};
 use serde::Serialize;
 
 /// A table of texts; the first columns are words, the others numbers.
@@ -11,9 +11,16 @@ pub(crate) struct Figures {
     pub(crate) header: Vec<String>,
     pub(crate) words: usize,
     pub(crate) rows: Vec<Vec<String>>,
+    /// What a reader must know of it; empty if nothing.
+    pub(crate) note: &'static str,
     #[serde(skip)]
     seeded: bool,
 }
+
+/// What a table of transfers means.
+const TRANSFERS: &str = "Times are those of finished transfers only. The slowdown is a transfer\u{2019}s time over the shortest \
+    that its path allows: one propagation round-trip time, and all its segments with their headers at the rate of the narrowest \
+    link.";
 
 impl Figures {
     fn new(sweep: &Sweep, results: &[PointResult], words: &[&str], numbers: &[&str]) -> Figures {
@@ -25,6 +32,7 @@ impl Figures {
             words: axes.len() + words.len(),
             header: axes.into_iter().chain(columns).collect(),
             rows: Vec::new(),
+            note: "",
             seeded,
         }
     }
@@ -88,29 +96,47 @@ pub(crate) fn groups(sweep: &Sweep, results: &[PointResult]) -> Figures {
     figures
 }
 
-/// One row per group that finished transfers, and point.
+/// One row per group that makes transfers, and point.
 pub(crate) fn transfers(sweep: &Sweep, results: &[PointResult]) -> Figures {
-    let columns = ["transfers", "mean ms", "median", "90 %", "95 %", "99 %", "longest"];
+    let columns = [
+        "started",
+        "finished",
+        "unfinished",
+        "mean ms",
+        "median ms",
+        "90 % ms",
+        "99 % ms",
+        "longest ms",
+        "slowdown",
+        "median",
+        "99 %",
+    ];
     let mut figures = Figures::new(sweep, results, &["flows"], &columns);
     for point in results {
         for group in &point.groups {
             let Some(transfers) = &group.transfers else { continue };
-            let ms = |seconds: f64| format!("{:.1}", seconds * 1e3);
+            let ms = |seconds: Option<f64>| number(seconds.map(|seconds| seconds * 1e3), 1);
+            let slowdown = |pick: fn(&Percentiles) -> f64| number(transfers.slowdown.as_ref().map(pick), 2);
             figures.push(
                 point,
                 &group.label,
                 [
-                    transfers.count.to_string(),
+                    transfers.started.to_string(),
+                    transfers.finished.to_string(),
+                    transfers.unfinished.to_string(),
                     ms(transfers.mean_s),
                     ms(transfers.p50_s),
                     ms(transfers.p90_s),
-                    ms(transfers.p95_s),
                     ms(transfers.p99_s),
                     ms(transfers.max_s),
+                    slowdown(|it| it.mean),
+                    slowdown(|it| it.p50),
+                    slowdown(|it| it.p99),
                 ],
             );
         }
     }
+    figures.note = TRANSFERS;
     figures
 }
 

@@ -75,6 +75,9 @@ impl<O: Observer> Engine<O> {
         flow.active = true;
         flow.started_at = self.now;
         self.tally.runs_from(number, self.now);
+        if let Some(segments) = flow.size {
+            self.tally.transfer_begins(number, self.now, flow.plan.bytes_of(segments));
+        }
         self.on_write_timer(number);
     }
 
@@ -97,7 +100,7 @@ impl<O: Observer> Engine<O> {
         self.tally.runs_to(number);
         // What the application gave up before its end is no transfer that is complete.
         if flow.size.is_some_and(|size| flow.sender.una() >= size) {
-            self.tally.transfer_done(number, self.now.since(flow.started_at));
+            self.tally.transfer_done(number, self.now);
         }
         if flow.transfers_left == 0 {
             return;

@@ -1,7 +1,7 @@
 //! Counting: what happened within the measuring window, and what the probes saw.
 
 use ackclock_net::{Counters as LinkCounters, Link};
-use ackclock_scenario::measured::{FlowTally, LinkTally, Measured, StreamTally};
+use ackclock_scenario::measured::{FlowTally, LinkTally, Measured, StreamTally, Transfer};
 use ackclock_scenario::series::{Sample, Series};
 use ackclock_tcp::{Counters, Receiver, Sender};
 use ackclock_units::{Duration, Time};
@@ -60,7 +60,7 @@ struct FlowCount {
     from: Totals,
     within: Totals,
     rtt_min: Option<Duration>,
-    completions: Vec<Duration>,
+    transfers: Vec<Transfer>,
     /// Integral of cwnd over time (segment nanoseconds), and over what time.
     cwnd_integral: f64,
     cwnd_time: f64,
@@ -133,8 +133,16 @@ impl Tally {
         self.flows[flow].running = false;
     }
 
-    pub(crate) fn transfer_done(&mut self, flow: usize, took: Duration) {
-        self.flows[flow].completions.push(took);
+    /// A transfer of so many bytes was asked for at `begun`.
+    pub(crate) fn transfer_begins(&mut self, flow: usize, begun: Time, bytes: u64) {
+        self.flows[flow].transfers.push(Transfer { begun, bytes, took: None });
+    }
+
+    /// All of the flow's last transfer is acknowledged.
+    pub(crate) fn transfer_done(&mut self, flow: usize, now: Time) {
+        if let Some(transfer) = self.flows[flow].transfers.last_mut() {
+            transfer.took = Some(now.since(transfer.begun));
+        }
     }
 
     /// A finished connection is about to be replaced by a new one, whose counters begin at zero.
@@ -262,7 +270,7 @@ impl Tally {
                 counters: count.within.counters,
                 rtt_min: count.rtt_min,
                 cwnd_mean: if count.cwnd_time > 0.0 { count.cwnd_integral / count.cwnd_time } else { 0.0 },
-                completions: count.completions,
+                transfers: count.transfers,
                 bursts: None,
                 whole_run: (whole.counters.sent, whole.arrived, in_flight),
             }

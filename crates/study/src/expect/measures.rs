@@ -4,7 +4,7 @@ use super::call::{Answer, Arguments, add, number, wrong};
 use super::select::{View, axis, select, written};
 use super::trace::Trace;
 use ackclock_cc::analysis;
-use ackclock_scenario::results::{FlowResult, PointResult, Spread, percentile};
+use ackclock_scenario::results::{FlowResult, PointResult, Spread};
 use ackclock_scenario::suggest;
 use minijinja::{Environment, Error, Value};
 
@@ -167,17 +167,7 @@ fn add_flow_functions(w: &mut Words<'_>) {
         };
         Ok(index.unwrap_or(f64::NAN))
     });
-    w.add("completion_percentile(label, percentile)", |point, args| {
-        let flows = group_flows(point, &args.text(0, "a group's label")?)?;
-        let mut times: Vec<_> = flows.iter().flat_map(|flow| flow.completions_s.iter().copied()).collect();
-        times.sort_by(f64::total_cmp);
-        Ok(percentile(&times, args.number(1, "a percentile")?))
-    });
-    w.add("completion_std(label)", |point, args| {
-        let flows = group_flows(point, &args.text(0, "a group's label")?)?;
-        let times: Vec<_> = flows.iter().flat_map(|flow| flow.completions_s.iter().copied()).collect();
-        Ok(ackclock_scenario::results::Spread::of(&times).std)
-    });
+    super::transfers::add_all(w);
     macro_rules! spread {
         ($($name:literal => $field:ident),* $(,)?) => {$(
             w.add(concat!($name, "(label)"), |point, args| {

@@ -25,6 +25,7 @@ mod published;
 mod select;
 mod series;
 mod trace;
+mod transfers;
 
 pub use select::View;
 

@@ -205,11 +205,11 @@ pub fn audit(built: &Built, measured: &Measured, watch: &Watch) -> Result<(), St
             }
             Size::Segments(Count::Pareto { .. } | Count::Lomax { .. }) => Some(Duration::from_nanos(1)),
         };
-        if let (Some(least), false) = (least, tally.completions.is_empty())
-            && (tally.completions.len() as u64 > plan.requests.repeat
-                || tally.completions.iter().any(|&took| took < least))
+        if let (Some(least), false) = (least, tally.completions().is_empty())
+            && (tally.transfers.len() as u64 > plan.requests.repeat
+                || tally.completions().iter().any(|&took| took < least))
         {
-            return Err(format!("flow {id}: {:?}", tally.completions));
+            return Err(format!("flow {id}: {:?}", tally.transfers));
         }
     }
     for (number, (tally, link)) in measured.links.iter().zip(&built.plan.links).enumerate() {
