@@ -1,4 +1,4 @@
-//! Takes the experiment files into the library.
+//! Embeds the experiment files into the library.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

@@ -1,5 +1,5 @@
-//! Results that were made up: they have the shape that a run's will have, so that expressions over them show
-//! before the run whether every label, axis and function in them exists.
+//! Made-up results. They have the shape of a run's results, so that expressions can be checked before the
+//! run: every label, axis and function must exist.
 
 use ackclock_cc::Settings;
 use ackclock_cc::predictor::predictors;
@@ -14,11 +14,11 @@ use ackclock_scenario::{Built, Point};
 use ackclock_tcp::Counters;
 use ackclock_units::{Duration, Time};
 
-/// Looks times flows beyond which the probes are imagined to look less often.
+/// The largest number of made-up samples, over all flows. With more, the probes' interval is made longer.
 const MOST_SAMPLES: usize = 1_000_000;
 
-/// A result of the shape that this point's will have. The numbers are arbitrary, positive and different for
-/// each `variant`, so that both sides of an `and` or `or` are reached by one variant or another.
+/// A result with the shape of this point's results. The numbers are arbitrary, positive, and different for
+/// each `variant`, so that one variant or another evaluates both sides of an `and` or `or`.
 pub(crate) fn imagined(point: &Point, built: &Built, variant: u64) -> PointResult {
     let scenario = &point.scenario;
     let mut draws = Stream::new(variant, "imagined");
@@ -87,7 +87,7 @@ pub(crate) fn imagined(point: &Point, built: &Built, variant: u64) -> PointResul
     result
 }
 
-/// What predictors foresee.
+/// Made-up predictions.
 fn predictions(number: &mut dyn FnMut(u64) -> u64) -> Predictions {
     let mut outcome = || Outcome {
         transitions: Counts {
@@ -116,10 +116,10 @@ fn predictions(number: &mut dyn FnMut(u64) -> u64) -> Predictions {
     }
 }
 
-/// Events of each kind in an imagined course.
+/// The number of events of each kind in a made-up trace.
 const COURSE: u64 = 50;
 
-/// What a follower sees: a bit of everything, a step apart.
+/// A made-up trace with events of all kinds, one step apart.
 fn course(flow: usize, step: u64, value: f64) -> Course {
     let steps = || (1..=COURSE).map(|number| (number, number * step));
     let events = steps()
@@ -142,7 +142,7 @@ fn course(flow: usize, step: u64, value: f64) -> Course {
     }
 }
 
-/// What the probes see: always the same.
+/// Made-up samples: always the same values.
 fn looks(built: &Built, duration: Duration, interval: Duration, value: f32) -> Series {
     let most = (MOST_SAMPLES / built.plan.flows.len().max(1)).max(1) as u64;
     let interval = interval.max(Duration::from_nanos(duration.as_nanos() / most)).as_nanos().max(1);
@@ -164,7 +164,7 @@ fn looks(built: &Built, duration: Duration, interval: Duration, value: f32) -> S
     }
 }
 
-/// Names of a controller's own variables, and values for them.
+/// The names of a controller's own variables, and made-up values.
 fn variables(control: &Settings, looks: usize, value: f32) -> (Vec<String>, Vec<f32>) {
     let mut names = Vec::new();
     control.build().inspect(&mut |name, _| names.push(name.to_owned()));

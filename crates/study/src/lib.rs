@@ -1,4 +1,4 @@
-//! Running scenarios and judging what comes of it: expectations, published experiments, predictors.
+//! Runs scenarios and evaluates the results: expectations, published experiments, predictors.
 
 pub mod captures;
 pub mod expect;

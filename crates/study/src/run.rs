@@ -1,4 +1,4 @@
-//! Running the points of a sweep, on all cores.
+//! Runs the points of a sweep.
 
 use crate::expect::{Language, Names, View};
 use crate::imagined::imagined;
@@ -17,13 +17,13 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Slices of virtual time between which a run may be stopped.
+/// The number of slices of virtual time. A run can be stopped after each slice.
 const SLICES: u64 = 1000;
 
-/// Bytes that a flow's own variables take at each look, roughly.
+/// The approximate memory of a flow's own variables per sample, bytes.
 const PER_VARIABLES: usize = 16;
 
-/// How often probes look in a run that does not say how often it wants them: less often at very many flows.
+/// The default interval of the probes. It is longer with very many flows.
 fn default_interval(point: &Point, built: &Built) -> Duration {
     let looks = (500_000 / built.plan.flows.len().max(1) as u64).clamp(20, 500);
     Duration::from_nanos((point.scenario.duration.as_nanos() / looks).max(1))
@@ -32,7 +32,7 @@ fn default_interval(point: &Point, built: &Built) -> Duration {
 /// Why a point has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The scenario is wrong.
+    /// The scenario is not valid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// The run was interrupted.
@@ -40,13 +40,22 @@ pub enum RunError {
     Interrupted,
 }
 
-/// Runs one point; probes look at the scenario's interval, or at a default one if `probes` asks for them.
+/// Runs one point. Probes run at the scenario's interval. Without one, they run at a default interval if
+/// `probes` is true.
+///
+/// # Errors
+///
+/// [`RunError`] if the scenario is not valid, or `stop` became true.
 pub fn run_point(point: &Point, probes: bool, stop: &AtomicBool) -> Result<PointResult, RunError> {
     let (result, Nobody) = run_observed(point, probes, stop, Nobody)?;
     Ok(result)
 }
 
-/// Runs one point under the eyes of an observer.
+/// Runs one point with an observer.
+///
+/// # Errors
+///
+/// As [`run_point`].
 pub fn run_observed<O: Observer>(
     point: &Point,
     probes: bool,
@@ -56,8 +65,12 @@ pub fn run_observed<O: Observer>(
     run_followed(point, probes, observer, |_| !stop.load(Ordering::Relaxed))
 }
 
-/// Runs one point under the eyes of an observer. `go_on` hears every now and then which share of the simulated
-/// time has passed, and says whether to go on.
+/// Runs one point with an observer. Calls `go_on` from time to time with the share of the simulated time that
+/// has passed. Stops if it returns false.
+///
+/// # Errors
+///
+/// [`RunError`] if the scenario is not valid, or `go_on` returned false.
 pub fn run_followed<O: Observer>(
     point: &Point,
     probes: bool,
@@ -91,7 +104,7 @@ pub fn run_followed<O: Observer>(
     Ok((result, observer))
 }
 
-/// Runs a plan to its end, as long as `go_on` says so.
+/// Runs a plan to its end, as long as `go_on` returns true.
 fn drive<O: Observer>(
     plan: &Plan,
     observer: O,
@@ -99,7 +112,7 @@ fn drive<O: Observer>(
 ) -> Result<(Measured, O), RunError> {
     let mut engine = Engine::new(plan.clone(), observer);
     let duration = plan.duration.as_nanos();
-    // A slice of virtual time is short enough for an interruption to be heard.
+    // A slice is short enough to react to an interruption.
     let slice = Duration::from_nanos((duration / SLICES).max(1));
     let mut until = engine.now() + slice;
     while engine.run_until(until) {
@@ -111,7 +124,8 @@ fn drive<O: Observer>(
     Ok(engine.run())
 }
 
-/// A scenario's expectations over its results. One that has no value after all does not hold; the results are worth keeping all the same.
+/// Evaluates the expectations of a scenario. An expectation without a value does not hold, but the results
+/// are still kept.
 pub fn judge(scenario: &Scenario, result: &PointResult) -> Vec<Expectation> {
     if scenario.expects.is_empty() {
         return Vec::new();
@@ -132,20 +146,24 @@ pub fn judge(scenario: &Scenario, result: &PointResult) -> Vec<Expectation> {
     scenario.expects.iter().map(verdict).collect()
 }
 
-/// Made-up results over which each expectation is evaluated beforehand.
+/// The number of made-up results over which each expectation is evaluated before the run.
 const VARIANTS: u64 = 4;
 
-/// Memory that a sweep takes, bytes, as far as it is known beforehand.
+/// The memory of a sweep, bytes, as far as it is known before the run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Need {
-    /// Most that one point needs while it runs.
+    /// The largest memory of one point while it runs.
     pub running: f64,
-    /// What the probes have seen at all points; it stays until the last one is finished.
+    /// The samples of the probes of all points. They are kept until the last point is finished.
     pub kept: f64,
 }
 
-/// Lays out every point and evaluates its expectations over made-up results, so that mistakes show before
-/// anything runs; returns the memory that it will take. `probes` is as in [`run_point`].
+/// Builds every point and evaluates its expectations over made-up results, so that mistakes show before
+/// anything runs. Returns the memory of the sweep. `probes` is as in [`run_point`].
+///
+/// # Errors
+///
+/// [`ScenarioError`] if a scenario is not valid, or an expectation cannot be evaluated.
 pub fn check(points: &[Point], probes: bool) -> Result<Need, ScenarioError> {
     let checked: Vec<_> = points.par_iter().map(|point| check_point(point, probes)).collect();
     checked.into_iter().try_fold(Need::default(), |sum, need| {
@@ -177,7 +195,7 @@ fn check_point(point: &Point, probes: bool) -> Result<Need, ScenarioError> {
     Ok(Need { running: built.memory, kept })
 }
 
-/// Bytes that followed and recorded flows take, if each of them fills its narrowest link by itself.
+/// The memory of traced and recorded flows, bytes, if each of them fills its narrowest link alone.
 fn watched(point: &Point, built: &Built) -> f64 {
     let segments = |&flow: &usize| {
         let flow = &built.plan.flows[flow];
@@ -185,7 +203,7 @@ fn watched(point: &Point, built: &Built) -> f64 {
         let rate = rates.fold(f64::INFINITY, f64::min) / 8.0 / f64::from(flow.config.segment_bytes());
         rate * point.scenario.duration.as_secs_f64()
     };
-    // A segment is sent, arrives and is acknowledged.
+    // A segment is sent, arrives, and is acknowledged.
     let course = 3 * size_of::<Event>() + size_of::<Life>() + size_of::<Estimate>();
     let reading = size_of::<Reading>() + size_of::<f32>();
     built.followed.iter().map(segments).sum::<f64>() * course as f64

@@ -1,4 +1,4 @@
-//! Running all points of a sweep: in parallel, with progress, and going on where an earlier run has stopped.
+//! Runs all points of a sweep: in parallel, with progress, and with finished points from an earlier run.
 
 use crate::run::{RunError, run_followed};
 use crate::store::PointStore;
@@ -10,33 +10,33 @@ use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How points are run.
+/// The settings of the runner.
 pub struct Runner<'a> {
-    /// Should probes look where the scenario does not say so?
+    /// True if probes run at a default interval where the scenario gives none.
     pub probes: bool,
-    /// Threads; all cores if not given.
+    /// The number of threads; `None`: one per core.
     pub threads: Option<usize>,
-    /// Becomes true when everything is to stop.
+    /// Set it to true to stop all points.
     pub stop: &'a AtomicBool,
-    /// Where finished points are kept and found again, if anywhere.
+    /// The store of finished points, if they are kept.
     pub store: Option<&'a PointStore>,
-    /// Hears which share of a point, given by its number, is done.
+    /// Called with the number of a point, and the share of it that is done.
     pub progress: &'a (dyn Fn(usize, f64) + Sync),
 }
 
 /// Why a sweep has no results.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
-    /// The scenario is wrong.
+    /// A scenario is not valid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// It was interrupted.
     #[error("interrupted")]
     Interrupted,
-    /// A finished point, or what watched it, could not be written.
+    /// A finished point, or the data of its observer, could not be written.
     #[error("what was finished cannot be written: {0}")]
     Write(#[from] io::Error),
-    /// There are no threads to run on.
+    /// The threads could not be started.
     #[error("the threads cannot be started: {0}")]
     Threads(#[from] ThreadPoolBuildError),
 }
@@ -50,19 +50,27 @@ impl From<RunError> for RunnerError {
     }
 }
 
-/// Supplies an observer to every point, and takes it back.
+/// Creates an observer for every point, and takes it back.
 pub trait Watch: Sync {
-    /// What watches a point.
+    /// The observer of a point.
     type Observer: Observer;
-    /// Has this point been watched to its end before?
+    /// True if the data of this point is complete from an earlier run.
     fn has(&self, point: &Point) -> bool;
-    /// A point begins.
+    /// A point begins: returns its observer.
+    ///
+    /// # Errors
+    ///
+    /// If its files cannot be created.
     fn begin(&self, point: &Point) -> io::Result<Self::Observer>;
     /// A point is finished.
+    ///
+    /// # Errors
+    ///
+    /// If its files cannot be written.
     fn finish(&self, point: &Point, observer: Self::Observer) -> io::Result<()>;
 }
 
-/// Nobody watches.
+/// No observer.
 impl Watch for Nobody {
     type Observer = Nobody;
 
@@ -80,7 +88,11 @@ impl Watch for Nobody {
 }
 
 impl Runner<'_> {
-    /// Runs points in parallel. The order of the results is that of the points.
+    /// Runs points in parallel. The results are in the order of the points.
+    ///
+    /// # Errors
+    ///
+    /// [`RunnerError`] if a scenario is not valid, the run is interrupted, or a file cannot be written.
     pub fn run<W: Watch>(&self, points: &[Point], watch: &W) -> Result<Vec<PointResult>, RunnerError> {
         let failed = AtomicBool::new(false);
         let one = |(number, point)| {
@@ -89,7 +101,7 @@ impl Runner<'_> {
             result
         };
         let pool = ThreadPoolBuilder::new().num_threads(self.threads.unwrap_or(0)).build()?;
-        // All of them are waited for, and then the most telling error is the first that is no interruption.
+        // All points are awaited. The most helpful error is the first one that is not an interruption.
         let results: Vec<_> = pool.install(|| points.par_iter().enumerate().map(one).collect());
         let (finished, errors): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
         let mut errors: Vec<RunnerError> = errors.into_iter().filter_map(Result::err).collect();
@@ -144,7 +156,7 @@ mod tests {
         control = "reno"
     "#;
 
-    /// Counts the points that are really run.
+    /// Counts the points that actually run.
     struct Counting(AtomicUsize);
 
     impl Watch for Counting {

@@ -1,7 +1,8 @@
-//! Finished points on disk, so that an interrupted sweep need not begin again.
+//! Finished points on disk, so that an interrupted sweep can continue.
 //!
-//! A point is found by a digest of what determines its result: the scenario with every value in place, the
-//! values of its axes, and the version of this program. A file appears under its name only when it is complete.
+//! The file of a point is named by a digest of everything that determines its result: the scenario with all
+//! its values, the values of its axes, and the version of this program. A file gets its name only when it is
+//! complete.
 
 use ackclock_scenario::Point;
 use ackclock_scenario::course::Course;
@@ -15,7 +16,7 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Writes so far, so that no two of them meet.
+/// The number of writes so far. It keeps partial files apart.
 static WRITES: AtomicU64 = AtomicU64::new(0);
 
 /// A directory of finished points.
@@ -24,7 +25,7 @@ pub struct PointStore {
     directory: PathBuf,
 }
 
-/// A result with its series and courses, which the JSON contract leaves out.
+/// A result with its series and traces, which the JSON contract leaves out.
 #[derive(Deserialize)]
 struct Kept {
     result: PointResult,
@@ -41,49 +42,62 @@ struct Keeping<'a> {
 }
 
 impl PointStore {
-    /// Opens a store, making its directory if need be.
+    /// Opens a store, and creates its directory if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the directory cannot be created.
     pub fn open(directory: impl Into<PathBuf>) -> io::Result<PointStore> {
         let directory = directory.into();
         fs::create_dir_all(&directory)?;
         Ok(PointStore { directory })
     }
 
-    /// Where it is.
+    /// The directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The result of a point that is finished. A file that cannot be read counts as none.
+    /// The result of a point, if it is finished. A file that cannot be read counts as missing.
     pub fn get(&self, point: &Point) -> Option<PointResult> {
         let file = File::open(self.path(point)).ok()?;
         let kept: Kept = serde_json::from_reader(BufReader::new(file)).ok()?;
         Some(PointResult { series: kept.series, courses: kept.courses, ..kept.result })
     }
 
-    /// Is this point finished?
+    /// True if this point is finished.
     pub fn contains(&self, point: &Point) -> bool {
         self.path(point).is_file()
     }
 
-    /// Keeps the result of a point.
+    /// Stores the result of a point.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
     pub fn put(&self, point: &Point, result: &PointResult) -> io::Result<()> {
         let keeping = Keeping { result, series: result.series.as_ref(), courses: &result.courses };
         self.write(&self.path(point), &keeping)
     }
 
-    /// What was kept beside a point's result under this word.
+    /// The additional data of a point that was stored under this name.
     pub fn get_beside<T: DeserializeOwned>(&self, point: &Point, word: &str) -> Option<T> {
         let file = File::open(self.path(point).with_extension(word)).ok()?;
         serde_json::from_reader(BufReader::new(file)).ok()
     }
 
-    /// Keeps something beside a point's result under this word, such as what the one that measured it says of itself.
+    /// Stores additional data of a point under this name, for example what the emulator reports about its own
+    /// error.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
     pub fn put_beside<T: Serialize>(&self, point: &Point, word: &str, it: &T) -> io::Result<()> {
         self.write(&self.path(point).with_extension(word), it)
     }
 
     fn write<T: Serialize>(&self, path: &Path, it: &T) -> io::Result<()> {
-        // Two points may be the same one, and be finished at the same time.
+        // Two points may be equal, and finish at the same time.
         let partial = path.with_extension(format!("{}.partial", WRITES.fetch_add(1, Ordering::Relaxed)));
         let mut file = BufWriter::new(File::create(&partial)?);
         serde_json::to_writer(&mut file, it)?;
@@ -97,7 +111,7 @@ impl PointStore {
     }
 }
 
-/// A digest of what determines a point's result.
+/// A digest of everything that determines the result of a point.
 pub fn digest(point: &Point) -> String {
     let parameters: Vec<_> = point.parameters.iter().map(|(axis, value)| (axis, value.to_json())).collect();
     let identity = serde_json::json!([
@@ -109,7 +123,7 @@ pub fn digest(point: &Point) -> String {
     digest_of(identity.to_string().as_bytes())
 }
 
-/// A short digest of any bytes.
+/// A short digest of bytes.
 pub fn digest_of(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,9 +1,9 @@
-//! Captures: the packets on a link as a pcapng file, for the tools that people already have.
+//! Captures: the packets on a link as a pcapng file, for existing tools.
 //!
-//! A capture shows what a tap at the transmitting end of a link would see: packets on the link as their last
-//! bit leaves, and packets on the link the other way, if there is one, as they arrive. Dropped packets do not
-//! appear. Only headers are kept. Connections begin with a handshake that the simulation does not have, so that
-//! tools learn of window scaling, selective acknowledgements and timestamps.
+//! A capture shows what a tap at the transmitting end of a link would see: packets on the link when their
+//! last bit leaves, and packets on the opposite link, if there is one, when they arrive. Dropped packets do
+//! not appear. Only headers are stored. Connections begin with a handshake, which the simulation does not
+//! have, so that tools know window scaling, selective acknowledgements and timestamps.
 
 #[cfg(test)]
 mod tests;
@@ -28,9 +28,9 @@ pub enum CaptureError {
     /// There is no such link.
     #[error("--capture: there is no link called \"{name}\"")]
     NoLink {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// What there is.
+        /// The known names.
         #[help]
         help: String,
     },
@@ -38,30 +38,34 @@ pub enum CaptureError {
     #[error("--capture: \"{first}\" and \"{second}\" would both be written to {file}")]
     #[diagnostic(help("give one of the links another name in the scenario, or capture one at a time"))]
     SameFile {
-        /// One of them.
+        /// The first link.
         first: String,
-        /// The other.
+        /// The second link.
         second: String,
-        /// Its file.
+        /// The file.
         file: String,
     },
     /// A segment does not fit into an IPv4 packet.
     #[error("--capture: segments of {payload} B do not fit into IPv4 packets with TCP options")]
     #[diagnostic(help("at most {} B of payload can be captured: segment.payload", MOST_PAYLOAD))]
     TooLarge {
-        /// Payload of a segment.
+        /// The payload of a segment, bytes.
         payload: u32,
     },
 }
 
-/// Captures of some links, for every point of a sweep; each point's files lie in a folder of its own.
+/// Captures of some links, for every point of a sweep. Each point has its own directory.
 #[derive(Clone, Debug)]
 pub struct Captures {
     links: Vec<String>,
     directory: PathBuf,
 }
 
-/// Can these links be captured at every one of these points? Runs nothing and writes nothing.
+/// Checks that these links can be captured at every one of these points. Runs nothing and writes nothing.
+///
+/// # Errors
+///
+/// [`CaptureError`] if a link does not exist, two links would share a file, or a segment is too large.
 pub fn check(links: &[String], points: &[Point]) -> Result<(), CaptureError> {
     for (number, first) in links.iter().enumerate() {
         for second in links[..number].iter().filter(|second| *second != first) {
@@ -85,7 +89,7 @@ pub fn check(links: &[String], points: &[Point]) -> Result<(), CaptureError> {
 }
 
 impl Captures {
-    /// Of these links, below this directory.
+    /// Captures of these links, below this directory.
     pub fn new(links: &[String], directory: impl Into<PathBuf>) -> Captures {
         let mut unique: Vec<String> = Vec::new();
         for link in links {
@@ -96,19 +100,19 @@ impl Captures {
         Captures { links: unique, directory: directory.into() }
     }
 
-    /// Where the files of a point are.
+    /// The directory of a point.
     pub fn folder(&self, point: &Point) -> PathBuf {
         self.directory.join(digest(point))
     }
 }
 
-/// Captures begun so far, so that no two of them meet.
+/// The number of captures so far. It keeps their partial directories apart.
 static CAPTURES: AtomicU64 = AtomicU64::new(0);
 
-/// What watches one point.
+/// The taps of one point.
 pub struct Taps {
     taps: Vec<Tap<BufWriter<File>>>,
-    /// Where the files are until they are complete.
+    /// The directory of the files until they are complete.
     folder: PathBuf,
     end: Time,
 }
@@ -121,7 +125,7 @@ impl Watch for Captures {
     }
 
     fn begin(&self, point: &Point) -> io::Result<Taps> {
-        // Two points may be the same one, and run at the same time.
+        // Two points may be equal, and run at the same time.
         let number = CAPTURES.fetch_add(1, Ordering::Relaxed);
         let folder = self.folder(point).with_extension(format!("{number}.partial"));
         fs::create_dir_all(&folder)?;
@@ -139,7 +143,7 @@ impl Watch for Captures {
         }
         let folder = self.folder(point);
         if folder.exists() && !self.has(point) {
-            fs::remove_dir_all(&folder)?; // an earlier run captured other links
+            fs::remove_dir_all(&folder)?; // from an earlier run that captured other links
         }
         match fs::rename(&taps.folder, folder) {
             Err(_) if self.has(point) => fs::remove_dir_all(taps.folder),

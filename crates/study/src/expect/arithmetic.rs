@@ -1,4 +1,4 @@
-//! Arithmetic on numbers and lists.
+//! Functions for arithmetic on numbers and lists.
 
 use super::call::{Answer, Arguments, add_numeric, number, wrong};
 use super::trace::Trace;
@@ -20,7 +20,8 @@ pub(super) fn add_all(env: &mut Environment<'static>, trace: &Trace) {
     over_all(env, "mean", |all| all.iter().sum::<f64>() / all.len() as f64);
     over_all(env, "jain_of", |all| analysis::jain(all).unwrap_or(f64::NAN));
     over_all(env, "median", super::measures::median);
-    // first_above(keys, values, bound): the first key whose value is above the bound; the last key if none is.
+    // first_above(keys, values, bound): the first key whose value is above the bound; the last key if there
+    // is none.
     env.add_function("first_above", |keys: Value, values: Value, bound: f64| -> Result<Value, Error> {
         let (keys, values) = (keys.try_iter()?.collect::<Vec<_>>(), numbers(&values)?);
         let Some(last) = keys.len().checked_sub(1).filter(|_| keys.len() == values.len()) else {
@@ -28,7 +29,7 @@ pub(super) fn add_all(env: &mut Environment<'static>, trace: &Trace) {
         };
         Ok(keys[values.iter().position(|&value| value > bound).unwrap_or(last)].clone())
     });
-    // Each entry against the one before it; up to `slack` of it may be lost to noise.
+    // Compares each entry with the one before it. Up to `slack` of it may be noise.
     env.add_function("rises", |list: Value, slack: Option<f64>| {
         steps(&list, |before, after| after >= before * (1.0 - slack.unwrap_or(0.0)))
     });

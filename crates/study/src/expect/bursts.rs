@@ -1,4 +1,4 @@
-//! Functions over the bursts that flows write, of a group's flows together and over the whole run.
+//! Functions of the bursts that flows write: over all flows of a group, and over the whole run.
 
 use super::call::{Answer, Arguments, wrong};
 use super::measures::{Words, group_flows};
@@ -29,7 +29,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
     w.add("transmitted_between(label, from_s, to_s)", transmitted_between);
 }
 
-/// What became of the bursts of the group that the first argument names.
+/// The bursts of the group that the first argument names.
 fn written<'a>(point: &'a PointResult, args: &Arguments) -> Result<Vec<&'a BurstResult>, Error> {
     let label = args.text(0, "a group's label")?;
     let all: Vec<_> =
@@ -40,12 +40,13 @@ fn written<'a>(point: &'a PointResult, args: &Arguments) -> Result<Vec<&'a Burst
     Ok(all)
 }
 
-/// Bytes of the bursts whose writing ended within (from, to], over that time, bit/s; times count from the first burst.
+/// The bytes of the bursts whose writing ended within (from, to], per that time, bit/s. Times count from the
+/// first burst.
 fn transmitted_between(point: &PointResult, args: &Arguments) -> Answer {
     let (from, to) = (args.number(1, "a time in seconds")?, args.number(2, "a time in seconds")?);
     let bits = |bursts: &BurstResult| {
         let ended = bursts.ends_s.iter().filter(|&&end| end > from && end <= to).count();
-        // Every burst is as large as any other; the socket may hold part of one more.
+        // All bursts have the same size. The socket may hold a part of one more.
         ended as f64 * bursts.size_bytes as f64 * 8.0
     };
     Ok(written(point, args)?.into_iter().map(bits).sum::<f64>() / (to - from))

@@ -1,4 +1,4 @@
-//! Function calls: arguments, lists in place of arguments, and how a call is shown.
+//! Function calls: their arguments, lists in place of arguments, and how a call is printed.
 
 use super::trace::Trace;
 use minijinja::value::{Kwargs, Rest, ValueKind};
@@ -10,7 +10,7 @@ pub(crate) fn wrong(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOperation, message.into())
 }
 
-/// Positional and keyword arguments of a call.
+/// The positional and keyword arguments of a call.
 #[derive(Clone, Default)]
 pub(crate) struct Arguments {
     pub(crate) given: Vec<Value>,
@@ -39,7 +39,7 @@ impl Arguments {
         number(value).ok_or_else(|| wrong(format!("{what} must be a number, not {value}")))
     }
 
-    /// Refuses arguments that a function, `written` so, would not look at.
+    /// Refuses arguments that the function, `written` like this, does not have.
     pub(crate) fn no_more_than(&self, written: &str) -> Result<(), Error> {
         let (_, inside) = written.trim_end_matches(')').split_once('(').unwrap_or_default();
         let known = inside.split(", ").filter(|argument| !argument.is_empty()).count();
@@ -52,7 +52,7 @@ impl Arguments {
         }
     }
 
-    /// Takes a keyword out of the call.
+    /// Removes a keyword from the call and returns its value.
     pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
         let at = self.named.iter().position(|(known, _)| known == name)?;
         Some(self.named.remove(at).1)
@@ -65,8 +65,8 @@ impl Arguments {
         format!("{function}({})", given.chain(named).collect::<Vec<_>>().join(", "))
     }
 
-    /// Calls `f` once; or, where arguments are lists, once per entry: lists run in step, everything else
-    /// stays. The answer is then a list.
+    /// Calls `f` once. If arguments are lists: calls `f` once per entry, with all lists in step, and returns
+    /// a list.
     pub(crate) fn each(&self, f: &mut dyn FnMut(&Arguments) -> Result<Value, Error>) -> Result<Value, Error> {
         let values = || self.given.iter().chain(self.named.iter().map(|(_, value)| value));
         let Some(length) = values().filter(|value| is_list(value)).filter_map(Value::len).max() else {
@@ -89,7 +89,7 @@ impl Arguments {
     }
 }
 
-/// JSON as the language sees it.
+/// Converts JSON to a value of the language.
 pub(crate) fn from_json(json: &serde_json::Value) -> Value {
     Value::from(minijinja::value::Serde(json))
 }
@@ -102,7 +102,7 @@ pub(crate) fn number(value: &Value) -> Option<f64> {
     if value.is_number() { f64::try_from(value.clone()).ok() } else { None }
 }
 
-/// A value as it is written in an expression.
+/// A value as written in an expression.
 pub(crate) fn shown_value(value: &Value) -> String {
     match (number(value), value.as_str()) {
         (Some(number), _) => shown_number(number),
@@ -111,7 +111,7 @@ pub(crate) fn shown_value(value: &Value) -> String {
     }
 }
 
-/// A number as it is written in an expression, six digits of it.
+/// A number as written in an expression, with six digits.
 pub(crate) fn shown_number(number: f64) -> String {
     let rounded: f64 = format!("{number:.5e}").parse().unwrap_or(number);
     if rounded != 0.0 && !(1e-3..1e7).contains(&rounded.abs()) {
@@ -121,7 +121,7 @@ pub(crate) fn shown_number(number: f64) -> String {
     }
 }
 
-/// Adds a function; lists in place of arguments give lists of answers.
+/// Adds a function. Lists in place of arguments give lists of answers.
 pub(crate) fn add<F>(env: &mut Environment<'static>, name: &'static str, f: F)
 where
     F: Fn(&Arguments) -> Result<Value, Error> + Send + Sync + 'static,
@@ -131,7 +131,7 @@ where
     });
 }
 
-/// Adds a function of numbers, each call of which is noted if there is a trace.
+/// Adds a function of numbers. If there is a trace, it records each call.
 pub(crate) fn add_numeric(
     env: &mut Environment<'static>,
     trace: Option<&Trace>,

@@ -1,9 +1,10 @@
-//! The calls in an expression, found without evaluating it: what stands behind an `and` may never be reached.
+//! Finds the calls in an expression without evaluating it. An evaluation may never reach what follows an
+//! `and`.
 
-/// Every function call in `expression`, arguments and all; calls within calls too.
+/// All function calls in `expression`, with their arguments. Calls within calls are included.
 pub(super) fn calls(expression: &str) -> Vec<&str> {
     let mut found = Vec::new();
-    // Where names before open parentheses begin; none for a parenthesis without a function's name.
+    // For each open parenthesis: the start of the function name before it, if there is one.
     let mut open: Vec<Option<usize>> = Vec::new();
     let mut quote = None;
     let mut name = None;
@@ -24,7 +25,7 @@ pub(super) fn calls(expression: &str) -> Vec<&str> {
     found
 }
 
-/// Is the name that begins here a function's, and not a filter's, a test's, a method's or an operator?
+/// True if the name that begins here is a function, not a filter, a test, a method or an operator.
 fn is_function(expression: &str, begin: usize) -> bool {
     let before = expression[..begin].trim_end();
     let last = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();

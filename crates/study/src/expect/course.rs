@@ -1,4 +1,4 @@
-//! Functions over the course of a run: all looks as a list, and how long a goodput or fairness took to come.
+//! Functions of time series: all samples as a list, and the time until a goodput or a fairness is reached.
 
 use super::call::{Arguments, add, wrong};
 use super::measures::{Words, meant};
@@ -25,24 +25,25 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         trace.note(arguments.shown("looks"), &noted, None);
         Ok(Value::from(values))
     });
-    // time_to_goodput('flow', target_bps, after_s): seconds from after_s to the first look that finds the target
-    // reached; infinite if none does.
+    // time_to_goodput('flow', target_bps, after_s): seconds from after_s to the first sample at or above the
+    // target; infinite if there is none.
     w.add("time_to_goodput(label, bps, after_s)", |point, args| {
         let (target, after) = (args.number(1, "a goodput in bit/s")?, args.number(2, "a time in seconds")?);
         let reached =
             flow_looks(point, args, "goodput")?.into_iter().find(|&(at, bps)| at > after && bps >= target);
         Ok(reached.map_or(f64::INFINITY, |(at, _)| at - after))
     });
-    // time_to_fairness(index, from_s, to_s, 'a', 'b', ...): seconds from from_s until Jain's index of the groups'
-    // goodput has reached `index` for the first time, and then for good: until to_s; infinite if it has not.
+    // time_to_fairness(index, from_s, to_s, 'a', 'b', ...): seconds from from_s until Jain's index of the
+    // groups' goodput reaches `index` and stays there until to_s; infinite if it does not.
     w.add("time_to_fairness(index, from_s, to_s, label, ...)", |point, args| {
         let (jain, from) = jain_by_look(point, args)?;
         let index = args.number(0, "Jain's index")?;
         let fair_since = jain.iter().rposition(|&(_, jain)| jain < index).map_or(0, |last| last + 1);
         Ok(jain.get(fair_since).map_or(f64::INFINITY, |&(at, _)| at - from))
     });
-    // time_to_shares(after_s, bps, bin_s, 'old', most, 'new', least): seconds from after_s until, for the first time, the
-    // first group has at most and the second at least these shares of `bps`, each over the bin_s that end there.
+    // time_to_shares(after_s, bps, bin_s, 'old', most, 'new', least): seconds from after_s until, for the
+    // first time, the first group has at most and the second at least these shares of `bps`. Both are
+    // averages over the last bin_s.
     w.add("time_to_shares(after_s, bps, bin_s, old_label, most, new_label, least)", |point, args| {
         let (after, bps) = (args.number(0, "a time in seconds")?, args.number(1, "a rate in bit/s")?);
         let bin = args.number(2, "a bin in seconds")?;
@@ -56,7 +57,8 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         let both = old.iter().zip(&new).find(|(old, new)| old.0 > after && old.1 <= most && new.1 >= least);
         Ok(both.map_or(f64::INFINITY, |(old, _)| old.0 - after))
     });
-    // fairness_between(from_s, to_s, 'a', 'b', ...): mean of Jain's index of the groups' goodput, look by look.
+    // fairness_between(from_s, to_s, 'a', 'b', ...): the mean of Jain's index of the groups' goodput over all
+    // samples.
     w.add("fairness_between(from_s, to_s, label, ...)", |point, args| {
         let mut args = args.clone();
         args.given.insert(0, Value::from(0));
@@ -65,7 +67,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
     });
 }
 
-/// At each look the mean over the time `bin` before it, of which only whole looks count.
+/// At each sample: the mean over the time `bin` before it. Only whole samples count.
 fn binned(looks: &Looks, bin: f64) -> Looks {
     let interval = looks.windows(2).next().map_or(bin, |pair| pair[1].0 - pair[0].0);
     let count = ((bin / interval).round() as usize).max(1);
@@ -76,7 +78,7 @@ fn binned(looks: &Looks, bin: f64) -> Looks {
     means.collect()
 }
 
-/// Jain's index over the groups named from argument 3 on, at each look within (argument 1, argument 2].
+/// At each sample within (argument 1, argument 2]: Jain's index over the groups named from argument 3 on.
 fn jain_by_look(point: &PointResult, args: &Arguments) -> Result<(Looks, f64), Error> {
     let (from, to) = (args.number(1, "a time in seconds")?, args.number(2, "a time in seconds")?);
     let groups =
@@ -135,7 +137,7 @@ mod tests {
         assert_eq!(number("looks('early', 'cwnd', 20, 30)|length"), 10.0);
         assert_eq!(number("looks('early', 'cwnd')|length"), 30.0);
         assert!(number("mean(looks('early', 'goodput', 2, 10)) / 1e6") > 9.0);
-        // A layered flow's layer is that of its window, its fraction aside.
+        // The layer of a layered flow follows from its window, without the fraction.
         let (layer, expected) =
             ("max(looks('early', 'layer'))", "max(layered_layer(5, looks('early', 'cwnd')))");
         assert_eq!(number(layer).floor(), number(expected));

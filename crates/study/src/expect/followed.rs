@@ -1,7 +1,7 @@
-//! Functions that look into the flows that were followed segment by segment.
+//! Functions of the flows that are traced segment by segment.
 //!
-//! Of a group the flows that it says are followed; where one instant is asked for, the first of them. Segments count
-//! from 0. Times are seconds; a span is from its beginning on, and ends before its end.
+//! They use the traced flows of a group, or the first of them for a single instant. Segments count from 0.
+//! Times are in seconds. A span includes its start, but not its end.
 
 use super::call::{Arguments, wrong};
 use super::measures::{Words, group_flows};
@@ -10,8 +10,9 @@ use ackclock_scenario::results::{PointResult, Spread, percentile};
 use minijinja::Error;
 
 pub(super) fn add_all(w: &mut Words<'_>) {
-    // delivery_mean('flow'), delivery_mean('flow', 'resent'): from a segment's first sending to its first arrival, of
-    // segments first sent within the measuring window: all, those sent once, or those sent again.
+    // delivery_mean('flow'), delivery_mean('flow', 'resent'): the mean time from a segment's first sending to
+    // its first arrival. It covers segments first sent in the measuring window: all, those sent once, or
+    // those retransmitted.
     w.add("delivery_mean(label, ['once' or 'resent'])", |point, args| {
         Ok(Spread::of(&deliveries(point, args, 1)?).mean)
     });
@@ -20,7 +21,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         times.sort_by(f64::total_cmp);
         Ok(percentile(&times, args.number(1, "a percentile")?))
     });
-    // estimate_mean('flow', 'srtt'): over all acknowledgements within the measuring window.
+    // estimate_mean('flow', 'srtt'): the mean over all acknowledgements in the measuring window.
     w.add("estimate_mean(label, estimate)", |point, args| {
         let of = estimate(&args.text(1, WHICH_ESTIMATE)?)?;
         let within = |estimate: &&Estimate| is_measured(point, estimate.at_ns);
@@ -28,7 +29,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         let values: Vec<f64> = all.filter(within).map(of).filter(|value| value.is_finite()).collect();
         Ok(if values.is_empty() { f64::NAN } else { Spread::of(&values).mean })
     });
-    // estimate_at('flow', 'cwnd', 2.88): after the last acknowledgement until then.
+    // estimate_at('flow', 'cwnd', 2.88): the value after the last acknowledgement up to that time.
     w.add("estimate_at(label, estimate, at_s)", |point, args| {
         let of = estimate(&args.text(1, WHICH_ESTIMATE)?)?;
         let time = args.number(2, "a time in seconds")?;
@@ -36,7 +37,8 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         let before = estimates.iter().take_while(|estimate| seconds(estimate.at_ns) <= time).last();
         Ok(before.map_or(f64::NAN, of))
     });
-    // events('flow', 'again', from_s, to_s): how many. event_time('flow', 'again', 1), event_segment(...): of the n-th.
+    // events('flow', 'again', from_s, to_s): their number. event_time('flow', 'again', 1),
+    // event_segment(...): of the n-th.
     w.add("events(label, event, from_s, to_s)", |point, args| {
         let what = what(args)?;
         let span = args.number(2, "a time in seconds")?..args.number(3, "a time in seconds")?;
@@ -49,7 +51,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
     w.add("event_segment(label, event, n)", |point, args| {
         Ok(event(point, args)?.map_or(f64::NAN, |(_, segment)| segment as f64))
     });
-    // acked_by('flow', 2.87): segments acknowledged cumulatively until then.
+    // acked_by('flow', 2.87): the segments acknowledged cumulatively up to that time.
     w.add("acked_by(label, at_s)", |point, args| {
         let time = args.number(1, "a time in seconds")?;
         let acked = |course: &Course| {
@@ -58,7 +60,8 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         };
         Ok(courses(point, args)?.into_iter().map(acked).sum::<u64>() as f64)
     });
-    // episodes('flow'): how many loss episodes. episode_begin('flow', 1), episode_end('flow', 1): of the n-th.
+    // episodes('flow'): the number of loss episodes. episode_begin('flow', 1), episode_end('flow', 1): of the
+    // n-th.
     w.add("episodes(label)", |point, args| {
         Ok(courses(point, args)?.into_iter().map(|course| course.episodes.len()).sum::<usize>() as f64)
     });
@@ -83,7 +86,7 @@ fn is_measured(point: &PointResult, at_ns: u64) -> bool {
     (from..=to).contains(&seconds(at_ns))
 }
 
-/// The followed flows of the group that the first argument names.
+/// The traced flows of the group that the first argument names.
 fn courses<'a>(point: &'a PointResult, args: &Arguments) -> Result<Vec<&'a Course>, Error> {
     let label = args.text(0, "a group's label")?;
     group_flows(point, &label)?;
@@ -116,7 +119,7 @@ fn what(args: &Arguments) -> Result<What, Error> {
     })
 }
 
-/// Time and segment of the n-th event of a kind.
+/// The time and the segment of the n-th event of a kind.
 fn event(point: &PointResult, args: &Arguments) -> Result<Option<(u64, u64)>, Error> {
     let (what, number) = (what(args)?, index(args, 2)?);
     let mut events = first(point, args)?.events.iter().filter(|event| event.what == what);
@@ -133,7 +136,7 @@ fn estimate(word: &str) -> Result<fn(&Estimate) -> f64, Error> {
     })
 }
 
-/// Seconds from first sending to first arrival; the argument at `which` says of which segments.
+/// The times from first sending to first arrival, s. The argument at `which` selects the segments.
 fn deliveries(point: &PointResult, args: &Arguments, which: usize) -> Result<Vec<f64>, Error> {
     let word = if args.given.len() > which { args.text(which, "which segments")? } else { "all".to_owned() };
     let (once, resent) = match word.as_str() {
@@ -157,7 +160,7 @@ mod tests {
     use ackclock_scenario::Sweep;
     use std::sync::atomic::AtomicBool;
 
-    /// Ten segments fit the path; the fifth packet is lost once.
+    /// Ten segments fit into the path. The fifth packet is lost once.
     const ONE_LOSS: &str = r#"
         duration = "3 s"
         tcp = { recovery = "newreno", receive_window = 10 }
@@ -197,7 +200,7 @@ mod tests {
         let (begins, ends) = (number("episode_begin('one', 1)"), number("episode_end('one', 1)"));
         assert_eq!(begins, number("event_time('one', 'again', 1)"));
         assert_eq!(number("acked_by('one', episode_begin('one', 1))"), lost);
-        // One round trip repairs it: 100 ms of propagation, and 1.04 ms and 0.04 ms at the bottlenecks.
+        // The repair takes one round trip: 100 ms of propagation, and 1.04 ms and 0.04 ms at the bottlenecks.
         assert!((ends - begins - 0.10108).abs() < 1e-6, "{}", ends - begins);
         assert_eq!(number("acked_by('one', 3)"), 55.0);
         assert_eq!(number("episode_end('one', 2)"), f64::INFINITY);

@@ -1,4 +1,4 @@
-//! Functions that look into results.
+//! Functions of results.
 
 use super::call::{Answer, Arguments, add, number, wrong};
 use super::select::{View, axis, select, written};
@@ -25,7 +25,7 @@ pub(super) fn add_all(env: &mut Environment<'static>, view: &View, trace: &Trace
     });
 }
 
-/// Where functions are added.
+/// The registry to which functions are added.
 pub(super) struct Words<'a> {
     pub(super) env: &'a mut Environment<'static>,
     pub(super) view: &'a View,
@@ -33,8 +33,8 @@ pub(super) struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// Adds a function of (point, arguments), taken over the points that the keywords select. `written` is the
-    /// function as it is written: `name(argument, [what may be left out], ...)`.
+    /// Adds a function of (point, arguments), applied to the points that the keywords select. `written` is
+    /// its signature: `name(argument, [optional argument], ...)`.
     pub(super) fn add(&mut self, written: &'static str, f: fn(&PointResult, &Arguments) -> Answer) {
         let (view, trace) = (self.view.clone(), self.trace.clone());
         let name = written.split('(').next().unwrap_or(written);
@@ -52,7 +52,7 @@ impl Words<'_> {
     }
 }
 
-/// The points that the keywords of a call select; they differ in nothing but the seed.
+/// The points that the keywords of a call select. They differ in their seed only.
 pub(super) fn meant<'a>(
     view: &'a View,
     call: &mut Arguments,
@@ -74,7 +74,7 @@ pub(super) fn meant<'a>(
     Ok(points)
 }
 
-/// What `seeds='...'` asks for.
+/// Combines the values of all seeds as `seeds='...'` asks.
 fn over_seeds(values: &[f64], word: Option<&Value>) -> Result<Value, Error> {
     let spread = Spread::of(values);
     Ok(Value::from(match word.map(ToString::to_string).as_deref() {
@@ -91,7 +91,7 @@ fn over_seeds(values: &[f64], word: Option<&Value>) -> Result<Value, Error> {
     }))
 }
 
-/// The middle value, or the mean of the two in the middle.
+/// The middle value, or the mean of the two middle values.
 pub(super) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -149,7 +149,7 @@ fn add_flow_functions(w: &mut Words<'_>) {
         "completion" => |flow| flow.completion_s.unwrap_or(f64::NAN),
     }
     super::bursts::add_all(w);
-    // Of all segments that a group sent, those that began a loss episode.
+    // Loss episodes, as a share of all segments that a group sent.
     w.add("fast_retransmit_share(label)", |point, args| {
         let flows = group_flows(point, &args.text(0, "a group's label")?)?;
         let sum = |value: fn(&FlowResult) -> u64| flows.iter().map(|flow| value(flow)).sum::<u64>() as f64;

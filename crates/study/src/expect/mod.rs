@@ -1,17 +1,17 @@
 //! The language of expectations and claims: expressions over results.
 //!
-//! The expressions are minijinja's (numbers, comparisons, `and`, `or`, `not`, `**`, lists, filters such as
-//! `|max`); what is added here are functions.
+//! The expressions are those of minijinja (numbers, comparisons, `and`, `or`, `not`, `**`, lists, filters
+//! such as `|max`). This module adds functions:
 //!
-//! * Functions that look into results: `goodput('layered', rate='1 Gbit/s')`. In a sweep they take the axes
-//!   as keywords, the last part of an axis being enough. They average over seeds; `seeds='median'`, `'min'`,
-//!   `'max'`, `'std'` or `'all'` says otherwise. Where an experiment has several scenarios, `in='NAME'` says
-//!   which. `axis('rate')` lists an axis.
-//! * The published analyses: `reno_window(p)`, `response('compound', p, rtt_s)` and so on.
-//! * Arithmetic: `ratio(a, b)`, `near(value, target, tolerance)`, `rises(list)` and so on.
+//! - Functions of results: `goodput('layered', rate='1 Gbit/s')`. In a sweep they take the axes as keywords;
+//!   the last part of an axis is enough. They average over seeds; `seeds='median'`, `'min'`, `'max'`, `'std'`
+//!   or `'all'` changes that. If an experiment has several scenarios, `in='NAME'` selects one. `axis('rate')`
+//!   lists the values of an axis.
+//! - The published analyses: `reno_window(p)`, `response('compound', p, rtt_s)` and so on.
+//! - Arithmetic: `ratio(a, b)`, `near(value, target, tolerance)`, `rises(list)` and so on.
 //!
-//! A list in place of an argument gives a list of answers. Every call is noted with its value, so that a
-//! verdict carries the numbers from which it was made.
+//! A list in place of an argument gives a list of answers. Every call is recorded with its value, so a
+//! verdict shows the numbers behind it.
 
 mod arithmetic;
 mod bursts;
@@ -37,17 +37,17 @@ use minijinja::{Environment, Error, ErrorKind, State, Value};
 use std::collections::BTreeMap;
 use trace::{Published, Trace};
 
-/// Names bound in an expression.
+/// The names that an expression can use.
 pub type Names = BTreeMap<String, serde_json::Value>;
 
-/// A function written in the language itself.
+/// A function that is written in the language itself.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Names of its arguments.
+    /// The names of the arguments.
     pub of: Vec<String>,
-    /// The expression that gives its value.
+    /// The expression of its value.
     pub is: String,
 }
 
@@ -56,13 +56,13 @@ pub struct Definition {
 #[error("{expression}: {reason}")]
 pub struct ExpectError {
     expression: String,
-    /// What is wrong with it.
+    /// The problem.
     pub reason: String,
-    /// What would be right.
+    /// The remedy.
     pub remedy: String,
 }
 
-/// What expressions look like, for messages.
+/// An example of an expression, for messages.
 const EXAMPLE: &str = "for example goodput('reno') > 0.9 * rate('bottleneck')";
 
 impl ExpectError {
@@ -77,7 +77,7 @@ impl ExpectError {
             (ErrorKind::UndefinedError, _) => {
                 (reason, "names of flows and links stand in quotes: goodput('reno')".to_owned())
             }
-            // What is said of a wrong argument ends with what would be right.
+            // The message for a wrong argument ends with the remedy.
             (ErrorKind::InvalidOperation, Some((reason, remedy))) => (reason.to_owned(), remedy.to_owned()),
             _ => (reason, EXAMPLE.to_owned()),
         };
@@ -85,7 +85,7 @@ impl ExpectError {
     }
 }
 
-/// The language with results, published numbers and definitions in place.
+/// The language, with results, published numbers and definitions.
 pub struct Language {
     env: Environment<'static>,
     trace: Trace,
@@ -94,7 +94,7 @@ pub struct Language {
 }
 
 impl Language {
-    /// Over the results in `view`.
+    /// The language over the results in `view`.
     pub fn new(view: &View) -> Language {
         let mut env = Environment::new();
         env.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
@@ -105,7 +105,7 @@ impl Language {
         Language { env, trace, published: Value::UNDEFINED, seeds: view.seeds() }
     }
 
-    /// With published numbers, which expressions find as `published`.
+    /// The same with published numbers. Expressions find them as `published`.
     #[must_use]
     pub fn with_published(mut self, data: &serde_json::Value) -> Language {
         self.published = Published::value(data, &self.trace);
@@ -113,7 +113,7 @@ impl Language {
         self
     }
 
-    /// With one more function.
+    /// The same with one more function.
     #[must_use]
     pub fn with_definition(mut self, definition: &Definition) -> Language {
         let (made, trace, published) = (definition.clone(), self.trace.clone(), self.published.clone());
@@ -137,13 +137,21 @@ impl Language {
         self
     }
 
-    /// Is this an expression at all?
+    /// Checks the syntax of an expression.
+    ///
+    /// # Errors
+    ///
+    /// [`ExpectError`] if it is not an expression.
     pub fn check(&self, expression: &str) -> Result<(), ExpectError> {
         let compiled = self.env.compile_expression(expression);
         compiled.map(drop).map_err(|error| ExpectError::new(expression, &error))
     }
 
-    /// The expression's value and what it was made from.
+    /// The value of the expression, and the numbers behind it.
+    ///
+    /// # Errors
+    ///
+    /// [`ExpectError`] if the expression has no value.
     pub fn evaluate(
         &self,
         expression: &str,
@@ -164,11 +172,11 @@ impl Language {
         Ok((value, self.trace.take()))
     }
 
-    /// Checks an expression over made-up results: every call on its own, even where the whole would not come
-    /// to it, and that the whole is true or false.
+    /// Checks an expression over made-up results. It checks every call separately, even if the evaluation
+    /// does not reach it, and that the whole is true or false.
     pub(crate) fn rehearse(&self, expression: &str) -> Result<(), ExpectError> {
         self.check(expression)?;
-        // A time that is itself computed from made-up results means nothing.
+        // A time that is computed from made-up results has no meaning.
         let unless_made_up = |outcome: Result<(), ExpectError>, made_up: bool| match outcome {
             Err(error) if made_up && error.reason.starts_with(series::NO_LOOK) => Ok(()),
             other => other,
@@ -180,14 +188,19 @@ impl Language {
         unless_made_up(self.judge(expression, &Names::new()).map(drop), true)
     }
 
-    /// Evaluates every call in the expression on its own, even where the whole would not come to it.
+    /// Evaluates every call in the expression separately, even if the evaluation of the whole does not reach
+    /// it.
     pub(crate) fn check_calls(&self, expression: &str, names: &Names) -> Result<(), ExpectError> {
         self.check(expression)?;
         calls::calls(expression).into_iter().try_for_each(|call| self.evaluate(call, names).map(drop))
     }
 
-    /// Whether the expression holds, and what that was made from. Where something in it has no value it does not
-    /// hold: comparisons with what is not a number come out either way.
+    /// Whether the expression holds, and the numbers behind it. An expression with a NaN in it does not hold,
+    /// because comparisons with NaN prove nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ExpectError`] if the expression has no value, or is neither true nor false.
     pub fn judge(&self, expression: &str, names: &Names) -> Result<(bool, Vec<Seen>), ExpectError> {
         match self.evaluate(expression, names)? {
             (serde_json::Value::Bool(verdict), seen) => {
@@ -201,7 +214,7 @@ impl Language {
         }
     }
 
-    /// An unknown function is named, and one that is spelt alike.
+    /// Names an unknown function, and one with a similar name.
     fn explain(&self, expression: &str, error: &Error) -> ExpectError {
         let mut explained = ExpectError::new(expression, error);
         if error.kind() == ErrorKind::UnknownFunction {
@@ -216,7 +229,7 @@ impl Language {
     }
 }
 
-/// What kind of value this is, for messages.
+/// The kind of this value, for messages.
 fn kind(value: &serde_json::Value) -> &'static str {
     match value {
         serde_json::Value::Number(_) => "a number",
@@ -227,7 +240,7 @@ fn kind(value: &serde_json::Value) -> &'static str {
     }
 }
 
-/// Standard deviation of what each seed gives alone, if each gives a number.
+/// The standard deviation of the values of each seed alone, if all are numbers.
 fn deviation(alone: impl Iterator<Item = Result<Value, Error>>) -> Option<f64> {
     let values = alone.map(|value| number(&value.ok()?)).collect::<Option<Vec<_>>>()?;
     let std = Spread::of(&values).std;
@@ -247,12 +260,20 @@ fn bind(
     Ok(names)
 }
 
-/// Evaluates `expression` over the results in `view`, with these names bound.
+/// Evaluates `expression` over the results in `view`, with these names.
+///
+/// # Errors
+///
+/// [`ExpectError`] if the expression has no value.
 pub fn evaluate(expression: &str, view: &View, names: &Names) -> Result<serde_json::Value, ExpectError> {
     Language::new(view).evaluate(expression, names).map(|(value, _)| value)
 }
 
-/// Evaluates `expression` to a verdict.
+/// Evaluates `expression` to true or false.
+///
+/// # Errors
+///
+/// [`ExpectError`] if the expression has no value, or is neither true nor false.
 pub fn holds(expression: &str, view: &View, names: &Names) -> Result<bool, ExpectError> {
     Language::new(view).judge(expression, names).map(|(verdict, _)| verdict)
 }

@@ -1,4 +1,4 @@
-//! Functions that look at how well predictors foresaw losses: for scenarios with `[predict]`.
+//! Functions of predictions, for scenarios with `[predict]`.
 
 use super::call::{Arguments, wrong};
 use super::measures::Words;
@@ -8,7 +8,8 @@ use ackclock_scenario::suggest;
 use minijinja::Error;
 
 pub(super) fn add_all(w: &mut Words<'_>) {
-    // predicted('vegas', 'queue', 'efficiency'): of the times of high delay, or of the losses. Not a number without any.
+    // predicted('vegas', 'queue', 'efficiency'): a share of the periods of high delay, or of the losses. NaN
+    // without any.
     w.add("predicted(predictor, 'flow' or 'queue', share)", |point, args| {
         let outcome = outcome(point, args)?;
         let share = match args.text(2, SHARES)?.as_str() {
@@ -19,7 +20,8 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         };
         Ok(share.unwrap_or(f64::NAN))
     });
-    // transitions('vegas', 'queue', 2): how often, by the numbers of the source's Figure 37.
+    // transitions('vegas', 'queue', 2): how often this transition happened. The numbers are those of the
+    // source's Figure 37.
     w.add("transitions(predictor, 'flow' or 'queue', 1 to 6)", |point, args| {
         let counts = outcome(point, args)?.transitions;
         let number = args.number(2, "the number of a transition")?;
@@ -35,8 +37,8 @@ pub(super) fn add_all(w: &mut Words<'_>) {
         let (_, count) = known.ok_or_else(|| wrong(format!("transitions are 1 to 6, not {number}")))?;
         Ok(count as f64)
     });
-    // false_positive_queue('ewma-0.99', 'queue', 0, 0.5): share of the false positives with the queue between these shares of
-    // its room, in tenths.
+    // false_positive_queue('ewma-0.99', 'queue', 0, 0.5): the share of false positives with the queue between
+    // these shares of its capacity, in tenths.
     w.add("false_positive_queue(predictor, 'flow' or 'queue', from, to)", |point, args| {
         let outcome = outcome(point, args)?;
         let tenth = |at| {
@@ -55,7 +57,8 @@ pub(super) fn add_all(w: &mut Words<'_>) {
 
 const SHARES: &str = "'efficiency', 'false_positives', 'false_negatives'";
 
-/// What came of the predictor that the first argument names, against the losses that the second one says.
+/// The result of the predictor that the first argument names, compared with the losses that the second one
+/// names.
 fn outcome<'a>(point: &'a PointResult, args: &Arguments) -> Result<&'a Outcome, Error> {
     let name = args.text(0, "a predictor's name")?;
     let all = point.predictions.as_ref();

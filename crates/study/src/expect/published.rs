@@ -1,4 +1,4 @@
-//! The published analyses as functions: `ackclock_cc::analysis` under names that say whose they are.
+//! The published analyses as functions: `ackclock_cc::analysis`, under names that tell the publication.
 
 use super::call::{Arguments, add, add_numeric, from_json, number, wrong};
 use super::trace::Trace;
@@ -55,7 +55,7 @@ fn add_compound(env: &mut Environment<'static>, trace: &Trace) {
         ("compound_backlog", &["window", "base_rtt_s", "rtt_s"], |x| compound::backlog(x[0], x[1], x[2])),
     ];
     add_formulas(env, trace, formulas);
-    // One loss-free period: compound_period(p, rtt_s, base_rtt_s, gamma=30).peak and so on.
+    // A loss-free period: compound_period(p, rtt_s, base_rtt_s, gamma=30).peak and so on.
     let trace = trace.clone();
     add(env, "compound_period", move |arguments| {
         let mut rest = arguments.clone();
@@ -160,7 +160,8 @@ fn add_pert(env: &mut Environment<'static>, trace: &Trace) {
     add_formulas(env, trace, formulas);
 }
 
-/// `response(scheme, p, rtt_s, parameter=value)` is a scheme's average window; `slope` the exponent of p between two loss rates.
+/// `response(scheme, p, rtt_s, parameter=value)` is a scheme's average window. `slope` is the exponent of p
+/// between two loss rates.
 fn add_responses(env: &mut Environment<'static>, trace: &Trace) {
     let noted = trace.clone();
     add(env, "response", move |arguments| {

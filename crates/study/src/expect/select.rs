@@ -1,4 +1,4 @@
-//! Which points an expression means.
+//! Selects the points that an expression means.
 
 use super::call::{from_json, number, wrong};
 use ackclock_scenario::results::PointResult;
@@ -6,29 +6,29 @@ use minijinja::{Error, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Results that expressions can look into.
+/// Results for expressions.
 #[derive(Clone)]
 pub struct View {
     sets: Arc<Vec<(String, Vec<PointResult>)>>,
 }
 
 impl View {
-    /// Looks at the results of one scenario.
+    /// The results of one scenario.
     pub fn new(points: Vec<PointResult>) -> View {
         View::of_several(vec![(String::new(), points)])
     }
 
-    /// Looks at the results of several scenarios by name.
+    /// The results of several scenarios, by name.
     pub fn of_several(sets: Vec<(String, Vec<PointResult>)>) -> View {
         View { sets: Arc::new(sets) }
     }
 
-    /// The results, scenario by scenario.
+    /// The results, by scenario.
     pub fn sets(&self) -> &[(String, Vec<PointResult>)] {
         &self.sets
     }
 
-    /// Seeds with which every scenario was run, if there are several.
+    /// The seeds of all scenarios, if there are several.
     pub(super) fn seeds(&self) -> Vec<u64> {
         let of = |points: &[PointResult]| points.iter().map(|point| point.seed).collect::<BTreeSet<_>>();
         let sets = self.sets.iter().map(|(_, points)| of(points));
@@ -36,7 +36,7 @@ impl View {
         common.filter(|seeds| seeds.len() > 1).into_iter().flatten().collect()
     }
 
-    /// The results of the scenario called `name`; of the only one if it is not named.
+    /// The results of the scenario called `name`. Without a name: of the only scenario.
     pub(super) fn set(&self, name: Option<&str>) -> Result<&[PointResult], Error> {
         let known =
             || self.sets.iter().map(|(name, _)| format!("in='{name}'")).collect::<Vec<_>>().join(", ");
@@ -52,7 +52,7 @@ impl View {
     }
 }
 
-/// The points that agree with all of `wanted`; they may differ in nothing but the seed.
+/// The points that match all of `wanted`. They may differ in their seed only.
 pub(super) fn select<'a>(
     points: &'a [PointResult],
     wanted: &[(String, String)],
@@ -78,7 +78,7 @@ pub(super) fn select<'a>(
     Ok(matching)
 }
 
-/// The axis that a keyword means.
+/// The full name of the axis that a keyword means.
 fn full_name<'a>(points: &'a [PointResult], keyword: &str) -> Result<&'a str, Error> {
     let first = points.first().ok_or_else(|| wrong("the scenario has no points"))?;
     match first.parameters.keys().find(|key| names(key, keyword)) {
@@ -95,7 +95,7 @@ fn full_name<'a>(points: &'a [PointResult], keyword: &str) -> Result<&'a str, Er
     }
 }
 
-/// The values along an axis, in order.
+/// The values of an axis, in order.
 pub(super) fn axis(points: &[PointResult], keyword: &str) -> Result<Value, Error> {
     let name = full_name(points, keyword)?;
     let mut values: Vec<&serde_json::Value> = Vec::new();
@@ -109,7 +109,8 @@ pub(super) fn axis(points: &[PointResult], keyword: &str) -> Result<Value, Error
     Ok(values.into_iter().map(from_json).collect())
 }
 
-/// Does a keyword mean an axis? Its last part is enough: `rate` for `topology.dumbbell.bottleneck.rate`.
+/// True if a keyword means this axis. Its last part is enough: `rate` for
+/// `topology.dumbbell.bottleneck.rate`.
 fn names(axis: &str, keyword: &str) -> bool {
     axis == keyword || short(axis) == keyword
 }
@@ -127,7 +128,7 @@ fn plain(value: &serde_json::Value) -> String {
     }
 }
 
-/// A keyword's value in the same writing.
+/// The value of a keyword in the same form.
 pub(super) fn written(value: &Value) -> String {
     number(value).map_or_else(|| value.to_string(), |number| number.to_string())
 }

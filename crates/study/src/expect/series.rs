@@ -1,7 +1,8 @@
-//! Functions that look into what the probes saw.
+//! Functions of the samples of the probes.
 //!
-//! A flow's variable is `cwnd`, `ssthresh`, `srtt`, `in_flight`, `delivered` (segments since the last look), `goodput`
-//! (bit/s since the last look), or one of its controller's own, such as Compound's `dwnd`; those of a group's flows are added up.
+//! The variables of a flow are `cwnd`, `ssthresh`, `srtt`, `in_flight`, `delivered` (segments since the last
+//! sample), `goodput` (bit/s since the last sample), and those of its controller, such as Compound's `dwnd`.
+//! For a group the values of its flows are added.
 
 use super::call::{Answer, Arguments, wrong};
 use super::measures::{Words, group_flows};
@@ -10,10 +11,10 @@ use ackclock_scenario::series::{Sample, Series};
 use ackclock_scenario::suggest;
 use minijinja::Error;
 
-/// How messages about times without a look begin.
+/// The start of messages about times without a sample.
 pub(super) const NO_LOOK: &str = "no probe looked";
 
-/// Seconds and a value, look by look.
+/// A time series: seconds and values.
 pub(super) type Looks = Vec<(f64, f64)>;
 
 pub(super) fn add_all(w: &mut Words<'_>) {
@@ -44,7 +45,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
     w.add("probe_at(label, variable, at_s)", |point, args| {
         let time = args.number(2, "a time in seconds")?;
         if !time.is_finite() {
-            return Ok(f64::NAN); // the time of something that never happened
+            return Ok(f64::NAN); // the time of an event that never happened
         }
         let before = named(point, args)?.into_iter().take_while(|&(at, _)| at <= time).last();
         before
@@ -81,7 +82,7 @@ pub(super) fn add_all(w: &mut Words<'_>) {
     });
 }
 
-/// The largest; not a number if one of them is none.
+/// The maximum; NaN if one of the values is NaN.
 fn most(values: &[f64]) -> f64 {
     values.iter().copied().reduce(|a, b| if a > b || a.is_nan() { a } else { b }).unwrap_or(f64::NAN)
 }
@@ -95,16 +96,16 @@ fn series(point: &PointResult) -> Result<&Series, Error> {
 }
 
 fn timed(series: &Series, values: impl Iterator<Item = f64>) -> Looks {
-    // Divided, not multiplied: a look at 30 s is then at 30 exactly, so that bounds mean what they say.
+    // Division, not multiplication: a sample at 30 s is then exactly 30, and bounds work as written.
     series.at.iter().map(|at| at.as_nanos() as f64 / 1e9).zip(values).collect()
 }
 
-/// The variable that the second argument names.
+/// The time series of the variable that the second argument names.
 pub(super) fn named(point: &PointResult, args: &Arguments) -> Result<Looks, Error> {
     flow_looks(point, args, &args.text(1, "a variable")?)
 }
 
-/// A variable of the flows of the group that the first argument names, added up.
+/// The time series of a variable, added over the flows of the group that the first argument names.
 pub(super) fn flow_looks(point: &PointResult, args: &Arguments, variable: &str) -> Result<Looks, Error> {
     let flows = group_flows(point, &args.text(0, "a group's label")?)?;
     let series = series(point)?;
@@ -142,7 +143,7 @@ pub(super) fn flow_looks(point: &PointResult, args: &Arguments, variable: &str) 
     Ok(timed(series, sums.into_iter()))
 }
 
-/// Values of the looks within (from, to], the arguments from `first` on; or within the measuring window.
+/// The values within (from, to]. These are the arguments from `first` on, or else the measuring window.
 pub(super) fn within(
     point: &PointResult,
     looks: Looks,
@@ -155,7 +156,7 @@ pub(super) fn within(
         (args.number(first, "a time in seconds")?, args.number(first + 1, "a time in seconds")?)
     };
     if !(from.is_finite() && to.is_finite()) {
-        return Ok(vec![f64::NAN]); // bounded by something that never happened
+        return Ok(vec![f64::NAN]); // bounded by an event that never happened
     }
     let inside: Vec<_> =
         looks.into_iter().filter(|&(at, _)| at > from && at <= to).map(|(_, value)| value).collect();
@@ -167,12 +168,12 @@ pub(super) fn within(
     Ok(inside)
 }
 
-/// Seconds without the last bit that a multiplication may have left.
+/// Rounds seconds to whole nanoseconds, to remove the error of a multiplication.
 fn whole_nanoseconds(seconds: f64) -> f64 {
     (seconds * 1e9).round() / 1e9
 }
 
-/// Bits of payload per segment; the flows of a group have segments of one size.
+/// The payload per segment, bits. The flows of a group have segments of one size.
 fn payload_bits(flows: &[&FlowResult]) -> f64 {
     flows.first().map_or(f64::NAN, |flow| f64::from(flow.payload_bytes) * 8.0)
 }
@@ -185,7 +186,7 @@ fn goodput_between(point: &PointResult, args: &Arguments) -> Answer {
     Ok(looks.into_iter().sum::<f64>() * bits / span)
 }
 
-/// When cwnd was cut for the n-th time: the look at which it is at least a fifth below the look before.
+/// The time of the n-th reduction of cwnd: the sample that is at least a fifth below the one before.
 fn cut_time(point: &PointResult, args: &Arguments) -> Answer {
     let wanted = args.number(1, "which cut, from 1")?;
     let looks = flow_looks(point, args, "cwnd")?;

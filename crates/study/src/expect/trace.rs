@@ -1,4 +1,4 @@
-//! What an expression looked at: every function call with its value, and every published number.
+//! Records the numbers behind an expression: every function call with its value, and every published number.
 
 use super::call::{from_json, number, shown_value};
 use ackclock_scenario::results::Seen;
@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a call gave. JSON has no infinite numbers.
+/// The value of a call as JSON. JSON has no infinite numbers.
 fn as_json(value: &Value) -> Json {
     match number(value) {
         Some(number) if number.is_infinite() => "infinite".into(),
@@ -16,20 +16,20 @@ fn as_json(value: &Value) -> Json {
     }
 }
 
-/// Where calls are noted.
+/// The record.
 #[derive(Clone, Default)]
 pub(crate) struct Trace(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
     depth: AtomicUsize,
-    /// While this is set, functions see no other seed and nothing is noted.
+    /// While this is set, functions see this seed only, and nothing is recorded.
     only: Mutex<Option<u64>>,
     seen: Mutex<Vec<Seen>>,
 }
 
 impl Trace {
-    /// Notes a call and what it gave.
+    /// Records a call and its value.
     pub(crate) fn note(&self, call: String, value: &Value, std: Option<f64>) {
         self.push(call, as_json(value), std, false);
     }
@@ -46,7 +46,7 @@ impl Trace {
         }
     }
 
-    /// What is noted meanwhile lies one call deeper.
+    /// Runs `inside`. Calls recorded meanwhile are one level deeper.
     pub(crate) fn deeper<T>(&self, inside: impl FnOnce() -> T) -> T {
         self.0.depth.fetch_add(1, Ordering::Relaxed);
         let result = inside();
@@ -54,17 +54,17 @@ impl Trace {
         result
     }
 
-    /// Is what is noted now the claim's own text, and no definition's?
+    /// True in the claim's own text, false inside a definition.
     pub(crate) fn at_the_top(&self) -> bool {
         self.0.depth.load(Ordering::Relaxed) == 0 && self.only().is_none()
     }
 
-    /// The seed that functions are held to.
+    /// The seed to which functions are restricted.
     pub(crate) fn only(&self) -> Option<u64> {
         *self.0.only.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Functions see no other seed meanwhile, and nothing is noted.
+    /// Runs `inside` with functions restricted to this seed. Nothing is recorded meanwhile.
     pub(crate) fn with_only<T>(&self, seed: u64, inside: impl FnOnce() -> T) -> T {
         *self.0.only.lock().unwrap_or_else(PoisonError::into_inner) = Some(seed);
         let result = inside();
@@ -72,13 +72,13 @@ impl Trace {
         result
     }
 
-    /// Everything noted since the last time.
+    /// Takes all records since the last call.
     pub(crate) fn take(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.0.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The published numbers: free nested data that notes what is looked up in it.
+/// The published numbers: free nested data that records each lookup.
 pub(crate) struct Published {
     path: String,
     data: Json,

@@ -1,4 +1,4 @@
-//! The states of Figure 37, run over a recording.
+//! The states of Figure 37, applied to a recording.
 
 use ackclock_cc::predictor::Predictor;
 use ackclock_scenario::Settle;
@@ -6,12 +6,12 @@ use ackclock_scenario::predictions::Counts;
 use ackclock_sim::observers::Recording;
 use ackclock_units::Time;
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, Default)]
 pub struct Study {
     /// The transitions.
     pub counts: Counts,
-    /// The bottleneck's queue, as a share of its room, at each false positive.
+    /// The bottleneck's queue at each false positive, as a share of its capacity.
     pub queue_at_false_positives: Vec<f32>,
 }
 
@@ -19,7 +19,7 @@ pub struct Study {
 enum State {
     Low,
     High,
-    /// At least until then.
+    /// At least until this time.
     Loss(Time),
 }
 
@@ -70,7 +70,7 @@ mod tests {
     use ackclock_units::Duration;
     use proptest::prelude::*;
 
-    /// One reading every 10 ms with these round-trip times in milliseconds.
+    /// A recording with one reading every 10 ms and these round-trip times, in milliseconds.
     fn recording(rtts: &[u64]) -> Recording {
         let readings = rtts.iter().zip(0u64..).map(|(&ms, at)| Reading {
             now: Time::from_nanos(at * 10_000_000),
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn each_transition_of_figure_37() {
-        // Low, high, low: a false positive; high, loss, low; loss out of low; high after the loss; low.
+        // Low, high, low: a false positive. High, loss, low. A loss from low, high after it, low.
         let rtts = [20, 30, 20, 30, 30, 20, 20, 20, 20, 20, 30, 30, 30, 20];
         let study = run(&rtts, &[38, 75], Settle::RoundTrip);
         let counts = Counts {
@@ -123,7 +123,8 @@ mod tests {
     }
 
     proptest! {
-        /// What enters a state leaves it, but for the last time; efficiency and false positives make one.
+        /// The transitions into a state equal those out of it, except for the last one. Efficiency and false
+        /// positives add up to one.
         #[test]
         fn transitions_balance(
             rtts in prop::collection::vec(20u64..35, 1..300),

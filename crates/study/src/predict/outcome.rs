@@ -1,4 +1,5 @@
-//! What came of a recording: every predictor against the flow's losses and against the bottleneck's.
+//! The result of a recording: every predictor, compared with the losses of the flow and those of the
+//! bottleneck.
 
 use super::machine::{Study, study};
 use ackclock_cc::predictor::{Options, predictors};
@@ -37,7 +38,7 @@ fn outcome(study: &Study) -> Outcome {
     }
 }
 
-/// Shares in each tenth; fuller than full counts as full.
+/// The share in each tenth. Values above 1 count as 1.
 fn histogram(queue: &[f32]) -> Option<[f64; BINS]> {
     if queue.is_empty() {
         return None;

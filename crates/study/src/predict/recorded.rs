@@ -1,4 +1,4 @@
-//! What the recorder of a simulated flow tells, held against the run.
+//! Tests that compare the recorder's data with the run.
 
 use crate::run::{run_observed, run_point};
 use ackclock_scenario::Sweep;
@@ -23,7 +23,7 @@ const SCENARIO: &str = r#"
     flow = "watched"
 "#;
 
-/// The recording that a scenario with `[predict]` asks for.
+/// The recording of a scenario with `[predict]`.
 pub(super) fn recorded(scenario: &str) -> Recording {
     let sweep = Sweep::read("recorded", scenario, &[]).expect("a scenario");
     let built = sweep.points[0].scenario.build().expect("it can be built");
@@ -42,7 +42,7 @@ fn what_is_recorded_agrees_with_the_run() {
     assert!((drops - counted).abs() <= 2.0 && counted > 10.0, "{drops} and {counted}");
     assert!(!recording.flow_losses.is_empty() && recording.flow_losses.len() < drops as usize);
     assert_eq!(recording.queue.len(), recording.readings.len());
-    // The queue that a reading finds is what its segment's delay says, one way back later.
+    // The queue at a reading is that of its segment, whose delay shows one way back later.
     let fullest = recording.queue.iter().copied().fold(0.0, f32::max);
     assert!((0.9..1.1).contains(&fullest), "{fullest}");
     let least = recording.readings.iter().map(|reading| reading.rtt).min().expect("readings");

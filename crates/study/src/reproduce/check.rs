@@ -1,5 +1,5 @@
-//! Checking experiments without running them: scenarios are laid out, and claims are evaluated over made-up
-//! results that have the right shape, so that a wrong label, axis or function shows at once.
+//! Checks experiments without running them. Scenarios are built, and claims are evaluated over made-up
+//! results of the right shape, so that a wrong label, axis or function shows at once.
 
 use super::format::{Asserted, Experiment};
 use super::library::Library;
@@ -9,6 +9,10 @@ use crate::imagined::imagined;
 use ackclock_scenario::ScenarioError;
 
 /// Checks an experiment.
+///
+/// # Errors
+///
+/// [`ScenarioError`] if a scenario is not valid, or a claim cannot be evaluated.
 pub fn check(library: &Library, experiment: &Experiment) -> Result<(), ScenarioError> {
     let mut sets = Vec::new();
     for (name, sweep) in library.sweeps(experiment)? {

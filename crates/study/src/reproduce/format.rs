@@ -9,11 +9,10 @@
 //! summary = "What was done."
 //! notes = ["What the source leaves open, which reading is taken, and why."]
 //!
-//! pictures = ["transmitted"]               # what its pictures show; without it goodput where a number is swept
+//! pictures = ["transmitted"]               # default: goodput, where a number is swept
 //!
-//! [scenario]                               # exactly a scenario; [scenarios.NAME] if there are several, which
-//! duration = "300 s"                       # functions then tell apart by in='NAME'. A text in its place is the
-//!                                          # id of the experiment whose scenario is meant (or "id.NAME").
+//! [scenario]                               # a scenario, or the id of the experiment that has it (or "id.NAME")
+//! duration = "300 s"                       # with several: [scenarios.NAME]; functions select one by in='NAME'
 //!
 //! [published]                              # free nested data; expressions find it as `published`
 //! share = { highspeed = 0.6 }
@@ -44,44 +43,44 @@ use std::sync::Arc;
 /// A published experiment.
 #[derive(Clone)]
 pub struct Experiment {
-    /// Its name.
+    /// The id.
     pub id: String,
-    /// Key of the publication.
+    /// The key of the publication.
     pub work: String,
-    /// What it is called.
+    /// The title.
     pub title: String,
-    /// Where it stands in the publication.
+    /// The section of the publication.
     pub section: String,
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// What was done.
     pub summary: String,
-    /// What the source leaves open, and which reading is taken.
+    /// What the source leaves open, and the reading that is used.
     pub notes: Vec<String>,
     /// What its pictures show.
     pub pictures: Vec<Pictured>,
-    /// Its scenarios by name; the name is empty for the only one.
+    /// The scenarios by name. The name is empty if there is only one.
     pub scenarios: Vec<(String, Source)>,
     /// The published numbers.
     pub published: Json,
-    /// Functions that its claims use.
+    /// The functions of its claims.
     pub definitions: Vec<Definition>,
-    /// What is claimed.
+    /// The claims.
     pub claims: Vec<Claim>,
     document: Document,
 }
 
-/// What kind of experiment a publication describes.
+/// The kind of an experiment in a publication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Run in a simulator.
     Simulation,
-    /// Worked out on paper.
+    /// Computed on paper.
     Analysis,
     /// Run on machines.
     Testbed,
-    /// A picture that claims nothing by itself.
+    /// A picture without a claim of its own.
     Drawing,
 }
 
@@ -93,7 +92,7 @@ impl Kind {
         ("drawing", Kind::Drawing),
     ];
 
-    /// The word in files.
+    /// The name in files.
     pub fn word(self) -> &'static str {
         Kind::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| word)
     }
@@ -102,11 +101,11 @@ impl Kind {
 /// What a picture of an experiment shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pictured {
-    /// Goodput against what is swept.
+    /// Goodput against the axis of the sweep.
     Goodput,
-    /// Transmitted throughput of bursts against what is swept.
+    /// Transmitted throughput of bursts against the axis of the sweep.
     Transmitted,
-    /// Received throughput of bursts against what is swept.
+    /// Received throughput of bursts against the axis of the sweep.
     Received,
     /// Throughput at the receiver over time.
     Throughput,
@@ -123,18 +122,19 @@ impl Pictured {
         ("in_flight", Pictured::InFlight),
     ];
 
-    /// The word in files.
+    /// The name in files.
     pub fn word(self) -> &'static str {
         Pictured::ALL.iter().find(|(_, pictured)| *pictured == self).map_or("", |(word, _)| word)
     }
 }
 
-/// Where a scenario comes from.
+/// The origin of a scenario.
 #[derive(Clone)]
 pub enum Source {
-    /// It is written here.
+    /// It is written in this file.
     Own(Document),
-    /// It is that of another experiment: id, name of the scenario, and where that is said.
+    /// It belongs to another experiment: its id, the name of the scenario, and where the reference is
+    /// written.
     Of(String, String, Node),
 }
 
@@ -143,31 +143,35 @@ pub enum Source {
 pub struct Claim {
     /// The claim in words.
     pub text: String,
-    /// What is asserted.
+    /// What the claim asserts.
     pub asserted: Asserted,
-    /// Names and the values they take; the claim must hold for every combination.
+    /// Names and their values. The claim must hold for every combination.
     pub each: Vec<(String, Vec<Json>)>,
-    /// What the publication says, where that is no number under `published`.
+    /// What the publication says, if that is not a number in `published`.
     pub published: Option<String>,
-    /// What was tried, where the claim does not hold.
+    /// What was tried, if the claim does not hold.
     pub tried: Option<String>,
-    /// Whose a threshold is: "paper", or "ours" and why.
+    /// The origin of a threshold: "paper", or "ours" with a reason.
     pub tolerance_from: Option<String>,
     pub(crate) node: Node,
     pub(crate) path: String,
 }
 
-/// What a claim comes to.
+/// What a claim asserts.
 #[derive(Clone, Debug)]
 pub enum Asserted {
     /// An expression that must hold.
     That(String),
-    /// Nothing here can test it, and why.
+    /// It cannot be tested here, for this reason.
     Untestable(String),
 }
 
 impl Experiment {
-    /// Reads a file; `name` is for messages.
+    /// Parses a file. `name` is for messages.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if the text is not a valid experiment.
     pub fn parse(name: &str, text: &str) -> Result<Experiment> {
         let document = Document::parse(name, text)?;
         let kept = document.clone();
@@ -211,12 +215,12 @@ impl Experiment {
         At::new(&claim.node, claim.path.clone(), &self.document.source).error(message)
     }
 
-    /// An error at a scenario that refers to another experiment's.
+    /// An error at a scenario that refers to another experiment.
     pub(crate) fn error_at(&self, node: &Node, message: impl Into<String>) -> ScenarioError {
         At::new(node, "scenario", &self.document.source).error(message)
     }
 
-    /// The experiment as JSON, its scenarios as they are written.
+    /// The experiment as JSON, with its scenarios as written.
     pub fn to_json(&self) -> Json {
         let claims = self.claims.iter().map(|claim| {
             let (that, untestable) = match &claim.asserted {
@@ -240,14 +244,14 @@ impl Experiment {
         })
     }
 
-    /// The file's name.
+    /// The name of the file.
     pub fn file(&self) -> &str {
         &self.document.source.name
     }
 }
 
 impl Source {
-    /// All points of a scenario that is written here.
+    /// All points of a scenario that is written in this file.
     pub(crate) fn expand(document: &Document) -> Result<Sweep> {
         Sweep::expand(document.clone())
     }
@@ -295,7 +299,7 @@ fn read_scenarios(table: &Table<'_>, document: &Document) -> Result<Vec<(String,
 
 fn read_scenario(at: &At<'_>, document: &Document) -> Result<Source> {
     if let Value::Text(reference) = &at.node.value {
-        // An id may have a dot before a digit, as in fig-4.5; the name of a scenario begins with a letter.
+        // An id may have a dot before a digit, as in fig-4.5. The name of a scenario begins with a letter.
         let named =
             reference.rsplit_once('.').filter(|(_, name)| !name.starts_with(|c: char| c.is_ascii_digit()));
         let (id, name) = named.unwrap_or((reference, ""));

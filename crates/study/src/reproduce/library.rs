@@ -1,4 +1,4 @@
-//! Where experiments are found: in the binary, or in a directory.
+//! The library of experiments: embedded in the binary, or in a directory.
 
 use super::format::{Experiment, Source};
 use ackclock_scenario::{Document, Sweep};
@@ -6,18 +6,18 @@ use ackclock_scenario::{ScenarioError, nearest};
 use miette::Diagnostic;
 use std::path::Path;
 
-/// Name and text of every experiment file, as of the build.
+/// The name and text of every experiment file at the time of the build.
 const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
-/// Experiments, in the order of their works and ids.
+/// Experiments, ordered by work and id.
 pub struct Library {
     experiments: Vec<Experiment>,
 }
 
-/// Why experiments cannot be had.
+/// Why experiments cannot be loaded.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum LibraryError {
-    /// A file is wrong.
+    /// A file is not valid.
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(#[from] ScenarioError),
@@ -25,40 +25,48 @@ pub enum LibraryError {
     #[error("{path} cannot be read: {why}")]
     #[diagnostic(help("experiments lie in DIR/<work>/<id>.toml"))]
     Unreadable {
-        /// Which.
+        /// The path.
         path: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A file does not lie where its keys say.
+    /// The path of a file does not match its keys.
     #[error("{path} says that it is {work}/{id}.toml")]
     #[diagnostic(help("rename the file, or correct its work and id"))]
     Misplaced {
-        /// Which.
+        /// The path.
         path: String,
-        /// Its work.
+        /// The work in the file.
         work: String,
-        /// Its id.
+        /// The id in the file.
         id: String,
     },
-    /// Nothing has this name.
+    /// There is no such experiment.
     #[error("there is no experiment called \"{name}\"")]
     #[diagnostic(help("{help}"))]
     Unknown {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// What there is.
+        /// The known names.
         help: String,
     },
 }
 
 impl Library {
     /// The experiments in the binary.
+    ///
+    /// # Errors
+    ///
+    /// [`LibraryError`] if a file is not valid.
     pub fn built_in() -> Result<Library, LibraryError> {
         Library::read(BUILT_IN.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())))
     }
 
     /// The experiments in a directory: `<work>/<id>.toml`.
+    ///
+    /// # Errors
+    ///
+    /// [`LibraryError`] if a file cannot be read, is not valid, or its path does not match its keys.
     pub fn from_directory(directory: &Path) -> Result<Library, LibraryError> {
         let mut files = Vec::new();
         for work in entries(directory)? {
@@ -88,7 +96,7 @@ impl Library {
         Ok(Library { experiments })
     }
 
-    /// All of them.
+    /// All experiments.
     pub fn experiments(&self) -> &[Experiment] {
         &self.experiments
     }
@@ -98,7 +106,11 @@ impl Library {
         self.experiments.iter().find(|experiment| experiment.id == id)
     }
 
-    /// Those that a word means: `all`, an id, a work, or what ids begin with.
+    /// The experiments that a word selects: `all`, an id, a work, or the start of ids.
+    ///
+    /// # Errors
+    ///
+    /// [`LibraryError::Unknown`] if it selects none.
     pub fn select(&self, what: &str) -> Result<Vec<&Experiment>, LibraryError> {
         if let Some(experiment) = self.find(what) {
             return Ok(vec![experiment]);
@@ -116,7 +128,11 @@ impl Library {
         Ok(chosen)
     }
 
-    /// The points of each scenario of an experiment, with the scenario's name.
+    /// The points of each scenario of an experiment, with the name of the scenario.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if a scenario is not valid, or refers to one that does not exist.
     pub fn sweeps(&self, experiment: &Experiment) -> Result<Vec<(String, Sweep)>, ScenarioError> {
         let expand = |(name, source): &(String, Source)| {
             Ok((name.clone(), Source::expand(self.resolve(experiment, source)?)?))

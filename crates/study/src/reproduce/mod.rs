@@ -1,8 +1,8 @@
-//! Published experiments, run again: each a file with scenarios, published numbers and claims, of which
-//! every one gets a verdict.
+//! Published experiments, run again. Each is a file with scenarios, published numbers and claims. Every claim
+//! gets a verdict.
 //!
-//! A claim is an expression (see [`crate::expect`]) that must hold. One that does not is a result and is
-//! shown with its numbers; an expression that has no value is a mistake in the file.
+//! A claim is an expression (see [`crate::expect`]) that must hold. A claim that does not hold is a result,
+//! and is shown with its numbers. An expression without a value is a mistake in the file.
 
 mod check;
 mod format;

@@ -1,4 +1,4 @@
-//! From experiments to points to run, and from results to verdicts: every distinct point is run once.
+//! From experiments to the points to run, and from results to verdicts. Equal points run once.
 
 use super::check::check;
 use super::format::Experiment;
@@ -8,12 +8,12 @@ use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Point, ScenarioError, Sweep};
 use std::collections::HashMap;
 
-/// What must be run for some experiments.
+/// The points to run for some experiments.
 pub struct Plan<'a> {
     experiments: Vec<&'a Experiment>,
     /// Per experiment and scenario: its points.
     sweeps: Vec<Vec<(String, Sweep)>>,
-    /// Number of each distinct scenario among the points, by its text.
+    /// The number of each distinct scenario among the points, by its text.
     numbers: HashMap<String, usize>,
     points: Vec<Point>,
 }
@@ -23,7 +23,12 @@ fn key(point: &Point) -> String {
 }
 
 impl<'a> Plan<'a> {
-    /// Lays out all scenarios and checks all claims: a mistake in the last one must not cost the whole run.
+    /// Builds all scenarios and checks all claims first, so that a mistake in the last one does not cost the
+    /// whole run.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if a scenario is not valid, or a claim cannot be evaluated.
     pub fn new(library: &Library, experiments: Vec<&'a Experiment>) -> Result<Plan<'a>, ScenarioError> {
         let mut plan = Plan { experiments, sweeps: Vec::new(), numbers: HashMap::new(), points: Vec::new() };
         for experiment in &plan.experiments {
@@ -60,7 +65,11 @@ impl<'a> Plan<'a> {
         self.sweeps.iter().map(|sweeps| of(sweeps)).collect()
     }
 
-    /// Judges every claim by the results of the points, in their order.
+    /// Evaluates every claim over the results of the points, in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if a claim has no value.
     pub fn judge(&self, results: &[PointResult]) -> Result<Vec<Reproduction>, ScenarioError> {
         let each = self.experiments.iter().zip(&self.sweeps);
         each.map(|(experiment, sweeps)| {
@@ -70,7 +79,7 @@ impl<'a> Plan<'a> {
         .collect()
     }
 
-    /// The results of one sweep; a shared result takes the names of this sweep's axes.
+    /// The results of one sweep. A shared result gets the axis names of this sweep.
     fn results(&self, sweep: &Sweep, results: &[PointResult]) -> Vec<PointResult> {
         let result = |point: &Point| {
             let mut result = results[self.numbers[&key(point)]].clone();

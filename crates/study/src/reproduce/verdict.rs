@@ -1,4 +1,4 @@
-//! Verdicts: whether each claim holds, and the numbers that say so.
+//! Verdicts: whether each claim holds, and the numbers behind it.
 
 use super::format::{Asserted, Claim, Experiment, Kind};
 use crate::expect::{Language, Names, View};
@@ -7,15 +7,15 @@ use ackclock_scenario::results::{PointResult, Seen};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-/// What became of a claim.
+/// The verdict about a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// It holds in every case.
     Holds,
-    /// It fails in at least one.
+    /// It fails in at least one case.
     Fails,
-    /// Nothing here can test it.
+    /// It cannot be tested here.
     Untestable,
 }
 
@@ -26,17 +26,17 @@ pub struct Judged {
     pub text: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// The expression, where there is one.
+    /// The expression, if there is one.
     pub that: Option<String>,
     /// Why it cannot be tested.
     pub untestable: Option<String>,
     /// What the publication says in words.
     pub published: Option<String>,
-    /// What was tried to make it hold.
+    /// What was tried.
     pub tried: Option<String>,
-    /// Whose its threshold is.
+    /// The origin of its threshold.
     pub tolerance_from: Option<String>,
-    /// Each combination of values that it was tried with.
+    /// The cases: each combination of values.
     pub cases: Vec<Case>,
 }
 
@@ -45,53 +45,53 @@ pub struct Judged {
 pub struct Case {
     /// The values.
     pub with: Map<String, Json>,
-    /// Does it hold?
+    /// True if it holds.
     pub holds: bool,
-    /// What the expression looked at.
+    /// The numbers behind it.
     pub seen: Vec<Seen>,
 }
 
 /// An experiment with its verdicts.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reproduction {
-    /// The experiment's id.
+    /// The id of the experiment.
     pub id: String,
-    /// Key of the publication.
+    /// The key of the publication.
     pub work: String,
-    /// What it is called.
+    /// The title.
     pub title: String,
-    /// Where it stands in the publication.
+    /// The section of the publication.
     pub section: String,
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// What was done.
     pub summary: String,
-    /// What the source leaves open, and which reading is taken.
+    /// What the source leaves open, and the reading that is used.
     pub notes: Vec<String>,
-    /// How many points were run.
+    /// The number of points.
     pub points: usize,
-    /// How often each verdict was given.
+    /// The number of claims per verdict.
     pub counts: Counts,
     /// The claims.
     pub claims: Vec<Judged>,
-    /// Results of every point, scenario by scenario.
+    /// The results of every point, by scenario.
     #[serde(skip)]
     pub results: Vec<(String, Vec<PointResult>)>,
 }
 
-/// How often each verdict was given.
+/// The number of claims per verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct Counts {
     /// Claims that hold.
     pub holds: usize,
-    /// Claims that do not.
+    /// Claims that do not hold.
     pub fails: usize,
     /// Claims that cannot be tested here.
     pub untestable: usize,
 }
 
 impl Counts {
-    /// Of these claims.
+    /// The counts of these claims.
     pub fn of<'a>(claims: impl IntoIterator<Item = &'a Judged>) -> Counts {
         let mut counts = Counts::default();
         for claim in claims {
@@ -105,7 +105,7 @@ impl Counts {
     }
 }
 
-/// Judges every claim of an experiment by its results, scenario by scenario.
+/// Evaluates every claim of an experiment over its results, by scenario.
 pub(super) fn judge(
     experiment: &Experiment,
     results: Vec<(String, Vec<PointResult>)>,
@@ -133,7 +133,7 @@ pub(super) fn judge(
     })
 }
 
-/// The language in which an experiment's claims are written.
+/// The language for the claims of an experiment.
 pub(super) fn language(experiment: &Experiment, view: &View) -> Language {
     let language = Language::new(view).with_published(&experiment.published);
     experiment.definitions.iter().fold(language, Language::with_definition)
@@ -169,7 +169,7 @@ fn judge_claim(experiment: &Experiment, claim: &Claim, language: &Language) -> R
     Ok(judged)
 }
 
-/// Every combination of a claim's values, the last name fastest.
+/// Every combination of a claim's values. The last name changes fastest.
 pub(super) fn combinations(claim: &Claim) -> Vec<Names> {
     let mut all = vec![Names::new()];
     for (name, values) in &claim.each {
