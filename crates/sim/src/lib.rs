@@ -1,4 +1,4 @@
-//! Virtual time: the event loop, and what may watch it.
+//! Virtual time: the event loop, and observers of runs.
 
 pub mod engine;
 pub mod observers;

@@ -1,13 +1,13 @@
-//! Packets on their way whose order is not that in which they were sent: those behind links that reorder.
+//! Packets in flight that are not in the order in which they were sent: those behind links that reorder.
 //!
-//! One heap for all of them. Lanes are cheaper, and everything that keeps its order stays in them.
+//! All of them share one heap. Lanes are cheaper, and all packets that keep their order stay in lanes.
 
 use ackclock_units::Time;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Packets by due time; of those that are due at the same instant the one for the lowest exit goes first, and of
-/// those for the same exit the one that was put in first.
+/// Packets by due time. Of packets due at the same instant, the one for the lowest exit goes first. Of those
+/// for the same exit, the one that was added first goes first.
 pub(crate) struct Disorder<P> {
     heap: BinaryHeap<Entry<P>>,
     counter: u64,
@@ -17,7 +17,7 @@ struct Entry<P> {
     due: Time,
     exit: u32,
     order: u64,
-    /// Does it come back to a link that has corrupted it?
+    /// True if the packet comes back to a link that has corrupted it.
     back: bool,
     packet: P,
 }
@@ -43,7 +43,7 @@ impl<P> PartialOrd for Entry<P> {
 }
 
 impl<P> Ord for Entry<P> {
-    /// The earliest is the greatest, as the heap wants it.
+    /// The earliest entry is the greatest, because the heap is a max-heap.
     fn cmp(&self, other: &Entry<P>) -> Ordering {
         other.key().cmp(&self.key())
     }
@@ -54,7 +54,7 @@ impl<P> Disorder<P> {
         Disorder { heap: BinaryHeap::new(), counter: 0 }
     }
 
-    /// Puts a packet in that is due at `due`, at `exit`; true if it is the first to leave now.
+    /// Adds a packet that is due at `due`, at `exit`. True if it is now the first to leave.
     pub(crate) fn push(&mut self, exit: u32, due: Time, back: bool, packet: P) -> bool {
         let order = self.counter;
         self.counter += 1;
@@ -67,7 +67,7 @@ impl<P> Disorder<P> {
         self.heap.peek().map(|first| &first.packet)
     }
 
-    /// Takes that packet out, and tells whether it comes back, and when and where the next one is due.
+    /// Removes that packet. Tells whether it comes back, and when and where the next packet is due.
     pub(crate) fn pop(&mut self) -> (bool, Time, u32) {
         let back = self.heap.pop().is_some_and(|first| first.back);
         let (due, exit) = self.heap.peek().map_or((Time::NEVER, 0), |next| (next.due, next.exit));
@@ -86,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A list that is searched for its least entry whenever one is wanted.
+        /// The model is a list that is searched for its least entry each time.
         #[test]
         fn agrees_with_a_list(steps in prop::collection::vec((0_u64..20, 0_u32..4, any::<bool>()), 1..400)) {
             let mut disorder = Disorder::new();

@@ -1,4 +1,5 @@
-//! What happens when a timer is due: starts and ends of transfers, retransmissions, pacing, datagrams, and looks.
+//! What happens when a timer is due: starts and ends of transfers, retransmissions, pacing, datagrams, and
+//! samples.
 
 use super::observe::{Carrying, Observer};
 use super::timers::Timer;
@@ -81,7 +82,7 @@ impl<O: Observer> Engine<O> {
         self.on_write_timer(number);
     }
 
-    /// A burst is due, or the application begins.
+    /// A burst is due, or the application starts.
     fn on_write_timer(&mut self, number: usize) {
         if let Some(writer) = &mut self.flows[number].writer {
             writer.begin(self.now);
@@ -90,7 +91,8 @@ impl<O: Observer> Engine<O> {
         self.transmit(number);
     }
 
-    /// Everything of a transfer was acknowledged: its time is noted, and the next one gets a new connection.
+    /// A transfer is completely acknowledged. Its time is recorded, and the next transfer gets a new
+    /// connection.
     pub(super) fn on_transfer_done(&mut self, number: usize) {
         let flow = &mut self.flows[number];
         if !flow.active {
@@ -98,7 +100,7 @@ impl<O: Observer> Engine<O> {
         }
         flow.active = false;
         self.tally.runs_to(number);
-        // What the application gave up before its end is no transfer that is complete.
+        // A transfer that the application has stopped is not complete.
         if flow.size.is_some_and(|size| flow.sender.una() >= size) {
             self.tally.transfer_done(number, self.now);
         }
@@ -111,15 +113,15 @@ impl<O: Observer> Engine<O> {
         flow.size = flow.plan.next_size();
         let limit = flow.plan.segments_at_once(flow.size);
         let (config, control) = (flow.plan.config.clone(), flow.plan.control.build());
-        // The new connection must not send before its time: it has nothing to send until it is started.
+        // The new connection must not send before its start. Until then it has no data.
         flow.sender = Sender::new(config, control, flow.epoch, limit, start);
         flow.receiver = Receiver::new(&flow.plan.config, flow.epoch);
         flow.writer = writer(&flow.plan, flow.size, start);
         self.timers.add(start, Timer::Start(number as u32));
     }
 
-    // Where an earlier deadline has taken the place of a later one, the later one's entry comes to nothing: were it to ask
-    // for the next deadline, too, there would be one more entry for each such change, for good.
+    // If an earlier deadline has replaced a later one, the later entry is stale. It must not ask for the next
+    // deadline. Otherwise every such change would leave one more entry, for good.
 
     fn on_pacing_timer(&mut self, number: usize) {
         if self.flows[number].pace_entry == self.now {

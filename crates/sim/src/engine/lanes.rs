@@ -1,24 +1,24 @@
 //! Lanes: packets in flight between two decisions, first in, first out.
 //!
-//! All lanes of a kind share one pool of small blocks, so that memory follows the packets that are in flight
-//! and not the most that any lane ever held.
+//! All lanes of a kind share one pool of small blocks. So memory follows the packets in flight, not the
+//! largest number that each lane ever held.
 
 use ackclock_units::Time;
 
-/// Packets per block: small, because ten thousand flows have forty thousand lanes.
+/// The packets per block. The number is small, because ten thousand flows have forty thousand lanes.
 const BLOCK: usize = 16;
 const NONE: u32 = u32::MAX;
 
-/// Many queues of packets, each with its due time and the exit that it heads for.
+/// Many queues of packets. Each packet has a due time and an exit.
 pub(crate) struct Lanes<T> {
     lanes: Vec<Lane>,
     blocks: Vec<Block<T>>,
-    /// The block after each block, in its lane or in the free list.
+    /// The block after each block, in its lane or in the list of free blocks.
     following: Vec<u32>,
     free: u32,
 }
 
-/// Times apart from packets: the search for what comes next looks at times only.
+/// Times are stored apart from packets, because the search for the next event reads times only.
 struct Block<T> {
     due: [Time; BLOCK],
     exits: [u32; BLOCK],
@@ -36,13 +36,13 @@ impl<T> Block<T> {
 
 #[derive(Clone, Copy)]
 struct Lane {
-    /// When the last packet that was appended is due.
+    /// The due time of the packet that was appended last.
     last: Time,
     head: u32,
     tail: u32,
-    /// Next to leave, in the head block.
+    /// The next packet to leave, in the first block.
     first: u8,
-    /// Next to fill, in the tail block.
+    /// The next place to fill, in the last block.
     end: u8,
 }
 
@@ -52,18 +52,18 @@ impl<T: Copy + Default> Lanes<T> {
         Lanes { lanes: vec![empty; count], blocks: Vec::new(), following: Vec::new(), free: NONE }
     }
 
-    /// Lets nothing into a lane.
+    /// Closes a lane: it accepts no packet.
     pub(crate) fn close(&mut self, lane: usize) {
         self.lanes[lane].last = Time::NEVER;
     }
 
-    /// Is a packet that is due at `due` later than all that this lane ever held?
+    /// True if a packet that is due at `due` is later than all packets that the lane ever held.
     #[inline]
     pub(crate) fn takes(&self, lane: usize, due: Time) -> bool {
         self.lanes[lane].last < due
     }
 
-    /// Appends a packet that is due at `exit` at `due`; true if the lane was empty.
+    /// Appends a packet that is due at `due`, at `exit`. True if the lane was empty.
     #[inline(always)] // the packet stays in registers
     pub(crate) fn push(&mut self, lane: usize, due: Time, exit: u32, packet: T) -> bool {
         let at = &mut self.lanes[lane];
@@ -76,7 +76,7 @@ impl<T: Copy + Default> Lanes<T> {
         self.push_block(lane, due, exit, packet)
     }
 
-    /// Appends a packet in a block of its own, the first of many.
+    /// Appends a packet in a new block.
     fn push_block(&mut self, lane: usize, due: Time, exit: u32, packet: T) -> bool {
         let block = self.allocate();
         self.blocks[block as usize].put(0, due, exit, packet);
@@ -93,14 +93,14 @@ impl<T: Copy + Default> Lanes<T> {
         was_empty
     }
 
-    /// The head of a lane, which must not be empty.
+    /// The first packet of a lane. The lane must not be empty.
     #[inline]
     pub(crate) fn first(&self, lane: usize) -> &T {
         let at = &self.lanes[lane];
         &self.blocks[at.head as usize].packets[at.first as usize]
     }
 
-    /// Takes the head out of a lane, and tells when and where the next one is due.
+    /// Removes the first packet of a lane. Tells when and where the next one is due.
     #[inline]
     pub(crate) fn pop(&mut self, lane: usize) -> (Time, u32) {
         let at = &mut self.lanes[lane];
@@ -121,7 +121,7 @@ impl<T: Copy + Default> Lanes<T> {
         (block.due[first], block.exits[first])
     }
 
-    /// Packets in all lanes.
+    /// Calls `counts` for the packets in all lanes.
     pub(crate) fn count(&self, mut counts: impl FnMut(u32)) {
         for lane in &self.lanes {
             let (mut block, mut first) = (lane.head, lane.first as usize);

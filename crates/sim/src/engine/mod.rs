@@ -1,12 +1,14 @@
 //! The engine: virtual time jumps from one packet's arrival to the next.
 //!
-//! Packets in flight wait in lanes; only the head of each lane takes part in the search for what
-//! comes next, in winner trees. Behind links that reorder they wait in a heap instead. Timers wait in a heap, because
-//! they are rare: a retransmission timer that is put off keeps its old entry and is re-armed when it fires early.
+//! Packets in flight wait in lanes. Only the first packet of each lane takes part in the search for the next
+//! event, in winner trees. Behind links that reorder, packets wait in a heap instead. Timers wait in a heap,
+//! because they are rare. A retransmission timer that is postponed keeps its old entry, and is re-armed when
+//! that entry fires early.
 //!
-//! What depends on one stream of packets alone need not wait for its instant: a link with a single feeder, or
-//! a receiver, takes a packet as soon as the packet's arrival is known, unless somebody looks at the run's
-//! state before that arrival. One flow alone on its path then needs one event per segment.
+//! Some steps depend on a single stream of packets: a link with a single feeder, or a receiver. They run
+//! ahead of time: they take a packet as soon as its arrival is known. They do so only up to the next instant
+//! at which a probe or a measuring window reads the state. A flow that is alone on its path then costs one
+//! event per segment.
 
 mod disorder;
 mod due;
@@ -76,19 +78,19 @@ struct Flow {
     draws: Draws,
     out: Entrance,
     back: Entrance,
-    /// Earliest entry of each kind in the timers, so that putting a timer off costs nothing.
+    /// The earliest entry of each kind in the timers. With it, postponing a timer costs nothing.
     rto_entry: Time,
     pace_entry: Time,
     delayed_ack_entry: Time,
     epoch: u8,
     active: bool,
     transfers_left: u64,
-    /// Segments of the transfer; `None` is unlimited.
+    /// The segments of the transfer; `None`: unlimited.
     size: Option<u64>,
     started_at: Time,
-    /// The application, if its writing takes time.
+    /// The application, if it does not write everything at once.
     writer: Option<Box<Writer>>,
-    /// Segments on their way that will not arrive within the run: they are counted, and need no room.
+    /// Segments in flight that will not arrive before the run ends. They are counted, but not stored.
     beyond_the_end: u64,
 }
 
@@ -117,14 +119,14 @@ pub struct Engine<O: Observer = Nobody> {
     observer: O,
 }
 
-/// The instants at which somebody will look at links and receivers, so that nothing may run ahead of them.
+/// The instants at which links and receivers are read. Nothing may run ahead of them.
 struct Looks {
     probe: Time,
     measure_from: Time,
     measure_to: Time,
-    /// One past the run's last instant.
+    /// The first instant after the run.
     over: Time,
-    /// The earliest of these: asked for at every packet.
+    /// The earliest of these instants. It is read for every packet.
     next: Time,
 }
 
@@ -135,7 +137,7 @@ impl Looks {
 }
 
 impl<O: Observer> Engine<O> {
-    /// Prepares `plan` to be run under the eyes of `observer`.
+    /// Prepares a run of `plan` with `observer`.
     pub fn new(plan: Plan, observer: O) -> Engine<O> {
         let forward: Vec<&[usize]> = plan.flows.iter().map(|flow| &*flow.forward).collect();
         let streams: Vec<&[usize]> = plan.streams.iter().map(|stream| &*stream.route).collect();
@@ -225,27 +227,27 @@ impl<O: Observer> Engine<O> {
         }
     }
 
-    /// Runs to the end and returns what was measured, and the observer.
+    /// Runs to the end. Returns the measurements, and the observer.
     pub fn run(mut self) -> (Measured, O) {
         while self.advance(self.duration) {}
         self.now = self.duration;
         self.finish()
     }
 
-    /// Runs up to `until`, then hands back; false when the run is over. For progress displays and interruption.
+    /// Runs up to `until`, then returns. False when the run is over. For progress displays and interruption.
     pub fn run_until(&mut self, until: Time) -> bool {
         let last = until.min(self.duration);
         while self.advance(last) {}
         until < self.duration
     }
 
-    /// Where virtual time stands.
+    /// The present virtual time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// The next event, if there is one until `last`. Among simultaneous events timers go first, then segments, then
-    /// acknowledgements.
+    /// Processes the next event, if there is one until `last`. Of events at the same instant, timers go
+    /// first, then segments, then acknowledgements.
     #[inline]
     fn advance(&mut self, last: Time) -> bool {
         let (timer, segment, ack) = (self.timers.earliest(), self.data.earliest(), self.acks.earliest());

@@ -1,35 +1,36 @@
-//! What may watch a run. A watcher is a type parameter of the engine, so one that is off costs nothing.
+//! Observers of a run. The observer is a type parameter of the engine, so that no observer costs nothing.
 
 use ackclock_net::Fate;
 use ackclock_tcp::{Ack, Data, Sender};
 use ackclock_units::{Duration, Time};
 
-/// A packet as it is offered to a link.
+/// A packet at the moment when it is offered to a link.
 #[derive(Clone, Copy, Debug)]
 pub enum Carrying<'a> {
     /// A segment of this flow.
     Data(u32, &'a Data),
     /// An acknowledgement of this flow.
     Ack(u32, &'a Ack),
-    /// A datagram of this stream, with its number and bytes.
+    /// A datagram of this stream. The segment holds its number and bytes.
     Datagram(u32, &'a Data),
 }
 
-/// A watcher of runs. Nothing has a default: a watcher that holds others and forgets to pass a call on would watch less
-/// than it seems to, and nobody would notice.
+/// An observer of runs. No method has a default: an observer that wraps others and forgets to forward a call
+/// would miss events, and nobody would notice.
 pub trait Observer {
-    /// A packet met its fate at a link; if it arrives, it left the transmitter `delay` before: the propagation
-    /// delay, and more if the packet is late. One that returns or waits meets another fate at the same link later.
+    /// A packet met its fate at a link. If it arrives, it left the transmitter `delay` before: the
+    /// propagation delay, and more if the packet is late. A packet that returns or waits meets another fate
+    /// at the same link later.
     fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate);
 
-    /// The fate of a packet that has waited in a link's own queue was settled at `now`; `delay` is as above.
+    /// The fate of a packet that waited in a link's own queue was decided at `now`. `delay` is as above.
     fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate);
 
-    /// A sender has dealt with an acknowledgement or a timeout.
+    /// A sender has processed an acknowledgement or a timeout.
     fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender);
 }
 
-/// Two watchers of the same run.
+/// Two observers of the same run.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
         self.0.at_link(link, delay, packet, fate);
@@ -47,7 +48,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// A watcher that is perhaps not there.
+/// An optional observer.
 impl<A: Observer> Observer for Option<A> {
     fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
         if let Some(watcher) = self {
@@ -68,7 +69,7 @@ impl<A: Observer> Observer for Option<A> {
     }
 }
 
-/// Nobody watches.
+/// No observer.
 pub struct Nobody;
 
 impl Observer for Nobody {

@@ -1,4 +1,5 @@
-//! What the engine does at stepped links: it keeps what waits there, and takes on what becomes settled.
+//! Dequeue-driven links in the engine: it holds their waiting packets, and forwards them when they are
+//! decided.
 
 use super::timers::Timer;
 use super::traffic::Exit;
@@ -10,7 +11,7 @@ use ackclock_net::{Fate, Settled};
 use ackclock_units::Duration;
 
 impl<O: Observer> Engine<O> {
-    /// Sees to a segment that is not simply at `exit`, once.
+    /// Handles a segment that does not reach `exit` once, at a known time.
     #[cold]
     pub(super) fn divert_segment(&mut self, exit: usize, detour: Detour, packet: Segment) {
         match (detour, exit.checked_sub(1)) {
@@ -19,7 +20,7 @@ impl<O: Observer> Engine<O> {
         }
     }
 
-    /// The same of an acknowledgement.
+    /// Handles such an acknowledgement.
     #[cold]
     pub(super) fn divert_ack(&mut self, exit: usize, detour: Detour, packet: Acknowledgement) {
         match (detour, exit.checked_sub(1)) {
@@ -28,9 +29,10 @@ impl<O: Observer> Engine<O> {
         }
     }
 
-    /// Keeps a packet that waits at the gate behind `exit`.
+    /// Holds a packet that waits at the gate behind `exit`.
     fn hold(&mut self, exit: usize, packet: Packet) {
-        // Data and acknowledgements go different ways, and each connection between the same hosts is a flow of its own.
+        // Data and acknowledgements take different routes. Each connection between two hosts is a flow of its
+        // own.
         let (exits, is_ack, epoch) = match &packet {
             Packet::Segment(packet) => (self.data.exit(exit), 0, packet.0.flags.epoch()),
             Packet::Acknowledgement(packet) => (self.acks.exit(exit), 1, packet.0.flags.epoch()),
@@ -56,7 +58,7 @@ impl<O: Observer> Engine<O> {
         }
     }
 
-    /// Takes on what has become settled at a stepped link, and sees to its timer.
+    /// Forwards the packets that a dequeue-driven link has decided about, and updates its timer.
     fn settle(&mut self, number: usize) {
         let link = self.transmitters.get_mut(number).link;
         while let Some(settled) = self.links[link].settle(self.now) {
@@ -113,7 +115,7 @@ impl<O: Observer> Engine<O> {
     }
 }
 
-/// How long a packet that has left the transmitter is under way after that.
+/// The time between a packet's departure from the transmitter and its arrival.
 fn behind_the_transmitter(settled: &Settled) -> Duration {
     match settled.fate {
         Fate::Arrives(at) | Fate::ArrivesTwice(at) => at.since(settled.departure),

@@ -1,4 +1,4 @@
-//! Counting: what happened within the measuring window, and what the probes saw.
+//! Counters: the events in the measuring window, and the samples of the probes.
 
 use ackclock_net::{Counters as LinkCounters, Link};
 use ackclock_scenario::measured::{FlowTally, LinkTally, Measured, StreamTally, Transfer};
@@ -6,7 +6,7 @@ use ackclock_scenario::series::{Sample, Series};
 use ackclock_tcp::{Counters, Receiver, Sender};
 use ackclock_units::{Duration, Time};
 
-/// A flow's totals since the start, finished connections included.
+/// The totals of a flow since the start, with those of finished connections.
 #[derive(Clone, Copy, Default)]
 struct Totals {
     delivered: u64,
@@ -55,17 +55,17 @@ impl Totals {
 
 #[derive(Clone, Default)]
 struct FlowCount {
-    /// Connections that are over.
+    /// The totals of finished connections.
     finished: Totals,
     from: Totals,
     within: Totals,
     rtt_min: Option<Duration>,
     transfers: Vec<Transfer>,
-    /// Integral of cwnd over time (segment nanoseconds), and over what time.
+    /// The integral of cwnd over time (segment nanoseconds), and the length of that time.
     cwnd_integral: f64,
     cwnd_time: f64,
     last_change: Time,
-    /// Delivered and arrived at the last look.
+    /// Segments delivered and arrived at the last sample.
     probed: (u64, u64),
     running: bool,
 }
@@ -110,7 +110,7 @@ impl Tally {
         }
     }
 
-    /// To be called before anything may change a flow's window: takes the time that the old one stood.
+    /// Must be called before the window of a flow may change. Adds the time with the present window.
     #[inline]
     pub(crate) fn before_window_changes(&mut self, flow: usize, now: Time, sender: &Sender) {
         let count = &mut self.flows[flow];
@@ -122,13 +122,13 @@ impl Tally {
         }
     }
 
-    /// A connection begins: the time before does not count.
+    /// A connection begins. The time before it does not count.
     pub(crate) fn runs_from(&mut self, flow: usize, now: Time) {
         self.flows[flow].last_change = now;
         self.flows[flow].running = true;
     }
 
-    /// A connection is over, after its window was accounted for.
+    /// A connection ends. Its window is already accounted for.
     pub(crate) fn runs_to(&mut self, flow: usize) {
         self.flows[flow].running = false;
     }

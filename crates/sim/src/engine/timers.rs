@@ -1,10 +1,11 @@
-//! Timers: everything that happens at a set time and is rare next to packets.
+//! Timers: all events that have a fixed time and are rare compared with packets.
 
 use ackclock_units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What a timer is for; the number is the flow's, the source's or the transmitter's. The order settles simultaneous ones.
+/// The purpose of a timer. The number is that of the flow, the stream or the transmitter. The order decides
+/// between timers of the same instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Timer {
     Transmitter(u32),
@@ -23,7 +24,7 @@ pub(crate) enum Timer {
 /// Pending timers.
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(Time, Timer)>>,
-    /// When the first one is due: asked for at every event.
+    /// The earliest due time. It is read for every event.
     earliest: Time,
 }
 
@@ -44,10 +45,11 @@ impl Timers {
         self.earliest
     }
 
-    /// Takes the earliest timer.
+    /// Removes the earliest timer.
     ///
     /// # Panics
-    /// If there is none; the engine only asks when a timer is due.
+    ///
+    /// If there is none. The engine calls this only when a timer is due.
     pub(crate) fn pop(&mut self) -> Timer {
         let Reverse((_, timer)) = self.heap.pop().expect("a timer is due");
         self.earliest = self.heap.peek().map_or(Time::NEVER, |Reverse((due, _))| *due);

@@ -1,14 +1,14 @@
-//! Packets of one kind on their way: which exit they head for, and the lanes in which they wait for it.
+//! Packets of one kind in flight: their next exit, and the lanes in which they wait for it.
 //!
 //! An exit is the end of a stage: the next gate, or the endpoint. Every exit has a lane of its own, which is
-//! always in order. Exits that are equally far from the same start also share a lane: packets for all of them
-//! usually come in order, because what delays one delays the others, and then one head stands for all. A
-//! packet that would break a shared lane's order takes its exit's own lane; nothing is ever reordered here.
-//! What links reorder comes out of order to the exits behind them, and so does what a link corrupts and sends again
-//! to the exit before it: packets for those exits have no lane but a heap.
+//! always in order. Exits at the same distance from the same start also share a lane. Packets for these exits
+//! usually come in order, because what delays one delays the others. Then one head stands for all. A packet
+//! that would break the order of a shared lane takes the lane of its own exit. Nothing is ever reordered
+//! here. Two kinds of packets have no lane, but a heap: those for exits behind links that reorder, and those
+//! that come back to the exit before a link that corrupted them.
 //!
-//! Of packets that are due at the same instant the one for the lowest exit goes first, whatever lanes they are in
-//! and whenever they got there. A shared lane therefore takes one packet per instant.
+//! Of packets due at the same instant, the one for the lowest exit goes first, whatever its lane is and
+//! whenever it got there. So a shared lane takes at most one packet per instant.
 
 use super::disorder::Disorder;
 use super::lanes::Lanes;
@@ -18,30 +18,31 @@ use ackclock_net::{Link, stages};
 use ackclock_units::{Duration, Time};
 use std::collections::HashMap;
 
-/// Where a stage ends.
+/// The end of a stage.
 pub(crate) struct Exit {
-    /// The flow or stream whose path this is.
+    /// The flow or stream that owns the path.
     pub(crate) owner: u32,
-    /// What follows: another stage, whose exit is the next number; `None` at the endpoint.
+    /// The next stage, whose exit is the next number; `None` at the endpoint.
     pub(crate) stage: Option<Stage>,
     shared_lane: u32,
-    /// Does all that comes here take the same way and keep its order, so that a packet may go on ahead of its time?
+    /// True if all packets that come here take the same route and keep their order. Then a packet may run
+    /// ahead of time.
     alone: bool,
-    /// Do packets come here in order of time?
+    /// True if packets come here in order of time.
     ordered: bool,
-    /// Where packets for the same gate, or this endpoint, are counted while they wait for their time.
+    /// The counter for packets that wait for the same gate, or this endpoint.
     count: u32,
 }
 
-/// Where a path begins.
+/// The start of a path.
 pub(crate) struct Entrance {
     pub(crate) stage: Stage,
     pub(crate) exit: usize,
-    /// Do only packets from here enter the first link?
+    /// True if only packets from here enter the first link.
     pub(crate) alone: bool,
 }
 
-/// Exits that may share a lane: behind the same gate (or at endpoints), before the same gate (or at
+/// The exits that may share a lane: behind the same gate (or at endpoints), before the same gate (or at
 /// endpoints), at the same distance.
 #[derive(PartialEq, Eq, Hash)]
 struct Class {
@@ -53,28 +54,29 @@ struct Class {
 /// The shared lane of an exit that has none.
 const NO_LANE: u32 = u32::MAX;
 
-/// Shared lanes come first, each exit's own lane after them, and last a lane that nothing ever enters: what would
-/// be in it is in the heap.
+/// Shared lanes come first, then each exit's own lane. The last lane always stays empty: it stands for the
+/// heap.
 pub(crate) struct Traffic<P> {
     exits: Vec<Exit>,
     lanes: Lanes<P>,
     shared: usize,
-    /// Packets for exits where they come out of order.
+    /// The packets for exits at which they arrive out of order.
     disorder: Disorder<P>,
-    /// The lane whose head is the heap's.
+    /// The lane that stands for the heap.
     disorder_lane: u32,
-    /// Heads of the shared lanes: few, and busy.
+    /// The heads of the shared lanes: few, and busy.
     busy: WinnerTree,
-    /// Heads of the exits' own lanes, many and mostly idle, and of the heap.
+    /// The heads of the exits' own lanes, many and mostly idle, and the head of the heap.
     own: WinnerTree,
-    /// Packets that wait before each gate, by its link, and at each endpoint, by its exit after the links.
+    /// The number of packets that wait for each gate, by its link, and then for each endpoint, by its exit.
     waiting: Vec<u32>,
-    /// The earliest head of all.
+    /// The earliest of all heads.
     next: Head,
 }
 
 impl<P: Copy + Default> Traffic<P> {
-    /// Lays lanes for `paths`; returns where each begins. `ahead`: may packets reach endpoints ahead of their time?
+    /// Creates the lanes for `paths`. Returns the start of each path. `ahead`: true if packets may reach
+    /// endpoints ahead of time.
     pub(crate) fn new(
         paths: &[&[usize]],
         accesses: &[Access],
@@ -131,20 +133,21 @@ impl<P: Copy + Default> Traffic<P> {
         (traffic, entrances)
     }
 
-    /// When the next packet reaches its exit.
+    /// The time at which the next packet reaches its exit.
     #[inline]
     pub(crate) fn earliest(&self) -> Time {
         self.next.time()
     }
 
-    /// May a packet go on at `exit` ahead of its time: can nothing come between those for it, and does none wait?
+    /// True if a packet may run ahead of time at `exit`: no other packet can come between those for it, and
+    /// none waits.
     #[inline]
     pub(crate) fn runs_ahead(&self, exit: usize) -> bool {
         let exit = &self.exits[exit];
         exit.alone && self.waiting[exit.count as usize] == 0
     }
 
-    /// Puts a packet into a lane until it is at `exit`, at `due`.
+    /// Adds a packet that is due at `due`, at `exit`, to a lane.
     #[inline(always)] // the packet stays in registers
     pub(crate) fn push(&mut self, exit: usize, due: Time, packet: P) {
         let at = &self.exits[exit];
@@ -163,31 +166,31 @@ impl<P: Copy + Default> Traffic<P> {
         }
     }
 
-    /// The same, where packets come out of order, or one comes back.
-    #[inline(never)] // out of the way of the others
+    /// Adds a packet that comes out of order, or comes back, to the heap.
+    #[inline(never)] // keeps this code away from the common case
     fn push_out_of_order(&mut self, exit: u32, due: Time, back: bool, packet: P) {
         if self.disorder.push(exit, due, back, packet) {
             self.head(self.disorder_lane as usize, due, exit);
         }
     }
 
-    /// Sees to a packet that is not simply at the exit `next`, once.
+    /// Handles a packet that does not reach the exit `next` once, at a known time.
     #[cold]
     pub(crate) fn divert(&mut self, next: usize, detour: Detour, packet: P) {
         match detour {
-            Detour::Gone | Detour::Waits => {} // what waits is not under way
+            Detour::Gone | Detour::Waits => {} // a waiting packet is not in flight
             Detour::Twice(due) => {
                 self.push(next, due, packet);
                 self.push(next, due, packet);
             }
             Detour::Back(due) => {
-                let exit = next - 1; // the one before the gate, where nothing runs ahead
+                let exit = next - 1; // the exit before the gate, where nothing runs ahead
                 self.push_out_of_order(exit as u32, due, true, packet);
             }
         }
     }
 
-    /// The packet that reaches its exit first, and which exit that is.
+    /// The packet that reaches its exit first, and that exit.
     #[inline]
     pub(crate) fn first(&self) -> (usize, &P) {
         let lane = self.next.lane();
@@ -200,7 +203,7 @@ impl<P: Copy + Default> Traffic<P> {
         (exit, self.lanes.first(lane as usize))
     }
 
-    /// Takes that packet out; true if it comes back to a link that has corrupted it.
+    /// Removes that packet. True if it comes back to a link that has corrupted it.
     #[inline]
     pub(crate) fn pop(&mut self) -> bool {
         let exit = &self.exits[self.next.rank() as usize];
@@ -224,14 +227,14 @@ impl<P: Copy + Default> Traffic<P> {
         &self.exits[exit]
     }
 
-    /// Calls `see` with the owner of every packet that is on its way.
+    /// Calls `see` with the owner of every packet in flight.
     pub(crate) fn count(&self, mut see: impl FnMut(usize)) {
         let mut see = |exit: u32| see(self.exits[exit as usize].owner as usize);
         self.lanes.count(&mut see);
         self.disorder.exits().for_each(see);
     }
 
-    /// The head of `lane` is now due at `time`, at `exit`.
+    /// Sets the head of `lane`: due at `time`, at `exit`.
     #[inline]
     fn head(&mut self, lane: usize, time: Time, exit: u32) {
         let tree = if lane < self.shared { &mut self.busy } else { &mut self.own };

@@ -1,4 +1,4 @@
-//! Packets that wait in the queues of stepped links, and when those links are to be asked again.
+//! The packets that wait in dequeue-driven links, and the instants at which the links are asked again.
 
 use super::{Acknowledgement, Segment};
 use ackclock_net::Link;
@@ -11,19 +11,19 @@ pub(crate) enum Packet {
     Acknowledgement(Acknowledgement),
 }
 
-/// A packet that waits, and the exit before the link at which it does.
+/// A waiting packet, and the exit before its link.
 #[derive(Clone, Copy)]
 pub(crate) struct Held {
     pub(crate) exit: usize,
     pub(crate) packet: Packet,
 }
 
-/// A stepped link.
+/// A dequeue-driven link.
 pub(crate) struct Transmitter {
     pub(crate) link: usize,
-    /// Earliest entry in the timers.
+    /// Its earliest entry in the timers.
     pub(crate) entry: Time,
-    /// What waits there, by its ticket.
+    /// The waiting packets, by ticket.
     held: Vec<Option<Held>>,
 }
 
@@ -41,7 +41,7 @@ impl Transmitter {
     }
 }
 
-/// All stepped links of a run.
+/// All dequeue-driven links of a run.
 pub(crate) struct Transmitters(Vec<Transmitter>);
 
 impl Transmitters {
@@ -60,7 +60,7 @@ impl Transmitters {
         &mut self.0[number]
     }
 
-    /// All packets that wait.
+    /// All waiting packets.
     pub(crate) fn held(&self) -> impl Iterator<Item = &Held> {
         self.0.iter().flat_map(|transmitter| transmitter.held.iter().flatten())
     }

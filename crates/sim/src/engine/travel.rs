@@ -1,4 +1,4 @@
-//! Packets on their way: through gates and links, to endpoints, and what endpoints send in turn.
+//! Forwarding: packets pass gates and links to endpoints, and endpoints send in response.
 
 use super::observe::{Carrying, Observer};
 use super::timers::Timer;
@@ -23,7 +23,7 @@ impl<O: Observer> Engine<O> {
         }
     }
 
-    /// A segment is back at the gate behind `exit`, where the link has corrupted it.
+    /// A segment is back at the gate behind `exit`, because the link there corrupted it.
     #[cold]
     fn on_segment_back(&mut self, exit: usize, packet: Segment) {
         let Exit { owner, stage: Some(stage), .. } = self.data.exit(exit) else { return };
@@ -40,7 +40,7 @@ impl<O: Observer> Engine<O> {
         }
     }
 
-    /// Sends a segment on its way to `exit`, where it is due at `due`.
+    /// Forwards a segment to `exit`, where it is due at `due`.
     #[inline]
     pub(super) fn forward_segment(&mut self, mut exit: usize, mut due: Time, mut packet: Segment) {
         while self.data.runs_ahead(exit) && due < self.looks.next && self.is_undisturbed(exit, due) {
@@ -56,7 +56,8 @@ impl<O: Observer> Engine<O> {
         }
     }
 
-    /// Will nothing but segments act on the receiver behind `exit` until `due`, and nobody else on its first link?
+    /// True if only segments act on the receiver behind `exit` until `due`, and no other packet enters its
+    /// first link.
     #[inline]
     fn is_undisturbed(&self, exit: usize, due: Time) -> bool {
         let Exit { owner, stage, .. } = self.data.exit(exit);
@@ -71,7 +72,8 @@ impl<O: Observer> Engine<O> {
         })
     }
 
-    /// A segment is at `exit` at this instant: says when it is at the next one, if there is one and it gets there.
+    /// A segment is at `exit` at this instant. Returns the time at the next exit, if there is one and the
+    /// segment gets there.
     #[inline]
     fn take_segment(&mut self, exit: usize, at: Time, packet: &mut Segment) -> Option<Time> {
         let Exit { owner, stage, .. } = self.data.exit(exit);
@@ -163,7 +165,7 @@ impl<O: Observer> Engine<O> {
         }
     }
 
-    /// Sends an acknowledgement on its way to `exit`, where it is due at `due`.
+    /// Forwards an acknowledgement to `exit`, where it is due at `due`.
     #[inline(always)] // the packet stays in registers
     pub(super) fn forward_ack(&mut self, mut exit: usize, mut due: Time, mut packet: Acknowledgement) {
         while self.acks.runs_ahead(exit) && due < self.looks.next {
@@ -178,7 +180,8 @@ impl<O: Observer> Engine<O> {
         }
     }
 
-    /// Lets a flow's application write what its socket has room for. Is everything written and acknowledged?
+    /// The application of a flow writes what its socket has room for. True if everything is written and
+    /// acknowledged.
     #[inline]
     fn write(&mut self, owner: usize) -> bool {
         let flow = &self.flows[owner];
@@ -195,7 +198,7 @@ impl<O: Observer> Engine<O> {
         writer.is_over() && sender.is_done()
     }
 
-    /// Sends what a flow's sender has to send, and sees to its timers.
+    /// Sends what a flow's sender may send, and updates its timers.
     #[inline]
     pub(super) fn transmit(&mut self, owner: usize) {
         if !self.flows[owner].active {
@@ -256,7 +259,7 @@ pub(super) fn carrying(number: usize, is_flow: bool, packet: &Segment) -> Carryi
     }
 }
 
-/// How long the packet that was just offered to this link is under way behind the transmitter, if it gets there.
+/// The time from the transmitter to the far end, for the packet that was just offered to this link.
 #[inline]
 pub(super) fn on_the_way(link: &Link, fate: Fate) -> Duration {
     match fate {
@@ -265,7 +268,7 @@ pub(super) fn on_the_way(link: &Link, fate: Fate) -> Duration {
     }
 }
 
-/// Takes an acknowledgement through a stage: says when it is at the end, if it gets there.
+/// Sends an acknowledgement through a stage. Returns the time at its end, if the acknowledgement gets there.
 #[inline(always)] // the packet stays in registers
 pub(super) fn pass_ack<O: Observer>(
     owner: u32,

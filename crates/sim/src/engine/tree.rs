@@ -1,36 +1,36 @@
-//! A winner tree: which of many lanes has the earliest head?
+//! A winner tree: finds the lane with the earliest head.
 //!
-//! Each lane owns a leaf with its head. Changing a leaf replays its matches up to the root; with n lanes that
-//! is log2(n) comparisons on a small array, without the moving about of a heap.
+//! Each lane owns a leaf with its head. A change of a leaf replays its matches up to the root. With n lanes
+//! that is log2(n) comparisons on a small array. No entries are moved, as they are in a heap.
 
 use ackclock_units::Time;
 
-/// The head of a lane: when it is due, and what settles a tie. The earlier goes first; of simultaneous ones the lower
-/// rank, and of equal ranks the lower lane. All three stand in one number, the weightiest first, so that a match is
-/// one comparison.
+/// The head of a lane: its due time, and two tie-breakers. The earlier head goes first; of heads at the same
+/// time the one with the lower rank; of equal ranks the lower lane. All three are packed into one number, the
+/// due time in the highest bits, so that a match is one comparison.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Head(u128);
 
 impl Head {
-    /// The head of `lane` with this `rank`, due at `time`; [`Time::NEVER`] where the lane is empty.
+    /// The head of `lane` with this `rank`, due at `time`. [`Time::NEVER`] if the lane is empty.
     #[inline]
     pub fn new(time: Time, rank: u32, lane: u32) -> Head {
         Head(u128::from(time.as_nanos()) << 64 | u128::from(rank) << 32 | u128::from(lane))
     }
 
-    /// When it is due.
+    /// The due time.
     #[inline]
     pub fn time(self) -> Time {
         Time::from_nanos((self.0 >> 64) as u64)
     }
 
-    /// What settles a tie.
+    /// The rank.
     #[inline]
     pub fn rank(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
-    /// Whose head it is.
+    /// The lane.
     #[inline]
     pub fn lane(self) -> u32 {
         self.0 as u32
@@ -39,7 +39,7 @@ impl Head {
 
 /// The tree.
 pub struct WinnerTree {
-    /// Node 1 is the root, node i has children 2i and 2i+1, leaves are the last `leaves` nodes.
+    /// Node 1 is the root. Node i has the children 2i and 2i+1. The leaves are the last `leaves` nodes.
     nodes: Vec<Head>,
     leaves: usize,
     /// The number of the first lane.
@@ -47,7 +47,7 @@ pub struct WinnerTree {
 }
 
 impl WinnerTree {
-    /// A tree over `count` lanes, all of them empty, that are numbered from `lowest` on.
+    /// A tree over `count` empty lanes. Their numbers start at `lowest`.
     pub fn new(lowest: usize, count: usize) -> WinnerTree {
         let leaves = count.next_power_of_two().max(2);
         let mut nodes = vec![Head(u128::MAX); 2 * leaves];
@@ -66,7 +66,7 @@ impl WinnerTree {
         self.nodes[1]
     }
 
-    /// The head of `lane` is now at `time`, with this rank.
+    /// Sets the head of `lane`: its due time and rank.
     #[inline]
     pub fn set(&mut self, lane: usize, time: Time, rank: u32) {
         let mut at = self.leaves + lane - self.lowest;
@@ -75,7 +75,7 @@ impl WinnerTree {
             let winner = self.nodes[at].min(self.nodes[at ^ 1]);
             at >>= 1;
             if self.nodes[at] == winner {
-                return; // nothing above can change either
+                return; // no node above can change either
             }
             self.nodes[at] = winner;
         }

@@ -1,7 +1,9 @@
-//! The application of a flow whose writing takes time: it fills its socket as that has room, burst by burst.
+//! The application of a flow that does not write everything at once: it fills its socket, burst by burst, as
+//! there is room.
 //!
-//! Bytes become segments as in a stream: a segment leaves when it is full, or when nothing will ever fill it (Nagle's
-//! algorithm, RFC 896; what differs: a remainder waits for the next burst even when nothing is in flight).
+//! Bytes become segments as in a stream. A segment is sent when it is full, or when it cannot be filled any
+//! more (Nagle's algorithm, RFC 896). What differs: a remainder waits for the next burst even if nothing is
+//! in flight.
 
 use ackclock_scenario::plan::FlowPlan;
 use ackclock_scenario::writing::{BurstTally, Timetable, Writing};
@@ -10,22 +12,22 @@ use ackclock_units::Time;
 pub(crate) struct Writer {
     timetable: Option<Timetable>,
     buffer: u64,
-    /// Bytes of payload in a segment.
+    /// The payload of a segment, bytes.
     payload: u64,
-    /// Bytes that the application has in hand and the socket has not taken.
+    /// Bytes that the application has, and that the socket has not accepted.
     left: u64,
-    /// Bytes that the socket has taken.
+    /// Bytes that the socket has accepted.
     written: u64,
-    /// The next burst's beginning, until it has come.
+    /// The start of the next burst, until it begins.
     due: Option<Time>,
     stopped: bool,
-    /// First and last arrival at the receiver, and the segments that it then had in order.
+    /// The first and the last arrival at the receiver.
     arrivals: Option<(Time, Time)>,
     received: u64,
 }
 
 impl Writer {
-    /// One that begins at `start`; without bursts it has `size` segments in hand.
+    /// An application that begins at `start`. Without bursts it has `size` segments at once.
     pub(crate) fn new(writing: Writing, payload: u16, size: Option<u64>, start: Time) -> Writer {
         let payload = u64::from(payload);
         let all = size.map_or(u64::MAX, |segments| segments.saturating_mul(payload));
@@ -42,7 +44,7 @@ impl Writer {
         }
     }
 
-    /// The instant of a burst, if it is that of the next one.
+    /// Begins a burst, if the next one is due at this instant.
     pub(crate) fn begin(&mut self, now: Time) {
         if let (Some(timetable), true) = (&self.timetable, self.due == Some(now)) {
             self.due = None;
@@ -50,8 +52,8 @@ impl Writer {
         }
     }
 
-    /// Writes what there is room for at `now`, when `una` segments are acknowledged; says when the next burst begins if this has
-    /// ended one.
+    /// Writes what there is room for at `now`, with `una` segments acknowledged. If this ends a burst:
+    /// returns the start of the next one.
     pub(crate) fn write(&mut self, now: Time, una: u64) -> Option<Time> {
         let held = self.written.saturating_sub(una.saturating_mul(self.payload));
         let taken = self.left.min(self.buffer.saturating_sub(held));
@@ -64,7 +66,8 @@ impl Writer {
         self.due
     }
 
-    /// Segments that are there to be sent, those already sent included; what is given up is not.
+    /// The segments that are available to send, those already sent included. Data that was given up does not
+    /// count.
     pub(crate) fn segments(&self) -> u64 {
         if self.stopped {
             0
@@ -75,7 +78,7 @@ impl Writer {
         }
     }
 
-    /// Has everything been written?
+    /// True if everything is written.
     pub(crate) fn is_over(&self) -> bool {
         self.stopped || self.left == 0 && self.due.is_none()
     }
@@ -87,22 +90,22 @@ impl Writer {
         self.due = None;
     }
 
-    /// A segment has arrived, and the receiver now has so many in order.
+    /// A segment has arrived. The receiver now has `delivered` segments in order.
     pub(crate) fn arrived(&mut self, at: Time, delivered: u64) {
         let first = self.arrivals.map_or(at, |(first, _)| first);
         self.arrivals = Some((first, at));
         self.received = delivered;
     }
 
-    /// What became of its bursts.
+    /// The tally of its bursts.
     pub(crate) fn tally(&self, now: Time) -> Option<BurstTally> {
-        // The last segment need not be full.
+        // The last segment may be partly filled.
         let received = self.received.saturating_mul(self.payload).min(self.written);
         self.timetable.as_ref().map(|timetable| timetable.tally(now, self.written, received, self.arrivals))
     }
 }
 
-/// Who writes a flow's transfer of `size` segments, if that takes time.
+/// The writer of a flow's transfer of `size` segments, if it is not written all at once.
 pub(super) fn writer(plan: &FlowPlan, size: Option<u64>, start: Time) -> Option<Box<Writer>> {
     plan.writing.map(|writing| Box::new(Writer::new(writing, plan.config.payload, size, start)))
 }

@@ -1,7 +1,7 @@
-//! Following single flows segment by segment: when each segment was sent, dropped, delivered and acknowledged, what
-//! the sender made of its round-trip times, and its loss episodes.
+//! Traces single flows, segment by segment: when each segment was sent, dropped, delivered and acknowledged,
+//! the sender's round-trip time estimates, and its loss episodes.
 //!
-//! A follower is an observer of the engine; a run in which nobody is followed does not know of it.
+//! The follower is an observer of the engine. A run without traced flows does not contain it.
 
 use crate::engine::{Carrying, Observer};
 use ackclock_net::Fate;
@@ -11,28 +11,28 @@ use ackclock_tcp::{Data, Flags, Sender, State};
 use ackclock_units::{Duration, Time};
 use std::collections::HashMap;
 
-/// A flow while it is being followed.
+/// A flow that is traced.
 struct Following {
     course: Course,
-    /// Its first and last link, and the last one back.
+    /// Its first and last link, and the last link of the way back.
     ends: [usize; 3],
-    /// The connection's number, and the segments of those before it.
+    /// The number of the connection, and the segments of the connections before it.
     epoch: u8,
     base: u64,
-    /// Transmissions on their way: when they reach the next link.
+    /// Transmissions in flight: when they reach the next link.
     under_way: HashMap<(u64, Time), Time>,
     samples: (u64, Duration),
 }
 
-/// Follows some flows of a run.
+/// Traces some flows of a run.
 pub struct Follower {
-    /// By the number of the flow.
+    /// The traced flows, by the number of the flow.
     flows: Vec<Option<Box<Following>>>,
     end: Time,
 }
 
 impl Follower {
-    /// Of the flows with these numbers.
+    /// A follower of the flows with these numbers.
     pub fn new(plan: &Plan, followed: &[usize]) -> Follower {
         let mut flows: Vec<Option<Box<Following>>> = plan.flows.iter().map(|_| None).collect();
         for &flow in followed {
@@ -50,14 +50,15 @@ impl Follower {
         Follower { flows, end: plan.duration }
     }
 
-    /// What happened, flow by flow.
+    /// The traces, by flow.
     pub fn into_courses(self) -> Vec<Course> {
         let end = self.end.as_nanos();
         let finished = self.flows.into_iter().flatten().map(|following| {
             let mut course = following.course;
-            // A link tells the arrival when the packet enters it, and the run may be over before.
+            // A link reports an arrival when the packet enters it. The run may end before the packet arrives.
             course.events.retain(|event| event.at_ns <= end);
-            course.events.sort_by_key(|event| event.at_ns); // of simultaneous ones the cause was noted first
+            // events of the same instant were recorded cause first
+            course.events.sort_by_key(|event| event.at_ns);
             for life in &mut course.segments {
                 life.arrived_ns = life.arrived_ns.filter(|&at| at <= end);
             }
@@ -68,7 +69,7 @@ impl Follower {
 }
 
 impl Following {
-    /// The segment's number over all connections; none for a straggler of an earlier one.
+    /// The number of the segment over all connections; `None` for a segment of an earlier connection.
     fn number(&mut self, flags: Flags, seq: u64) -> Option<u64> {
         if flags.epoch() == self.epoch.wrapping_add(1) && !self.course.segments.is_empty() {
             self.epoch = flags.epoch();
@@ -170,7 +171,7 @@ impl Observer for Follower {
             && let Some(Some(following)) = self.flows.get_mut(flow as usize)
             && let Some(segment) = following.number(data.flags, data.seq)
         {
-            following.under_way.insert((segment, data.sent_at), now); // it was dropped then, not when it came
+            following.under_way.insert((segment, data.sent_at), now); // dropped now, not when it came
         }
         self.at_link(link, delay, packet, fate);
     }

@@ -1,8 +1,8 @@
 //! The headers that a simulated packet would have on the wire: IPv4 with TCP or UDP.
 //!
-//! The simulator counts in segments; here segment `n` of `payload` bytes becomes sequence number
-//! `1 + n * payload`, modulo 2^32. Payloads are all zero, so checksums are those of zeros, and only headers are
-//! kept. The headers are as long as their options make them, which need not be what the scenario reckons with.
+//! The simulator counts in segments. Here segment `n` of `payload` bytes gets the sequence number `1 + n *
+//! payload`, modulo 2^32. Payloads are all zeros, and checksums fit to that. Only headers are stored. The
+//! length of the headers follows from their options. It may differ from the header size of the scenario.
 
 use ackclock_tcp::{Ack, Config, Data, Flags};
 use ackclock_units::Time;
@@ -12,28 +12,29 @@ use etherparse::TcpOptionElement::{
 };
 use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 
-/// Longest headers: IPv4 without options, TCP with 40 bytes of them.
+/// The longest headers: IPv4 without options, TCP with 40 bytes of options.
 pub const MOST_HEADERS: u32 = 80;
-/// Longest payload that still fits into a packet beside such headers.
+/// The largest payload that fits into a packet with such headers.
 pub const MOST_PAYLOAD: u32 = 65_535 - MOST_HEADERS;
 /// RFC 7323 section 2.3.
 const MOST_SCALE: u8 = 14;
 const TTL: u8 = 64;
-/// Ports of a flow's first connection, and of its receiver; each further connection has the next port.
+/// The ports of a flow's first connection, and of its receiver. Each further connection has the next port.
 const SENDER_PORT: u16 = 40_000;
 const RECEIVER_PORT: u16 = 50_000;
 
 static ZEROS: [u8; 65_535] = [0; 65_535];
 
-/// Headers, and how long the whole packet is.
+/// The headers of a packet, and its whole length.
 pub struct Frame {
-    /// Bytes of all headers.
+    /// All headers, bytes.
     pub headers: Vec<u8>,
-    /// Bytes of the whole packet.
+    /// The length of the whole packet, bytes.
     pub length: u32,
 }
 
-/// Of 10.0.0.0/8: flows' senders, flows' receivers, sources and sinks of datagrams have a quarter each.
+/// An address in 10.0.0.0/8. Senders of flows, receivers of flows, sources and sinks of datagrams have a
+/// quarter each.
 fn address(quarter: u32, number: u32) -> [u8; 4] {
     (0x0A00_0000 | quarter << 22 | (number + 1) & 0x003F_FFFF).to_be_bytes()
 }
@@ -41,15 +42,15 @@ fn address(quarter: u32, number: u32) -> [u8; 4] {
 /// A connection of a flow.
 #[derive(Clone, Copy)]
 pub struct Connection<'a> {
-    /// Number of the flow.
+    /// The number of the flow.
     pub flow: u32,
-    /// Which of the flow's connections, one after another.
+    /// The number of the connection among those of the flow.
     pub epoch: u8,
     /// The endpoints' settings.
     pub config: &'a Config,
 }
 
-/// What differs from segment to segment.
+/// The fields that differ between segments.
 #[derive(Default)]
 struct Fields {
     from_receiver: bool,
@@ -63,15 +64,15 @@ struct Fields {
     payload: u16,
 }
 
-/// RFC 7323 asks for a clock of 1 ms to 1 s. It begins at 1: an echo of 0 would look like none.
+/// RFC 7323 asks for a clock of 1 ms to 1 s. It begins at 1, because an echo of 0 would look like no echo.
 fn clock(at: Time) -> u32 {
     ((at.as_nanos() / 1_000_000) as u32).wrapping_add(1)
 }
 
 impl Connection<'_> {
-    /// The first byte of a segment.
+    /// The sequence number of the first byte of a segment.
     fn byte(&self, segment: u64) -> u32 {
-        // Truncation is the sequence space's arithmetic modulo 2^32.
+        // The cast truncates: sequence numbers are modulo 2^32.
         (segment.wrapping_mul(u64::from(self.config.payload)) as u32).wrapping_add(1)
     }
 
@@ -79,7 +80,7 @@ impl Connection<'_> {
         u64::from(segments) * u64::from(self.config.payload)
     }
 
-    /// The least shift that brings the receiver's window into 16 bits.
+    /// The smallest shift that brings the receiver's window into 16 bits.
     fn scale(&self) -> u8 {
         let window = self.receive_window(self.config.peer_window);
         (0..MOST_SCALE).find(|&scale| window >> scale <= 65_535).unwrap_or(MOST_SCALE)
@@ -98,7 +99,7 @@ impl Connection<'_> {
 
     /// The options of SYN and SYN-ACK.
     fn opening(&self, at: Time, echo: Option<Time>) -> Vec<TcpOptionElement> {
-        // RFC 6691: the size that is announced leaves room for the options that every segment has.
+        // RFC 6691: the announced MSS leaves room for the options of every segment.
         let options = if self.config.timestamps { 12 } else { 0 };
         let mut opening = vec![MaximumSegmentSize(self.config.payload.saturating_add(options))];
         if self.config.recovery.uses_sack() {
@@ -109,8 +110,8 @@ impl Connection<'_> {
         opening
     }
 
-    /// SYN, SYN-ACK and ACK, as they would have come before the first data. Their timestamps must not be later
-    /// than that of the first data, or it would look old (RFC 7323 section 5).
+    /// SYN, SYN-ACK and ACK, as they would have come before the first data. Their timestamps must not be
+    /// later than that of the first data. Otherwise that would look old (RFC 7323 section 5).
     pub fn handshake(&self, at: Time) -> [Frame; 3] {
         // The window of a SYN is not scaled.
         let window = self.receive_window(self.config.peer_window).min(65_535) as u16;
@@ -151,7 +152,7 @@ impl Connection<'_> {
         self.frame(&fields, &self.timestamps(data.sent_at, Some(data.sent_at)))
     }
 
-    /// An acknowledgement that passes at `at`.
+    /// An acknowledgement that passes the tap at `at`.
     pub fn acknowledgement(&self, at: Time, ack: &Ack) -> Frame {
         let mut options = self.timestamps(at, Some(ack.echo));
         let mut blocks = ack.runs().map(|(start, end)| (self.byte(start), self.byte(end)));
@@ -182,7 +183,7 @@ impl Connection<'_> {
         let mut tcp = TcpHeader::new(source.1, destination.1, fields.seq, fields.window);
         tcp.acknowledgment_number = fields.ack.unwrap_or(0);
         (tcp.ack, tcp.syn, tcp.ece, tcp.cwr) = (fields.ack.is_some(), fields.syn, fields.ece, fields.cwr);
-        // Three SACK blocks beside timestamps fill the 40 bytes exactly; more are never asked for.
+        // Three SACK blocks and timestamps fill the 40 bytes exactly. There are never more.
         let fit = tcp.set_options(options);
         debug_assert!(fit.is_ok(), "{fit:?}");
         let payload = fields.payload.min(MOST_PAYLOAD as u16);
@@ -231,7 +232,8 @@ impl Frame {
         Frame { headers, length: u32::from(ip.total_len) }
     }
 
-    /// Numbers the packet: tools take two packets of one number for one that was captured twice.
+    /// Sets the IP identification. Tools take two packets with the same number for one packet that was
+    /// captured twice.
     pub fn numbered(mut self, number: u16) -> Frame {
         self.headers[4..6].copy_from_slice(&number.to_be_bytes());
         let sum = Ipv4Header::from_slice(&self.headers).map(|(ip, _)| ip.calc_header_checksum());

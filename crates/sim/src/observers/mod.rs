@@ -1,4 +1,5 @@
-//! What may watch a run: followers of single flows, a recorder of one flow for the predictors, and taps at links.
+//! Observers of a run: traces of single flows, the recorder of one flow for the predictors, and taps at
+//! links.
 
 mod follow;
 mod headers;

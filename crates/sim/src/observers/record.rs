@@ -1,4 +1,4 @@
-//! Recording a simulated flow: its samples, its losses, and what happens at the bottleneck meanwhile.
+//! Records a simulated flow for the predictors: its samples, its losses, and the state of the bottleneck.
 
 use crate::engine::{Carrying, Observer};
 use ackclock_cc::predictor::Reading;
@@ -7,36 +7,36 @@ use ackclock_scenario::{Built, Prediction};
 use ackclock_tcp::Sender;
 use ackclock_units::{Duration, Rate, Time};
 
-/// A flow's life as far as predictors are concerned.
+/// The recorded data of a flow.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// Every acknowledgement with a sample, in order.
+    /// The acknowledgements with a sample, in order.
     pub readings: Vec<Reading>,
-    /// The bottleneck's queue as a share of its room at each reading; empty if that is not known.
+    /// The bottleneck's queue at each reading, as a share of its capacity. Empty if that is not known.
     pub queue: Vec<f32>,
-    /// When the flow found out that it had lost something, in order.
+    /// The times at which the flow detected a loss, in order.
     pub flow_losses: Vec<Time>,
-    /// When the bottleneck dropped something of anyone, in order, if that is known.
+    /// The times at which the bottleneck dropped a packet of any flow, in order, if known.
     pub queue_losses: Option<Vec<Time>>,
 }
 
-/// Records the flow of a [`Prediction`] over the measuring window: an observer of the engine.
+/// Records the flow of a [`Prediction`] in the measuring window. It is an observer of the engine.
 pub struct Recorder {
     flow: usize,
     link: usize,
     from: Time,
     to: Time,
-    /// From each flow's sender, and each stream's, to the link.
+    /// The delay from each flow's sender, and each stream's source, to the link.
     flow_delays: Vec<Duration>,
     stream_delays: Vec<Duration>,
     rate: Rate,
-    /// Room in the queue, bytes.
+    /// The capacity of the queue, bytes.
     room: f64,
-    /// When the link has sent all that it was given.
+    /// The time at which the link has sent all that it was given.
     free_at: Time,
-    /// Bytes that wait in the link's own queue, if it has one.
+    /// The bytes that wait in the link's own queue, if it has one.
     waiting: u64,
-    /// Samples and losses of the flow that have been seen.
+    /// The samples and losses of the flow so far.
     samples: (u64, Duration),
     losses: u64,
     recording: Recording,
@@ -44,7 +44,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// For a run of this plan.
+    /// A recorder for a run of this plan.
     pub fn new(built: &Built, prediction: &Prediction) -> Recorder {
         let &Prediction { flow, link, .. } = prediction;
         let plan = &built.plan;
@@ -79,23 +79,23 @@ impl Recorder {
         self.from <= now && now <= self.to
     }
 
-    /// The queue has dropped a packet at `at`.
+    /// The queue dropped a packet at `at`.
     fn dropped(&mut self, at: Time) {
         if self.is_within(at) {
             self.drops.push(at);
         }
     }
 
-    /// What was recorded.
+    /// The recorded data.
     pub fn finish(mut self) -> Recording {
-        // Packets that met the link at one event were sent at different times.
+        // Packets that met the link in one event were sent at different times.
         self.drops.sort_unstable();
         self.recording.queue_losses = Some(self.drops);
         self.recording
     }
 }
 
-/// Room for segments of so many bytes, in bytes; infinite if there is no limit.
+/// The capacity in bytes, with segments of this size; infinite without a limit.
 fn room(queue: &Queue, segment: f64) -> f64 {
     match queue.limit() {
         Some(Limit::Packets(packets)) => f64::from(packets) * segment,

@@ -1,4 +1,4 @@
-//! A tap at the transmitting end of a link: one file, in order of time.
+//! A tap at the transmitting end of a link. It writes one file, in order of time.
 
 use super::headers::{Connection, Frame, MOST_HEADERS, datagram};
 use crate::engine::{Carrying, Observer};
@@ -19,15 +19,15 @@ use std::collections::BinaryHeap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Ten to the minus ninth: the resolution of time stamps.
+/// The resolution of timestamps: 10^-9 s.
 const NANOSECONDS: u8 = 9;
-/// Direction of a packet, as the interface sees it (the flags word of an enhanced packet block).
+/// The direction of a packet at the interface (the flags word of an enhanced packet block).
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
-/// What a reader of the file is told about a handshake.
+/// The comment on a handshake in the file.
 const HANDSHAKE: &str = "the simulation has no handshake; this one shows what it would agree on";
 
-/// One direction of the interface that is tapped.
+/// One direction of the tapped interface.
 #[derive(Clone, Debug)]
 struct Direction {
     link: usize,
@@ -35,16 +35,16 @@ struct Direction {
     rate: Rate,
 }
 
-/// A tap at the end of a link from which it sends: packets on the link as they leave its transmitter, and, if
-/// there is a link the other way, packets on that one as they arrive.
+/// A tap at the transmitting end of a link: packets on the link when they leave its transmitter, and, if
+/// there is a link in the opposite direction, packets on that link when they arrive.
 pub struct Tap<W: Write> {
     out: Direction,
     back: Option<Direction>,
-    /// Every flow's settings.
+    /// The settings of all flows.
     flows: Arc<[Config]>,
     /// The last connection of each flow whose handshake is written.
     opened: Vec<Option<u8>>,
-    /// Packets that will pass; the heap's top is the earliest.
+    /// Packets that will pass. The top of the heap is the earliest.
     ahead: BinaryHeap<Passing>,
     counter: u64,
     number: u16,
@@ -55,7 +55,7 @@ pub struct Tap<W: Write> {
 /// A packet that passes the tap at a known time.
 struct Passing {
     at: Time,
-    /// Settles simultaneous ones.
+    /// Decides between packets of the same instant.
     order: u64,
     inbound: bool,
     packet: Packet,
@@ -83,7 +83,7 @@ impl PartialOrd for Passing {
 }
 
 impl Ord for Passing {
-    /// The earliest is the greatest, as the heap wants it.
+    /// The earliest entry is the greatest, because the heap is a max-heap.
     fn cmp(&self, other: &Passing) -> Ordering {
         (other.at, other.order).cmp(&(self.at, self.order))
     }
@@ -96,7 +96,7 @@ fn plain(error: PcapError) -> io::Error {
     }
 }
 
-/// One interface, as a card has it: what it sends is on one link, what it receives on the other.
+/// One interface, like a network card: it sends on one link and receives on the other.
 fn interface(out: &Direction, back: Option<&Direction>) -> InterfaceDescriptionBlock<'static> {
     let received = back.map(|back| format!("; what it receives: link \"{}\", as it arrives", back.name));
     let described =
@@ -113,7 +113,11 @@ fn interface(out: &Direction, back: Option<&Direction>) -> InterfaceDescriptionB
     }
 }
 
-/// A tap at a link of this name.
+/// A tap at the link called `name`.
+///
+/// # Errors
+///
+/// If there is no such link, or `file` cannot be written.
 pub fn tap<W: Write>(built: &Built, name: &str, file: W) -> io::Result<Tap<W>> {
     let direction =
         |link: usize| Direction { link, name: built.links[link].name.clone(), rate: built.links[link].rate };
@@ -148,7 +152,7 @@ impl<W: Write> Tap<W> {
         })
     }
 
-    /// Writes what passes before `now`: whatever is offered to a link from now on passes later.
+    /// Writes what passes before `now`. Everything that is offered to a link from now on passes later.
     fn release(&mut self, now: Time) {
         while let Some(next) = self.ahead.peek()
             && next.at < now
@@ -174,7 +178,8 @@ impl<W: Write> Tap<W> {
         };
         let connection = Connection { flow, epoch, config: &flows[flow as usize] };
         if self.opens(flow, epoch) {
-            // Who sends data sends the SYN; its answer comes the other way, if the tap sees that.
+            // The sender of the data sends the SYN. The answer comes in the other direction, if the tap sees
+            // that.
             let sender_inbound = *inbound == matches!(packet, Packet::Data(..));
             for (number, frame) in connection.handshake(clock).into_iter().enumerate() {
                 let inbound = self.back.is_some() && sender_inbound != (number == 1);
@@ -188,7 +193,7 @@ impl<W: Write> Tap<W> {
         self.write(*at, *inbound, frame, None)
     }
 
-    /// Is this the first packet of a connection that is newer than all before?
+    /// True if this is the first packet of a new connection.
     fn opens(&mut self, flow: u32, epoch: u8) -> bool {
         let opened = &mut self.opened[flow as usize];
         let newer = opened.is_none_or(|known| (1..128).contains(&epoch.wrapping_sub(known)));
@@ -213,7 +218,11 @@ impl<W: Write> Tap<W> {
         self.file.write_pcapng_block(block).map(drop).map_err(plain)
     }
 
-    /// Writes what passes up to the end of the run, and gives the file back.
+    /// Writes what passes up to the end of the run. Returns the file.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
     pub fn finish(mut self, end: Time) -> io::Result<W> {
         self.release(end + Duration::from_nanos(1));
         match self.failure {
@@ -230,7 +239,7 @@ impl<W: Write> Observer for Tap<W> {
             Carrying::Ack(flow, ack) => (Packet::Ack(flow, *ack), Time::ZERO),
             Carrying::Datagram(stream, data) => (Packet::Datagram(stream, *data), data.sent_at),
         };
-        // The run has come at least as far as the time at which this packet was sent.
+        // The run has reached at least the time at which this packet was sent.
         self.release(sent_at);
         let inbound = link != self.out.link;
         if inbound && self.back.as_ref().is_none_or(|back| back.link != link) {
@@ -238,7 +247,7 @@ impl<W: Write> Observer for Tap<W> {
         }
         let (arrival, times) = match fate {
             Fate::Arrives(arrival) => (arrival, 1),
-            // It leaves once, and arrives twice.
+            // It leaves once and arrives twice.
             Fate::ArrivesTwice(arrival) => (arrival, 1 + u8::from(inbound)),
             Fate::Returns(_) | Fate::Waits | Fate::Dropped(_) => return,
         };

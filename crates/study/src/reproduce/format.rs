@@ -11,8 +11,8 @@
 //!
 //! pictures = ["transmitted"]               # default: goodput, where a number is swept
 //!
-//! [scenario]                               # a scenario, or the id of the experiment that has it (or "id.NAME")
-//! duration = "300 s"                       # with several: [scenarios.NAME]; functions select one by in='NAME'
+//! [scenario]                               # a scenario, or the id of the experiment that has it
+//! duration = "300 s"                       # several: [scenarios.NAME]; in='NAME' selects one
 //!
 //! [published]                              # free nested data; expressions find it as `published`
 //! share = { highspeed = 0.6 }
