@@ -7,8 +7,8 @@ use std::process::Command;
 /// The schemes that have an eBPF program, one `src/bpf/NAME.bpf.c` each.
 const SCHEMES: &[&str] = &["layered", "compound", "pert", "none"];
 
-/// One for a test, which every kernel's verifier refuses.
-const REFUSED: &str = "tests/refused.bpf.c";
+/// For tests: one that every kernel's verifier refuses, and one that chooses schemes for a cgroup.
+const FOR_TESTS: &[&str] = &["tests/refused.bpf.c", "tests/sockops.bpf.c"];
 
 fn main() {
     println!("cargo:rerun-if-changed=src/bpf");
@@ -26,12 +26,12 @@ fn main() {
 
 fn programs() {
     println!("cargo:rerun-if-env-changed=ACKCLOCK_BTF");
-    println!("cargo:rerun-if-changed={REFUSED}");
+    FOR_TESTS.iter().for_each(|source| println!("cargo:rerun-if-changed={source}"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let libbpf = env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys exports its headers");
     vmlinux(&out.join("vmlinux.h"));
     let schemes = SCHEMES.iter().map(|scheme| format!("src/bpf/{scheme}.bpf.c"));
-    for source in schemes.chain([REFUSED.to_owned()]) {
+    for source in schemes.chain(FOR_TESTS.iter().map(|&source| source.to_owned())) {
         let object = out.join(Path::new(&source).with_extension("o").file_name().expect("a file's name"));
         let mut clang = Command::new("clang");
         clang.args(["-target", "bpf", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"]);

@@ -175,3 +175,13 @@ void ac_twin_none_open(const struct ac_none_parameters *p, struct ac_window *w, 
 {
 	ac_none_open(p, w, peer_window);
 }
+
+void ac_twin_none_hold(void *s, struct ac_window *w, u32 acked, bool reducing, bool limited)
+{
+	ac_none_hold(s, w, acked, reducing, limited);
+}
+
+u32 ac_twin_none_cut(void *s, const struct ac_window *w)
+{
+	return ac_none_cut(s, w);
+}

@@ -264,6 +264,8 @@ mod tests {
         safe fn ac_twin_size_pert_path() -> u32;
         safe fn ac_twin_size_none_parameters() -> u32;
         safe fn ac_twin_size_compound_path() -> u32;
+        safe fn ac_twin_none_hold(s: &mut Private, w: &mut Window, acked: u32, reducing: bool, limited: bool);
+        safe fn ac_twin_none_cut(s: &mut Private, w: &Window) -> u32;
         safe fn ac_twin_cube_root(x: u64) -> u32;
         safe fn ac_twin_log2_q24(x: u64) -> u32;
         safe fn ac_twin_exp2_q20(y_q24: i64) -> u64;
@@ -278,6 +280,30 @@ mod tests {
         assert_eq!(ac_twin_size_pert_path(), size(size_of::<PertPath>()));
         assert_eq!(ac_twin_size_none_parameters(), size(size_of::<parameters::Uncontrolled>()));
         assert_eq!(ac_twin_size_compound_path(), size(size_of::<CompoundPath>()));
+    }
+
+    /// Slow start, a cut, the repair, a window of growth, and nothing while the window is not what limits.
+    #[test]
+    fn what_must_not_be_without_control_has_renos_window() {
+        let (mut state, mut w) = (Private::default(), Window { cwnd: 10, ssthresh: SSTHRESH_INFINITE });
+        for _ in 0..30 {
+            ac_twin_none_hold(&mut state, &mut w, 1, false, true);
+        }
+        assert_eq!(w.cwnd, 40);
+        w.ssthresh = ac_twin_none_cut(&mut state, &w);
+        assert_eq!((w.cwnd, w.ssthresh), (40, 20));
+        ac_twin_none_hold(&mut state, &mut w, 0, true, false);
+        assert_eq!(w.cwnd, 20);
+        ac_twin_none_hold(&mut state, &mut w, 5, true, true);
+        assert_eq!(w.cwnd, 20, "it grows while losses are repaired");
+        for _ in 0..21 {
+            ac_twin_none_hold(&mut state, &mut w, 1, false, true);
+        }
+        assert_eq!(w.cwnd, 21);
+        ac_twin_none_hold(&mut state, &mut w, 100, false, false);
+        assert_eq!(w.cwnd, 21, "it grows while something else limits");
+        let least = Window { cwnd: 1, ssthresh: 20 };
+        assert_eq!(ac_twin_none_cut(&mut state, &least), 2);
     }
 
     #[test]

@@ -9,11 +9,12 @@ use crate::tun::{self, Tun};
 use ackclock_units::Duration;
 use netlink_packet_route::link::LinkAttribute;
 use netlink_packet_route::route::RouteMetric;
+use rustix::net::{AddressFamily, SocketType, ipproto, socket};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::thread;
 
 /// Packets that the device holds for the emulator; more than it ever lets wait.
@@ -43,6 +44,8 @@ pub(crate) struct Host {
     pub(crate) name: String,
     pub(crate) address: Ipv4Addr,
     pub(crate) tun: Tun,
+    /// The kernel's cookie of its network namespace, which no other ever has; since Linux 5.14.
+    pub(crate) cookie: Option<u64>,
     namespace: File,
 }
 
@@ -61,10 +64,10 @@ impl Host {
             let tun = Tun::make().map_err(|reason| LiveError::NoTun { reason })?;
             configure(address, address6, settings)
                 .map_err(LiveError::kernel(format!("the host {name} cannot be set up")))?;
-            Ok((namespace, tun))
+            Ok((namespace, tun, cookie().ok()))
         })?;
-        let (namespace, tun) = made?;
-        Ok(Host { name: name.to_owned(), address, tun, namespace })
+        let (namespace, tun, cookie) = made?;
+        Ok(Host { name: name.to_owned(), address, tun, cookie, namespace })
     }
 
     /// Does something there.
@@ -104,6 +107,24 @@ fn in_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, LiveError>
 fn enter_new_namespace() -> io::Result<()> {
     // SAFETY: only CLONE_FILES can take descriptors away from other threads.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
+}
+
+/// Of the calling thread's network namespace.
+#[allow(unsafe_code, reason = "rustix has no wrapper for SO_NETNS_COOKIE")]
+fn cookie() -> io::Result<u64> {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP))?;
+    let (mut cookie, mut length) = (0_u64, size_of::<u64>() as libc::socklen_t);
+    // SAFETY: the kernel writes at most `length` bytes, which is the size of `cookie`.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &mut length,
+        )
+    };
+    if status == 0 { Ok(cookie) } else { Err(io::Error::last_os_error()) }
 }
 
 fn configure(address: Ipv4Addr, address6: Ipv6Addr, settings: &Settings) -> io::Result<()> {

@@ -18,6 +18,7 @@ use ackclock_scenario::series::Series;
 use ackclock_scenario::{Built, Point};
 use ackclock_units::{Duration, Time};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -62,6 +63,8 @@ pub struct Request<'a> {
     pub load: Load,
     /// Links to capture, and the directory for the files.
     pub captures: Option<(Vec<String>, PathBuf)>,
+    /// Hears the cookies of the hosts' network namespaces before anything is sent there.
+    pub admit: &'a (dyn Fn(&[u64]) -> io::Result<()> + Sync),
 }
 
 /// What was measured.
@@ -90,6 +93,8 @@ pub fn emulate(request: &Request<'_>, go_on: &dyn Fn(f64) -> bool) -> Result<Out
     }
     let make = |host: &layout::HostPlan| Host::make(&host.name, host.address, host.address6, &host.settings);
     let hosts = layout.hosts.iter().map(make).collect::<Result<Vec<_>, _>>()?;
+    let cookies: Vec<u64> = hosts.iter().filter_map(|host| host.cookie).collect();
+    (request.admit)(&cookies).map_err(LiveError::kernel("the controllers cannot be told of the hosts"))?;
     let (clock, stop) = (Clock::start(), AtomicBool::new(false));
     Run { request, built: &built, layout: &layout, hosts: &hosts, clock, stop: &stop }.perform(go_on)
 }

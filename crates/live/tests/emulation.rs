@@ -62,7 +62,7 @@ fn request<T>(text: &str, load: Load, then: impl FnOnce(&Request<'_>) -> T) -> R
     let sweep = Sweep::read("test.toml", text, &[]).map_err(|error| error.to_string())?;
     let controls =
         sweep.points[0].scenario.controls().map(|control| control.scheme().name.to_owned()).collect();
-    Ok(then(&Request { point: &sweep.points[0], controls, load, captures: None }))
+    Ok(then(&Request { point: &sweep.points[0], controls, load, captures: None, admit: &|_| Ok(()) }))
 }
 
 fn run(text: &str, load: Load) -> Result<Outcome, Failed> {

@@ -4,11 +4,16 @@ use crate::common::{ackclock, stderr, stdout};
 use crate::{Checked, Named, ensure};
 use libtest_mimic::Failed;
 use serde_json::Value;
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 pub(crate) const PRIVILEGED: &[Named] = &[
     ("pert_answers_the_delay_as_in_the_simulator", pert),
     ("marks_are_answered_without_losses", marks),
     ("none_keeps_its_window_over_timeouts", none),
+    ("a_runs_programs_are_for_its_own_hosts", others),
 ];
 
 /// A scenario with this queue, what else the bottleneck has, and this control.
@@ -97,4 +102,43 @@ fn none() -> Checked {
     ensure(number(&program["timeouts"])? > 0.0 && number(&program["cuts"])? == 0.0, &*said)?;
     ensure(number(&flow["timeouts"])? > 0.0 && number(&flow["retransmits"])? > 20.0, &*said)?;
     ensure((number(&flow["cwnd_mean"])? - 3.0).abs() < 0.01, &*said)
+}
+
+/// Connects with a controller to an address of its own, and says which controller it got.
+const CONNECTS: &str = "import socket, sys\n\
+    there = socket.create_server(('10.128.0.1', 0))\n\
+    here = socket.socket()\n\
+    here.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())\n\
+    here.connect(there.getsockname())\n\
+    print(here.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b'\\0').decode())\n";
+
+/// While a run is without control towards 10.128.0.0/9, a namespace that has such addresses, too, is not.
+fn others() -> Checked {
+    let directory = tempfile::tempdir()?;
+    let text = scenario("{ droptail = \"2 bdp\" }", "", "", "{ none = { cap = 30 } }");
+    fs::write(directory.path().join("case.toml"), text)?;
+    let emulation = Command::new(env!("CARGO_BIN_EXE_ackclock"))
+        .args(["emulate", "case.toml", "--json"])
+        .current_dir(directory.path())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let name = || {
+        let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").ok()?;
+        let start = format!("ace{}_", emulation.id());
+        names.split_whitespace().find(|name| name.starts_with(&start)).map(str::to_owned)
+    };
+    let patience = Instant::now() + Duration::from_secs(20);
+    while name().is_none() && Instant::now() < patience {
+        sleep(Duration::from_millis(50));
+    }
+    let name = name().ok_or("the run has loaded nothing")?;
+    let line = "ip link set lo up && ip address add 10.128.0.1/32 dev lo && exec python3 -c \"$0\" \"$1\"";
+    let elsewhere = Command::new("unshare").args(["--net", "sh", "-c", line, CONNECTS, &name]).output()?;
+    let ended = emulation.wait_with_output()?;
+    ensure(stdout(&elsewhere) == "reno\n", format!("{}{}", stdout(&elsewhere), stderr(&elsewhere)))?;
+    // The run's own connection was without.
+    ensure(ended.status.code() == Some(0), stderr(&ended))?;
+    let document: Value = serde_json::from_str(&stdout(&ended))?;
+    let (flow, program) = (&document["points"][0]["flows"][0], &document["points"][0]["programs"][0]);
+    ensure((number(&flow["cwnd_mean"])? - 30.0).abs() < 0.5, format!("{flow} {program}"))
 }

@@ -82,11 +82,11 @@ fn load_list_unload() -> Checked {
         let (_name, said) = load(scheme, "acc_one", &[])?;
         let chosen = "acc_one is loaded; a program chooses it with setsockopt(TCP_CONGESTION, \"acc_one\")\n";
         ensure(said.starts_with(chosen), &*said)?;
-        same(&listed("acc_one").unwrap_or_default(), &format!("acc_one {scheme} loaded 0 0 0 0 0 0 0"))?;
+        same(&listed("acc_one").unwrap_or_default(), &format!("acc_one {scheme} loaded 0 0 0 0 0 0 0 0"))?;
         let entry = entry("acc_one")?;
         let expected = serde_json::json!({
             "name": "acc_one", "scheme": scheme, "registered": true, "sockets": 0, "opened": 0, "cuts": 0,
-            "timeouts": 0, "marks": 0, "early_responses": 0, "refused": 0, "allow": []
+            "timeouts": 0, "marks": 0, "early_responses": 0, "refused": 0, "held": 0, "allow": []
         });
         ensure(entry == expected, entry.to_string())?;
         same(&unload("acc_one")?, "acc_one is unloaded\n")?;
@@ -109,7 +109,7 @@ fn several() -> Checked {
     }
     for (name, scheme, _) in settings {
         let _ends = connection(name)?;
-        same(&listed(name).unwrap_or_default(), &format!("{name} {scheme} loaded 1 1 0 0 0 0 0"))?;
+        same(&listed(name).unwrap_or_default(), &format!("{name} {scheme} loaded 1 1 0 0 0 0 0 0"))?;
     }
     for (name, ..) in settings {
         same(&unload(name)?, &format!("{name} is unloaded\n"))?;

@@ -10,6 +10,8 @@ void BPF_PROG(compound_init, struct sock *sk)
 {
 	struct ac_window w;
 
+	if (ac_turned_away(sk))
+		return;
 	ac_open(sk);
 	w = ac_read_window(sk);
 	ac_compound_start(AC_PRIVATE(struct ac_compound, sk), &w);

@@ -13,11 +13,16 @@
 #include <bpf/bpf_tracing.h>
 #include "window.h"
 
+#define AC_SOL_TCP 6
+#define AC_TCP_CONGESTION 13
+#define AC_MOST_NAMESPACES 4096
+
 char terms[] SEC("license") = "Dual MIT/GPL";
 
 /* Set by the loader, for all schemes. */
 struct ac_host_parameters {
 	u32 initial_window; /* segments; 0: the kernel's initial window */
+	u32 confined;	    /* only connections of the network namespaces that are in the map of that name */
 };
 const volatile struct ac_host_parameters host SEC(".rodata.host") = { 0 };
 
@@ -29,7 +34,8 @@ struct ac_statistics {
 	u64 timeouts; /* expiries of the retransmission timer */
 	u64 marks;    /* reductions because of marks (ECN) */
 	u64 early;    /* early responses, before a loss */
-	u64 refused;  /* connections that got reno instead: destination not allowed */
+	u64 refused;  /* connections that must not use it: handed to the kernel's reno, or held */
+	u64 held;     /* those among them that cannot be handed over (schemes that are not safe everywhere) */
 };
 
 struct {
@@ -38,6 +44,15 @@ struct {
 	__type(key, u32);
 	__type(value, struct ac_statistics);
 } statistics SEC(".maps");
+
+/* Cookies of the network namespaces of whoever loaded the scheme for itself. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, AC_MOST_NAMESPACES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u64);
+	__type(value, u32);
+} namespaces SEC(".maps");
 
 #define AC_COUNT(what)                                                                \
 	do {                                                                          \
@@ -99,6 +114,15 @@ AC_INLINE bool ac_recovering(struct sock *sk)
 	return BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state) >= TCP_CA_CWR;
 }
 
+/* Does the kernel repair losses, or answer a mark, while the window is that of the threshold? After a timeout it grows. */
+AC_INLINE bool ac_reducing(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
+	u8 state = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
+
+	return state == TCP_CA_CWR || state == TCP_CA_Recovery;
+}
+
 /* Smoothed round-trip time. The kernel stores eight times the value. */
 AC_INLINE u32 ac_srtt_us(struct sock *sk)
 {
@@ -138,6 +162,38 @@ AC_INLINE u32 ac_peer_window(struct sock *sk)
 	u32 mss = tp->mss_cache ? tp->mss_cache : 1;
 
 	return tp->snd_wnd / mss + (tp->snd_wnd % mss != 0);
+}
+
+/* Is the connection in a namespace that the scheme is loaded for? */
+AC_INLINE bool ac_at_home(struct sock *sk)
+{
+	u64 cookie;
+
+	if (!host.confined)
+		return true;
+	cookie = sk->__sk_common.skc_net.net->net_cookie;
+	return bpf_map_lookup_elem(&namespaces, &cookie);
+}
+
+/*
+ * Gives the connection to the kernel's reno. This fails where its route locks the scheme (congctl lock), and while
+ * another program, such as a cgroup's at the beginning of a connection, is choosing the scheme. After success the
+ * private state is reno's.
+ */
+AC_INLINE bool ac_hand_over(struct sock *sk)
+{
+	char reno[] = "reno";
+
+	return !bpf_setsockopt(sk, AC_SOL_TCP, AC_TCP_CONGESTION, reno, sizeof(reno));
+}
+
+/* For schemes that are safe everywhere: is the connection another's, and is it rid of the scheme now? */
+AC_INLINE bool ac_turned_away(struct sock *sk)
+{
+	if (ac_at_home(sk))
+		return false;
+	AC_COUNT(refused);
+	return ac_hand_over(sk);
 }
 
 /* A connection starts to use the scheme. Sets the initial window if the loader asked for one. */

@@ -8,6 +8,8 @@ const volatile struct ac_layered_parameters parameters SEC(".rodata.scheme") = {
 SEC("struct_ops")
 void BPF_PROG(layered_init, struct sock *sk)
 {
+	if (ac_turned_away(sk))
+		return;
 	ac_layered_start(AC_PRIVATE(struct ac_layered, sk));
 	ac_open(sk);
 }

@@ -13,6 +13,8 @@ const volatile struct ac_pert_parameters parameters SEC(".rodata.scheme") = { 0 
 SEC("struct_ops")
 void BPF_PROG(pert_init, struct sock *sk)
 {
+	if (ac_turned_away(sk))
+		return;
 	ac_pert_start(AC_LOADED(struct ac_pert_parameters, parameters), AC_PRIVATE(struct ac_pert, sk));
 	ac_open(sk);
 }

@@ -3,6 +3,7 @@
 use super::directory::Directory;
 use super::{LoadError, Request, pins};
 use crate::Parameters;
+use bytemuck::{Pod, Zeroable};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{Composite, MemberAttr, Struct};
 use libbpf_rs::{MapCore, MapFlags, ObjectBuilder, OpenObject, PrintLevel};
@@ -16,6 +17,14 @@ const SHOWN: usize = 12;
 
 /// libbpf's messages since the last load began.
 static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// `struct ac_host_parameters`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Host {
+    initial_window: u32,
+    confined: u32,
+}
 
 /// The object file of `scheme`, if there is one.
 pub(super) fn program(scheme: &str) -> Option<&'static [u8]> {
@@ -54,7 +63,9 @@ pub(super) fn verify(
     };
     let mut object = ObjectBuilder::default().open_memory(program).map_err(refused)?;
     set_data(&mut object, ".rodata.scheme", 0, parameters.bytes());
-    set_data(&mut object, ".rodata.host", 0, &request.initial_window.unwrap_or(0).to_ne_bytes());
+    let host =
+        Host { initial_window: request.initial_window.unwrap_or(0), confined: u32::from(request.confined) };
+    set_data(&mut object, ".rodata.host", 0, bytemuck::bytes_of(&host));
     let btf = Btf::from_raw(scheme, program).map_err(refused)?.expect("the build leaves BTF in the object");
     let mut padded = [0; super::MOST_NAME + 1];
     padded[..name.len()].copy_from_slice(name.as_bytes());
@@ -116,6 +127,7 @@ pub(super) fn attach(
         let file = match map.name().to_str() {
             Some("statistics") => "statistics",
             Some("allowed") => "allowed",
+            Some(pins::NAMESPACES) => pins::NAMESPACES,
             Some(".rodata.scheme") => request.settings.scheme().name,
             _ => continue,
         };

@@ -2,7 +2,8 @@
 //!
 //! A loaded scheme is a directory `/sys/fs/bpf/ackclock/NAME` with these pins. `link` keeps the scheme
 //! registered as long as it exists. `statistics` holds the counters that `list` reads. The load-time data is
-//! pinned under the name of the scheme, which tells what NAME is. `allowed` holds the prefixes of `none`.
+//! pinned under the name of the scheme, which tells what NAME is. `allowed` holds the prefixes of `none`,
+//! and `namespaces` the cookies of the network namespaces that a confined scheme is for.
 //! Pins outlive the loader. `link` is made last. So a directory without it was left behind by a loader that
 //! was killed: `list` shows it, and `unload` removes it.
 
@@ -15,7 +16,7 @@ mod prefix;
 
 pub use check::{Requirement, check};
 pub use error::LoadError;
-pub use pins::{Entry, Statistics, Unloaded, list, unload};
+pub use pins::{Entry, Statistics, Unloaded, admit, list, unload};
 pub use prefix::Prefix;
 
 use crate::{NoTwin, Parameters};
@@ -36,6 +37,8 @@ pub struct Request {
     pub initial_window: Option<u32>,
     /// True if users without CAP_NET_ADMIN may choose the scheme.
     pub everyone: bool,
+    /// Only connections of the network namespaces that [`admit`] has named use the scheme; others get the kernel's reno.
+    pub confined: bool,
 }
 
 /// Loads a scheme and leaves it registered. Returns its name.

@@ -15,6 +15,8 @@ const FILE_SYSTEM: &str = "/sys/fs/bpf";
 const ROOT: &str = "ackclock";
 /// The pin that keeps a scheme registered.
 pub(super) const LINK: &str = "link";
+/// The map of network namespaces.
+pub(super) const NAMESPACES: &str = "namespaces";
 /// The list of the kernel's controllers.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
@@ -34,8 +36,11 @@ pub struct Statistics {
     pub marks: u64,
     /// Early responses, before a loss.
     pub early: u64,
-    /// Connections that asked for the scheme and got reno, because their destination is not allowed.
+    /// Connections that asked for it and must not use it, because of their destination or their network namespace:
+    /// handed to the kernel's reno, or held.
     pub refused: u64,
+    /// Those among them that could not be handed over at once, and were held to reno's window.
+    pub held: u64,
 }
 
 impl Statistics {
@@ -175,6 +180,28 @@ fn entry(root: &Directory, name: &str) -> Result<Entry, LoadError> {
 fn statistics(map: &MapHandle) -> Option<Statistics> {
     let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??;
     bytemuck::try_pod_read_unaligned(&value).ok()
+}
+
+/// Lets connections of these network namespaces, by their cookies, use a scheme that is [confined](super::Request::confined).
+///
+/// # Errors
+/// If nothing of that name is loaded, or the kernel takes no more of them.
+pub fn admit(name: &str, cookies: &[u64]) -> Result<(), LoadError> {
+    let failed = |reason: String| LoadError::Kernel {
+        name: name.to_owned(),
+        what: "told of the hosts that may use it",
+        reason,
+    };
+    let Some(directory) = root()?.map(|root| root.open(name)).transpose()?.flatten() else {
+        return Err(failed("it is no longer loaded".to_owned()));
+    };
+    let map =
+        MapHandle::from_pinned_path(directory.pin(NAMESPACES)).map_err(|error| failed(error.to_string()))?;
+    for cookie in cookies {
+        map.update(&cookie.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY)
+            .map_err(|error| failed(error.to_string()))?;
+    }
+    Ok(())
 }
 
 /// Unloads a scheme. Connections that use it keep it until they close. New connections cannot choose it.

@@ -58,6 +58,18 @@ impl Controllers {
         self.loaded.counts()
     }
 
+    /// Lets the hosts of these network namespaces, and nobody else, use the programs.
+    #[cfg(feature = "kernel")]
+    pub(crate) fn admit(&self, namespaces: &[u64]) -> std::io::Result<()> {
+        self.loaded.admit(namespaces).map_err(std::io::Error::other)
+    }
+
+    /// There are no programs.
+    #[cfg(not(feature = "kernel"))]
+    pub(crate) fn admit(&self, _: &[u64]) -> std::io::Result<()> {
+        Ok(())
+    }
+
     /// There are none.
     #[cfg(not(feature = "kernel"))]
     pub(crate) fn counts(&self) -> Vec<Counts> {
@@ -180,9 +192,15 @@ mod programs {
                 allow: if settings.scheme().name == "none" { vec![RECEIVERS.parse()?] } else { Vec::new() },
                 initial_window: None,
                 everyone: false,
+                confined: true,
             };
             self.programs.push((settings.clone(), load::load(&request)?));
             Ok(())
+        }
+
+        /// Lets the hosts of these network namespaces use what is loaded.
+        pub(super) fn admit(&self, namespaces: &[u64]) -> Result<(), LoadError> {
+            self.programs.iter().try_for_each(|(_, name)| load::admit(name, namespaces))
         }
 
         pub(super) fn counts(&self) -> Vec<Counts> {

@@ -120,7 +120,9 @@ fn all(
             let folder = directory.partial().join("capture").join(&folders[number]);
             (command.captures.clone(), folder)
         });
-        let request = Request { point, controls: controllers.names(point)?, load: load.clone(), captures };
+        let admit = |namespaces: &[u64]| controllers.admit(namespaces);
+        let names = controllers.names(point)?;
+        let request = Request { point, controls: names, load: load.clone(), captures, admit: &admit };
         let before = controllers.counts();
         let outcome = ackclock_live::emulate(&request, &|share| {
             if matches!(load, Load::Flows) {

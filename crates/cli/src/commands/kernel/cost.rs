@@ -42,6 +42,7 @@ impl Loaded {
             allow: if name == "none" { vec!["127.0.0.0/8".parse()?] } else { Vec::new() },
             initial_window: None,
             everyone: false,
+            confined: false,
         };
         Ok(Loaded { scheme: scheme.name, name: load::load(&request)? })
     }

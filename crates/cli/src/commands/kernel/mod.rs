@@ -63,6 +63,7 @@ mod with {
             allow,
             initial_window: command.initial_window,
             everyone: command.everyone,
+            confined: false,
         };
         let name = load::load(&request)?;
         say!("{name} is loaded; a program chooses it with setsockopt(TCP_CONGESTION, \"{name}\")");
@@ -121,6 +122,7 @@ mod with {
             "marks": entry.statistics.map(|it| it.marks),
             "early_responses": entry.statistics.map(|it| it.early),
             "refused": entry.statistics.map(|it| it.refused),
+            "held": entry.statistics.map(|it| it.held),
             "allow": entry.allow.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     }
@@ -148,6 +150,7 @@ mod with {
                 counts.marks,
                 counts.early,
                 counts.refused,
+                counts.held,
             ];
             row.extend(counts.iter().map(u64::to_string));
             row.push(entry.allow.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
@@ -155,7 +158,7 @@ mod with {
         });
         let head = [
             "name", "scheme", "state", "sockets", "opened", "cuts", "timeouts", "marks", "early", "to reno",
-            "allowed",
+            "held", "allowed",
         ];
         say!("{}", plain_table(&head, rows));
         Ok(())

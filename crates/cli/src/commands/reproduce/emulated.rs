@@ -59,11 +59,14 @@ pub(super) fn emulate(plan: &Plan<'_>, store: &Path, stop: &AtomicBool) -> Resul
     if points.iter().any(|point| kept(point).is_none()) {
         let controllers = Controllers::load(points, &Load::Flows)?;
         // What the last point lacks must not cost all the others.
-        let controls = points.iter().map(|point| controllers.names(point)).collect::<Result<Vec<_>, _>>()?;
+        let names = points.iter().map(|point| controllers.names(point)).collect::<Result<Vec<_>, _>>()?;
         let progress = Progress::new(points)?;
-        for (number, (point, controls)) in points.iter().zip(controls).enumerate() {
+        for (number, (point, names)) in points.iter().zip(names).enumerate() {
             if kept(point).is_none() {
-                let measured = measure(point, controls, stop, &|share| progress.follow(number, share));
+                let admit = |namespaces: &[u64]| controllers.admit(namespaces);
+                let load = Load::Flows;
+                let request = Request { point, controls: names, load, captures: None, admit: &admit };
+                let measured = measure(&request, stop, &|share| progress.follow(number, share));
                 let (result, own) = measured.inspect_err(|_| progress.clear())?;
                 let keep = store.put_beside(point, KEPT, &own).and_then(|()| store.put(point, &result));
                 keep.into_diagnostic()
@@ -88,16 +91,14 @@ pub(super) fn emulate(plan: &Plan<'_>, store: &Path, stop: &AtomicBool) -> Resul
 
 /// Emulates a point until the emulator trusts the result, or has been tried often enough.
 fn measure(
-    point: &Point,
-    controls: Vec<String>,
+    request: &Request<'_>,
     stop: &AtomicBool,
     follow: &dyn Fn(f64),
 ) -> Result<(PointResult, Own), Failure> {
-    let request = Request { point, controls, load: Load::Flows, captures: None };
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let outcome = ackclock_live::emulate(&request, &|share| {
+        let outcome = ackclock_live::emulate(request, &|share| {
             follow(share);
             !stop.load(Ordering::Relaxed)
         });
@@ -107,7 +108,7 @@ fn measure(
             ),
             error => error.into(),
         })?;
-        outcome.result.expectations = judge(&point.scenario, &outcome.result);
+        outcome.result.expectations = judge(&request.point.scenario, &outcome.result);
         if outcome.emulation.trusted || attempts == ATTEMPTS {
             return Ok((outcome.result, Own { attempts, emulation: outcome.emulation }));
         }

@@ -4,6 +4,8 @@
 //! If the kernel or the user's rights do not allow this, every test is reported as ignored, with the reason
 //! in its name.
 
+mod outside;
+
 use ackclock_cc::{Given, Settings, scheme};
 use ackclock_kernel::load::{self, LoadError, Request};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -38,6 +40,9 @@ fn main() {
         println!("{:?}", connection(name).map(drop));
         return;
     }
+    if outside::inner(&words).unwrap_or_else(|failed| panic!("{failed:?}")) {
+        return;
+    }
     let lacks: Vec<String> = load::check()
         .into_iter()
         .filter_map(|it| Some(format!("{}: {}", it.what, it.lack?.lines().next()?)))
@@ -53,6 +58,10 @@ fn main() {
         ("others_may_choose_it_only_if_the_operator_says_so", everyone),
         ("the_first_window_is_as_asked", first_window),
         ("none_gives_a_live_connection_its_window", live_window),
+        ("a_locked_route_does_not_take_none_outside", outside::locked),
+        ("a_cgroups_program_does_not_take_none_outside", outside::chosen),
+        ("what_is_no_longer_allowed_ends_at_the_next_cut", outside::revoked),
+        ("a_confined_scheme_is_only_for_the_namespaces_named", outside::confined),
         ("losses_are_counted_as_cuts", losses),
         ("early_responses_are_counted", early_responses),
         ("loading_twice", twice),
@@ -87,6 +96,7 @@ fn request(scheme_name: &str, name: &str, allow: &[&str]) -> Request {
         allow: allow.iter().map(|prefix| prefix.parse().expect("a prefix")).collect(),
         initial_window: None,
         everyone: false,
+        confined: false,
     }
 }
 
@@ -118,9 +128,16 @@ fn connection(name: &str) -> Result<(TcpStream, thread::JoinHandle<u64>), Failed
 }
 
 fn connection_to(address: &str, name: &str) -> Result<(TcpStream, thread::JoinHandle<u64>), Failed> {
+    start(address, Some(name))
+}
+
+/// The same with whatever controller it has by itself, if no name is given.
+fn start(address: &str, name: Option<&str>) -> Result<(TcpStream, thread::JoinHandle<u64>), Failed> {
     let listener = TcpListener::bind((address, 0))?;
     let sender = TcpStream::connect(listener.local_addr()?)?;
-    set_tcp_congestion(&sender, name)?;
+    if let Some(name) = name {
+        set_tcp_congestion(&sender, name)?;
+    }
     let (mut receiver, _) = listener.accept()?;
     let reading = thread::spawn(move || {
         let (mut bytes, mut buffer) = (0, vec![0; 1 << 16]);
