@@ -1,7 +1,8 @@
-//! Captures: the packets on a link as a pcapng file, with the headers that they really have.
+//! Captures: the packets on a link as a pcapng file, with their real headers.
 //!
-//! As in simulated captures a tap at the transmitting end of the link sees packets on the link as their last bit leaves,
-//! and packets on the link the other way, if there is one, as they arrive. All times are the link's, not the emulator's.
+//! As in simulated captures, a tap at the transmitting end of the link sees packets on the link when their
+//! last bit leaves, and packets on the opposite link, if there is one, when they arrive. All times are those
+//! of the links, not of the emulator.
 
 use crate::error::LiveError;
 use ackclock_scenario::LinkInfo;
@@ -21,15 +22,15 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
-/// Bytes of a packet that are kept: all headers.
+/// The bytes stored per packet: all headers.
 const KEPT: usize = 128;
-/// Ten to the minus ninth: the resolution of time stamps.
+/// The resolution of timestamps: 10^-9 s.
 const NANOSECONDS: u8 = 9;
-/// Direction of a packet, as the interface sees it (the flags word of an enhanced packet block).
+/// The direction of a packet at the interface (the flags word of an enhanced packet block).
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
-/// Packets are told of when they are offered to a link, before they leave it: after so long none can still come that
-/// belongs earlier into the file.
+/// A packet is reported when it is offered to a link, before it leaves the link. After this time no packet
+/// can come any more that belongs earlier in the file.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A packet that passes a captured link.
@@ -40,11 +41,11 @@ pub(crate) struct Captured {
     pub(crate) packet: Vec<u8>,
 }
 
-/// What has passed and is not written yet: when, in which order it came, whether on the way back, the packet, and its
-/// length on the wire.
+/// A packet that passed and is not written yet: the time, the order, whether it is on the way back, the
+/// packet, and its length on the wire.
 type Unwritten = (Time, u64, bool, Vec<u8>, u32);
 
-/// One link's capture.
+/// The capture of one link.
 struct Tap {
     link: usize,
     back: Option<usize>,
@@ -60,7 +61,7 @@ pub(crate) struct Captures {
 }
 
 impl Captures {
-    /// Captures of links with these names into files below `directory`.
+    /// Starts captures of the links with these names, in files below `directory`.
     pub(crate) fn begin(
         names: &[String],
         links: &[LinkInfo],
@@ -81,12 +82,12 @@ impl Captures {
         Ok(Captures { taps: names.iter().map(tap).collect::<Result<_, _>>()? })
     }
 
-    /// Links whose packets are wanted.
+    /// The links that are captured.
     pub(crate) fn links(&self) -> Vec<usize> {
         self.taps.iter().flat_map(|tap| [Some(tap.link), tap.back]).flatten().collect()
     }
 
-    /// Writes what comes, until nothing can come any more.
+    /// Writes packets until none can come any more.
     pub(crate) fn write(
         mut self,
         from: &Receiver<Captured>,
@@ -102,7 +103,7 @@ impl Captures {
             let settled = now().as_nanos().saturating_sub(PATIENCE.as_nanos());
             self.release(Time::from_nanos(settled))?;
         }
-        // What has not left by the end of the run never will.
+        // A packet that has not left by the end of the run never will.
         self.release(now())?;
         let close = |tap: Tap| {
             let mut file = tap.file.into_inner();

@@ -1,9 +1,9 @@
-//! The run's clock: nanoseconds of the kernel's monotonic clock since the run began.
+//! The clock of the run: nanoseconds of the kernel's monotonic clock since the start.
 
 use ackclock_units::Time;
 use std::time::Instant;
 
-/// The clock; copies agree.
+/// The clock. Copies show the same time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     began: Instant,

@@ -1,54 +1,54 @@
-//! What the emulator says of itself, and whether its own error may have changed the result.
+//! The emulator's own errors, and whether they may have changed the result.
 
 use crate::lateness::{Distribution, Lateness};
 use crate::part::PartReport;
 use ackclock_units::Duration;
 use serde::{Deserialize, Serialize};
 
-/// Deliveries may be late by this share of the shortest round-trip time on the average, either way: windows grow and
-/// losses are repaired once per round trip, so rates that follow from it are wrong by as much.
+/// The largest mean lateness of deliveries, as a share of the shortest round-trip time. Windows grow and
+/// losses are repaired once per round trip, so rates are wrong by the same share.
 const MOST_MEAN: f64 = 0.01;
-/// One delivery in a hundred may be later than this share of it.
+/// The largest lateness of the 99th percentile, as a share of the shortest round-trip time.
 const MOST_P99: f64 = 0.1;
-/// A stall lets packets pile up that then come at once: one in a thousand deliveries must not be later than it takes to
-/// fill this share of a queue's room, or queues overflow that would not have.
+/// When the emulator stalls, packets pile up and then come at once. The 99.9th percentile of lateness may be
+/// at most the time that fills this share of a queue. Otherwise queues overflow that would not have.
 const MOST_PILED: f64 = 0.5;
-/// A thread this busy has no time left to be on time.
+/// A thread that is busier than this cannot be on time.
 const MOST_BUSY: f64 = 0.9;
 
-/// What a path is sensitive to.
+/// The values that decide how sensitive a path is.
 pub(crate) struct Sensitivity {
     /// The shortest propagation round-trip time of a flow.
     pub(crate) rtt: Duration,
-    /// Links with limited queues, and how long each takes to transmit what its
-    /// queue has room for, s.
+    /// The links with limited queues, and the time that each needs to transmit a full queue, s.
     pub(crate) queues: Vec<(String, f64)>,
 }
 
-/// A run's own errors.
+/// The emulator's own errors in a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Emulation {
-    /// May the emulator's error have changed the result? Then `doubts` says why.
+    /// True if the emulator's errors are too small to change the result. False if they may have; `doubts`
+    /// says why.
     pub trusted: bool,
-    /// Why the result is not to be trusted.
+    /// The reasons why the result cannot be trusted. Empty if `trusted`.
     pub doubts: Vec<String>,
-    /// How late deliveries were against the path's ideal times.
+    /// How late deliveries were, compared with the ideal times of the path.
     pub lateness: Distribution,
-    /// Share of deliveries within 0.2 ms of their ideal time.
+    /// The share of deliveries within 0.2 ms of their ideal time.
     pub within_200us: f64,
-    /// Share of deliveries within 1 ms of their ideal time.
+    /// The share of deliveries within 1 ms of their ideal time.
     pub within_1ms: f64,
-    /// Threads that carried packets: share of a processor that each took.
+    /// For each thread that carried packets: the share of a processor that it used.
     pub busy: Vec<f64>,
-    /// Did these threads run ahead of ordinary programs?
+    /// True if these threads had real-time priority.
     pub real_time: bool,
-    /// Packets that hosts sent and the emulator did not take in time.
+    /// Packets that hosts sent, and that the emulator did not read in time.
     pub lost_on_entry: u64,
-    /// Packets that hosts did not take.
+    /// Packets that the kernel of the receiving host did not accept.
     pub refused: u64,
-    /// Packets to nowhere, such as neighbour discovery's.
+    /// Packets without a route, such as those of neighbour discovery.
     pub astray: u64,
-    /// Of each group of flows, its controller's name in the kernel.
+    /// For each group of flows: the kernel's name of its controller.
     pub kernel_controls: Vec<String>,
 }
 
@@ -122,12 +122,12 @@ impl Emulation {
 mod tests {
     use super::*;
 
-    /// A path of 20 ms and a queue of 4 ms.
+    /// A path with a round-trip time of 20 ms and a queue of 4 ms.
     fn path() -> Sensitivity {
         Sensitivity { rtt: Duration::from_millis(20), queues: vec![("bottleneck".to_owned(), 4e-3)] }
     }
 
-    /// What is said of it if one delivery in a hundred is so late.
+    /// The assessment if one delivery in a hundred is this late.
     fn emulation(late: Duration, lost: u64) -> Emulation {
         let mut lateness = Lateness::new();
         (0..990).for_each(|_| lateness.note(Duration::from_micros(20)));

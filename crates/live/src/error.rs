@@ -1,18 +1,18 @@
-//! What can go wrong: what, why, and what helps.
+//! Errors: the problem, the reason, and the remedy.
 
 use ackclock_scenario::ScenarioError;
 use miette::Diagnostic;
 use std::io;
 use thiserror::Error;
 
-/// Why a scenario cannot be emulated, or could not be to its end.
+/// Why a scenario cannot be emulated, or was not emulated to its end.
 #[derive(Debug, Error, Diagnostic)]
 pub enum LiveError {
-    /// The scenario is wrong.
+    /// The scenario is not valid.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Scenario(#[from] ScenarioError),
-    /// Too few rights.
+    /// The process lacks capabilities.
     #[error("emulation makes network namespaces and TUN devices, which needs {missing}")]
     #[diagnostic(help(
         "run it as root, for example with sudo; nothing outside its own namespaces is touched"
@@ -21,25 +21,25 @@ pub enum LiveError {
         /// The capabilities that are missing.
         missing: String,
     },
-    /// No TUN devices.
+    /// TUN devices are not available.
     #[error("/dev/net/tun cannot be opened: {reason}")]
     #[diagnostic(help(
         "load the kernel's module (modprobe tun); in a container pass the device in: --device /dev/net/tun"
     ))]
     NoTun {
-        /// What the kernel said.
+        /// The kernel's error.
         reason: io::Error,
     },
-    /// The kernel refused something else.
+    /// The kernel refused another operation.
     #[error("{what}: {reason}")]
     #[diagnostic(help("the kernel needs network namespaces (CONFIG_NET_NS) and TUN devices (CONFIG_TUN)"))]
     Kernel {
-        /// What was tried.
+        /// The operation.
         what: String,
-        /// What the kernel said.
+        /// The kernel's error.
         reason: io::Error,
     },
-    /// A packet size that real headers do not suit.
+    /// Real headers do not fit the packet size.
     #[error("{key}: packets of {bytes} B cannot be emulated")]
     #[diagnostic(help(
         "real packets have headers of 40 B, or 52 B with timestamps: segment.payload and segment.header together must be {least} B to 65535 B"
@@ -47,33 +47,33 @@ pub enum LiveError {
     Segment {
         /// The key.
         key: &'static str,
-        /// Bytes of a segment on the wire.
+        /// The size of a segment on the wire, bytes.
         bytes: u32,
-        /// Least possible.
+        /// The smallest possible size, bytes.
         least: u32,
     },
-    /// A codepoint that the kernel's connections do not send.
+    /// The scenario wants an ECN codepoint that the kernel's connections do not send.
     #[error("tcp.ecn = \"l4s\": the kernel's connections say ECT(0)")]
     #[diagnostic(help("say ecn = true, or simulate the scenario with ackclock run"))]
     Codepoint,
-    /// Too many hosts.
+    /// The scenario has too many flows.
     #[error("the scenario has {flows} flows, each between two hosts of its own")]
     #[diagnostic(help("at most {most} can be emulated at once"))]
     Flows {
-        /// Flows.
+        /// The number of flows.
         flows: usize,
-        /// Most of them.
+        /// The largest number of flows.
         most: usize,
     },
-    /// A controller that the kernel does not have.
+    /// The kernel does not have this controller.
     #[error("the kernel has no controller {name}: {reason}")]
     #[diagnostic(help(
         "ackclock list controls shows what there is; sysctl net.ipv4.tcp_available_congestion_control shows what this kernel has"
     ))]
     Control {
-        /// Its name there.
+        /// The kernel's name of the controller.
         name: String,
-        /// What the kernel said.
+        /// The kernel's error.
         reason: io::Error,
     },
     /// A program could not be started.
@@ -82,25 +82,25 @@ pub enum LiveError {
     Program {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The system's error.
         reason: io::Error,
     },
-    /// The capture's file.
+    /// The capture file cannot be written.
     #[error("{file} cannot be written: {reason}")]
     #[diagnostic(help("check the directory's rights and the room there"))]
     Capture {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The system's error.
         reason: io::Error,
     },
-    /// No such host.
+    /// There is no such host.
     #[error("there is no host \"{name}\"")]
     #[diagnostic(help("{known}"))]
     NoHost {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
     /// A thread of the emulator panicked.
@@ -109,16 +109,16 @@ pub enum LiveError {
         "everything that it made is removed; please report the message above with the scenario"
     ))]
     Defect {
-        /// Where.
+        /// The thread.
         what: String,
     },
-    /// Ctrl-C or SIGTERM.
+    /// Interrupted by Ctrl-C or SIGTERM.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl LiveError {
-    /// The kernel refused `what`.
+    /// The error for an operation that the kernel refused.
     pub(crate) fn kernel(what: impl Into<String>) -> impl FnOnce(io::Error) -> LiveError {
         let what = what.into();
         move |reason| LiveError::Kernel { what, reason }

@@ -1,24 +1,25 @@
-//! Packets that wait for an instant: one lane per place on a way, and the search for the earliest over all lanes.
+//! Packets that wait for an instant: one lane per place on a path, and the search for the earliest packet in
+//! all lanes.
 
 use ackclock_net::Ecn;
 use ackclock_units::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A packet as the path carries it: one segment of a train, or a datagram of unresponsive traffic.
+/// A packet on the path: a segment of a train, or a datagram of unresponsive traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Parcel {
-    /// Its train's number; [`NO_TRAIN`] if there are no bytes behind it.
+    /// The number of its train. [`NO_TRAIN`] if it has no bytes.
     pub(crate) train: u32,
-    /// Which segment of the train.
+    /// The number of the segment in the train.
     pub(crate) segment: u16,
     pub(crate) ecn: Ecn,
     pub(crate) marked: bool,
-    /// Bytes on the wire.
+    /// The size on the wire, bytes.
     pub(crate) bytes: u32,
 }
 
-/// The train of packets that only take up room.
+/// The train number of packets without bytes.
 pub(crate) const NO_TRAIN: u32 = u32::MAX;
 
 impl ackclock_net::Carried for Parcel {
@@ -37,7 +38,7 @@ impl ackclock_net::Carried for Parcel {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Waiting {
     at: Time,
-    /// Settles simultaneous ones.
+    /// Decides between packets of the same instant.
     order: u64,
     parcel: Parcel,
 }
@@ -63,13 +64,13 @@ enum Lane {
 #[derive(Default)]
 pub(crate) struct Lanes {
     lanes: Vec<Lane>,
-    /// The head of each lane that is not empty; of a disordered one also former heads, which are stale.
+    /// The head of each lane that is not empty. For a disordered lane also earlier heads, which are stale.
     heads: BinaryHeap<Reverse<(Time, u64, usize)>>,
     order: u64,
 }
 
 impl Lanes {
-    /// Adds a lane; packets that enter it one after another leave it in that order, if `in_order`.
+    /// Adds a lane. `in_order`: true if packets leave it in the order in which they enter.
     pub(crate) fn add(&mut self, in_order: bool) -> usize {
         self.lanes.push(if in_order {
             Lane::InOrder(VecDeque::new())
@@ -97,13 +98,13 @@ impl Lanes {
         }
     }
 
-    /// The next instant at which something is due.
+    /// The instant of the next packet.
     pub(crate) fn next(&self) -> Time {
-        // A former head is later than the present one of its lane, which has an entry, too.
+        // A stale head is later than the present head of its lane, which also has an entry.
         self.heads.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }
 
-    /// The packet that is due next, if that is by `now`: its lane and instant.
+    /// The next packet if it is due by `now`, with its lane and instant.
     pub(crate) fn pop(&mut self, now: Time) -> Option<(usize, Time, Parcel)> {
         loop {
             let &Reverse((at, order, lane)) = self.heads.peek()?;
@@ -128,7 +129,7 @@ impl Lanes {
         }
     }
 
-    /// Packets that wait.
+    /// The number of waiting packets.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         let length = |lane: &Lane| match lane {

@@ -1,38 +1,38 @@
-//! How late deliveries are against their ideal times.
+//! How late deliveries are, compared with their ideal times.
 
 use ackclock_units::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Later than this is counted as this.
+/// Larger values count as this, ns.
 const MOST: u64 = 100_000_000_000;
 
-/// The distribution of delays that the emulator adds.
+/// The distribution of the delays that the emulator adds.
 pub(crate) struct Lateness {
     ns: Histogram<u64>,
     sum_ns: u64,
 }
 
-/// Its figures, s.
+/// A distribution, in seconds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Distribution {
-    /// Of how many values.
+    /// The number of values.
     pub count: u64,
-    /// Mean.
+    /// The mean.
     pub mean_s: f64,
-    /// Half of the values are no larger.
+    /// The median.
     pub p50_s: f64,
-    /// 99 of 100 values are no larger.
+    /// The 99th percentile.
     pub p99_s: f64,
-    /// 999 of 1000 values are no larger.
+    /// The 99.9th percentile.
     pub p999_s: f64,
-    /// The largest.
+    /// The maximum.
     pub max_s: f64,
 }
 
 impl Lateness {
     pub(crate) fn new() -> Lateness {
-        // Two digits; the bounds are constants that the library takes.
+        // Two digits. The bounds are constants that the library accepts.
         Lateness { ns: Histogram::new_with_bounds(1, MOST, 2).expect("valid bounds"), sum_ns: 0 }
     }
 
@@ -46,7 +46,7 @@ impl Lateness {
         self.sum_ns += other.sum_ns;
     }
 
-    /// Share of the values that are no larger than `bound`.
+    /// The share of the values up to `bound`.
     pub(crate) fn share_within(&self, bound: Duration) -> f64 {
         if self.ns.is_empty() {
             1.0

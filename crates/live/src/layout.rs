@@ -1,4 +1,4 @@
-//! From a scenario to hosts, ways between them, and the parts of the path that can run by themselves.
+//! From a scenario to hosts, paths between them, and independent parts of the network.
 
 use crate::error::LiveError;
 use crate::host::Settings;
@@ -9,19 +9,19 @@ use ackclock_tcp::Config;
 use ackclock_units::Duration;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Most flows: each has two hosts and two threads.
+/// The largest number of flows. Each has two hosts and two threads.
 const MOST_FLOWS: usize = 200;
-/// IPv4 and TCP headers, and the timestamp option with its padding (RFC 7323 appendix A).
+/// The IPv4 and TCP headers. The timestamp option with its padding adds 12 bytes (RFC 7323 appendix A).
 const HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
-/// Least payload of a segment: below, Linux stops shrinking segments (tcp_min_snd_mss).
+/// The smallest payload of a segment. Linux does not make segments smaller (tcp_min_snd_mss).
 const LEAST_PAYLOAD: u32 = 48;
-/// Least room for a connection's segments, bytes.
+/// The smallest buffer for a connection, bytes.
 const LEAST_BUFFER: u64 = 4 << 20;
-/// Most room that the kernel's settings can express, bytes.
+/// The largest buffer in the kernel's settings, bytes.
 const MOST_BUFFER: u64 = 1 << 30;
 
-/// A host before it is made.
+/// A host to be created.
 pub(crate) struct HostPlan {
     pub(crate) name: String,
     pub(crate) address: Ipv4Addr,
@@ -29,23 +29,23 @@ pub(crate) struct HostPlan {
     pub(crate) settings: Settings,
 }
 
-/// Links from a host, or from a source of unresponsive traffic, to a host, or to its sink.
+/// The links from a host to a host, or from a source of unresponsive traffic to its sink.
 pub(crate) struct Path {
     pub(crate) from: Option<usize>,
     pub(crate) to: Option<usize>,
     pub(crate) links: Vec<usize>,
 }
 
-/// The layout: flow `n` goes from host `2 n` to host `2 n + 1` over path `2 n`, and back over path `2 n + 1`; paths of
-/// unresponsive traffic follow.
+/// The layout. Flow `n` goes from host `2 n` to host `2 n + 1` over path `2 n`, and back over path `2 n + 1`.
+/// The paths of unresponsive traffic follow.
 pub(crate) struct Layout {
     pub(crate) hosts: Vec<HostPlan>,
     pub(crate) paths: Vec<Path>,
-    /// Paths that share links or a host that sends, part by part.
+    /// The parts: paths that share links, or a sending host.
     pub(crate) parts: Vec<Vec<usize>>,
 }
 
-/// Bytes of payload in a full segment of a real connection with these settings.
+/// The payload of a full segment of a real connection with these settings, bytes.
 pub(crate) fn payload(config: &Config) -> u32 {
     u32::from(config.segment_bytes()) - HEADERS - if config.timestamps { TIMESTAMPS } else { 0 }
 }
@@ -84,7 +84,7 @@ impl Layout {
     }
 }
 
-/// As in simulated captures: senders in 10.0.0.0/10, receivers in 10.128.0.0/10.
+/// As in simulated captures: senders are in 10.0.0.0/10, receivers in 10.128.0.0/10.
 fn addresses(end: u32, number: u32) -> (Ipv4Addr, Ipv6Addr) {
     let v4 = 0x0A00_0000 | end << 23 | (number + 1);
     let v6 = 0xfd00_0ac0_0000_0000_0000_0000_0000_0000 | u128::from(end) << 64 | u128::from(number + 1);
@@ -104,7 +104,7 @@ fn settings(config: &Config, plan: &Plan, route: &[usize]) -> Result<Settings, L
     let slowest = route.iter().map(|&link| plan.links[link].rate()).min();
     let product = slowest.map_or(0.0, |rate| rate.bytes_in(delay.saturating_mul(2)));
     let queued: f64 = route.iter().map(|&link| room(&plan.links[link], mtu, product)).sum();
-    // A connection's memory is counted with what its packets take in the kernel, up to four times their bytes.
+    // The kernel counts a connection's memory with the overhead of its packets, up to four times their bytes.
     let wanted = 8.0 * (product + queued);
     Ok(Settings {
         mtu,
@@ -117,7 +117,7 @@ fn settings(config: &Config, plan: &Plan, route: &[usize]) -> Result<Settings, L
     })
 }
 
-/// Bytes that may wait at a link, about; `product` where that depends.
+/// The approximate number of bytes that may wait at a link. If it depends on the path: `product`.
 pub(crate) fn room(link: &Link, mtu: u32, product: f64) -> f64 {
     match link.queue() {
         Queue::Unlimited => 0.0,
@@ -129,7 +129,7 @@ pub(crate) fn room(link: &Link, mtu: u32, product: f64) -> f64 {
     }
 }
 
-/// Paths that must be one part: those that share a link, or the host that they come from.
+/// Paths that must be in one part: those that share a link, or the host from which they start.
 fn parts(paths: &[Path], links: usize) -> Vec<Vec<usize>> {
     let mut part: Vec<usize> = (0..paths.len()).collect();
     let mut of_link: Vec<Option<usize>> = vec![None; links];
@@ -158,7 +158,7 @@ fn parts(paths: &[Path], links: usize) -> Vec<Vec<usize>> {
 }
 
 impl Layout {
-    /// Destinations that a host reaches, each with the path to it.
+    /// The destinations that a host reaches, each with the path to it.
     pub(crate) fn reached(&self, host: usize, paths: &[usize]) -> Vec<(IpAddr, usize)> {
         let mut reached = Vec::new();
         for &path in paths.iter().filter(|&&path| self.paths[path].from == Some(host)) {

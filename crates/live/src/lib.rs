@@ -1,11 +1,11 @@
-//! Real time: a scenario's path between hosts of the running Linux kernel.
+//! Real time: the path of a scenario between hosts of the running Linux kernel.
 //!
-//! Every host is a network namespace with a TUN device. What a host sends is read from its device, carried over the
-//! scenario's links by the very code that the simulator runs ([`ackclock_net`]), and written to the device of its
-//! destination when it is due there. So the kernel needs neither netem nor a particular queueing discipline, and any
-//! unmodified program can use the path.
+//! Every host is a network namespace with a TUN device. The emulator reads what a host sends from its device,
+//! and carries it over the links of the scenario with the same code as the simulator ([`ackclock_net`]). It
+//! writes each packet to the device of its destination when it is due there. So the kernel needs neither
+//! netem nor a particular queueing discipline, and any unmodified program can use the path.
 //!
-//! Nothing has a name outside this process and nothing outlives it: see [`emulate`].
+//! Nothing has a name outside this process, and nothing outlives it: see [`emulate`].
 
 mod capture;
 mod clock;

@@ -1,10 +1,11 @@
-//! What is measured of links: from the beginning to the end of the measuring window, and at every look of the probe.
+//! The measurements of links: from the start to the end of the measuring window, and at every sample of the
+//! probe.
 
 use ackclock_net::{Counters, Link};
 use ackclock_scenario::measured::LinkTally;
 use ackclock_units::{Duration, Time};
 
-/// When somebody looks.
+/// The times of all samples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) from: Time,
@@ -12,10 +13,10 @@ pub(crate) struct Times {
     pub(crate) probe: Duration,
 }
 
-/// What was seen of one link: packets waiting, and bits per second carried since the last look.
+/// The samples of one link: packets waiting, and the rate carried since the last sample, bit/s.
 pub(crate) type LinkSeries = Vec<(u32, f32)>;
 
-/// The looks of one part of the path.
+/// The samples of one part of the network.
 pub(crate) struct Looks {
     times: Times,
     next_probe: Time,
@@ -52,14 +53,14 @@ impl Looks {
         }
     }
 
-    /// The next instant at which something is to be looked at.
+    /// The next sample time.
     pub(crate) fn next(&self) -> Time {
         let from = if self.begun { Time::NEVER } else { self.times.from };
         let to = if self.ended { Time::NEVER } else { self.times.to };
         from.min(to).min(self.next_probe)
     }
 
-    /// Looks at everything that is due by `now`.
+    /// Takes all samples that are due by `now`.
     pub(crate) fn look(&mut self, now: Time, links: &mut [Link]) {
         while self.next() <= now {
             let at = self.next();
@@ -104,7 +105,7 @@ impl Looks {
         }
     }
 
-    /// The run is over at `now`: what was seen of each link.
+    /// Ends the run at `now`. Returns the measurements of each link.
     pub(crate) fn finish(mut self, now: Time, links: &mut [Link]) -> Vec<(usize, LinkTally, LinkSeries)> {
         self.times.to = self.times.to.min(now);
         self.times.from = self.times.from.min(now);

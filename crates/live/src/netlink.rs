@@ -1,4 +1,5 @@
-//! Devices up, addresses, routes: what a host needs, over route netlink in the calling thread's namespace.
+//! Devices, addresses and routes of a host, over route netlink in the network namespace of the calling
+//! thread.
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
@@ -47,12 +48,12 @@ impl Netlink {
         }
     }
 
-    /// Number of a device.
+    /// The index of a device.
     pub(crate) fn index(&self, name: &str) -> io::Result<u32> {
         Ok(rustix::net::netdevice::name_to_index(borrow(&self.socket), name)?)
     }
 
-    /// Switches a device on.
+    /// Sets a device up.
     pub(crate) fn up(&self, device: u32, attributes: Vec<LinkAttribute>) -> io::Result<()> {
         let (flags, change_mask) = (LinkFlags::Up, LinkFlags::Up);
         let header = LinkHeader { index: device, flags, change_mask, ..LinkHeader::default() };
@@ -62,7 +63,7 @@ impl Netlink {
         self.request(RouteNetlinkMessage::SetLink(message))
     }
 
-    /// Gives a device an address of its own network of one.
+    /// Adds an address with a full-length prefix to a device.
     pub(crate) fn address(&self, device: u32, address: IpAddr) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header = AddressHeader {
@@ -76,7 +77,7 @@ impl Netlink {
         self.request(RouteNetlinkMessage::NewAddress(message))
     }
 
-    /// Sends everything of `like`'s kind to a device.
+    /// Adds a default route for the address family of `like` to a device.
     pub(crate) fn default_route(
         &self,
         device: u32,
@@ -104,6 +105,6 @@ fn family(address: IpAddr) -> AddressFamily {
 #[allow(unsafe_code, reason = "netlink-sys' socket shows its descriptor only as a number")]
 fn borrow(socket: &Socket) -> std::os::fd::BorrowedFd<'_> {
     use std::os::fd::AsRawFd;
-    // SAFETY: the descriptor is open as long as the socket that is borrowed here.
+    // SAFETY: the descriptor stays open as long as the borrowed socket.
     unsafe { std::os::fd::BorrowedFd::borrow_raw(socket.as_raw_fd()) }
 }

@@ -1,10 +1,10 @@
-//! What a TUN device says of a packet that leaves work undone: `virtio_net_hdr` of Linux' `linux/virtio_net.h`, in the
-//! machine's byte order.
+//! The offload header of a TUN device: `virtio_net_hdr` of Linux' `linux/virtio_net.h`, in the byte order of
+//! the machine. It tells which work on a packet is left to the receiver.
 //!
-//! With it the kernel hands over, and takes, TCP packets of up to 64 kB that stand for a train of segments, and packets
-//! whose transport checksum covers the pseudo-header only.
+//! With it, the kernel passes and accepts TCP packets of up to 64 kB that stand for a train of segments, and
+//! packets whose transport checksum covers the pseudo-header only.
 
-/// Bytes of the header.
+/// The size of the header, bytes.
 pub(crate) const LENGTH: usize = 10;
 /// The transport checksum covers the pseudo-header only.
 pub(crate) const NEEDS_CHECKSUM: u8 = 1;
@@ -12,22 +12,22 @@ pub(crate) const NEEDS_CHECKSUM: u8 = 1;
 pub(crate) const TCP4: u8 = 1;
 /// A train of TCP segments over IPv6.
 pub(crate) const TCP6: u8 = 4;
-/// Beside either: the first segment has CWR set, and no other.
+/// Added to either: CWR is set on the first segment only.
 pub(crate) const WITH_CWR: u8 = 0x80;
 
 /// The header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Offload {
     pub(crate) flags: u8,
-    /// What the train consists of; 0 if the packet is one on the wire, too.
+    /// The kind of train; 0 for a single packet.
     pub(crate) kind: u8,
-    /// Bytes in front of the payload.
+    /// The bytes before the payload.
     pub(crate) headers: u16,
-    /// Payload of every segment but the last, bytes.
+    /// The payload of every segment except the last, bytes.
     pub(crate) size: u16,
-    /// Where the checksum's coverage, and the transport header, begins.
+    /// The start of the checksum's coverage, which is the start of the transport header.
     pub(crate) start: u16,
-    /// Where the checksum is, from there.
+    /// The position of the checksum, from there.
     pub(crate) offset: u16,
 }
 

@@ -1,9 +1,10 @@
-//! A part of the path, in real time: one thread that takes packets from hosts' devices, carries them over links, and
-//! hands each to its destination when it is due.
+//! A part of the network in real time: one thread that reads packets from the devices of hosts, carries them
+//! over links, and delivers each to its destination when it is due.
 //!
-//! Parts share neither links nor the hosts that they take packets from, so they need no locks. A packet's way is
-//! computed in ideal time, as the simulator does it: an instant at which it was read, then what the links say. Whatever
-//! the thread is late by goes into no link's arithmetic, only into the delivery, where it is measured.
+//! Parts share neither links nor the hosts from which they read, so they need no locks. As in the simulator,
+//! a packet's times are computed as ideal times: first the instant at which it was read, then the answers of
+//! the links. If the thread is late, no link's computation changes. Only the delivery is late, and that is
+//! measured.
 
 use crate::capture::Captured;
 use crate::clock::Clock;
@@ -29,25 +30,25 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
-/// Packets that are read from a device before what is due is delivered again.
+/// The number of packets read from a device before due packets are delivered again.
 const READ_AT_ONCE: usize = 64;
-/// Deliveries that come closer than this after one another may share a wake-up, as with a network card that moderates
+/// Deliveries that are closer together than this may share a wake-up, as with a network card that moderates
 /// its interrupts.
 const MODERATION: Duration = Duration::from_micros(30);
-/// Longest sleep: how soon the end of a run is noticed.
+/// The longest sleep. It decides how soon the end of a run is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
 
-/// A way from a host, or from a source of unresponsive traffic, to its destination.
+/// A path from a host, or from a source of unresponsive traffic, to its destination.
 pub(crate) struct Way {
     pub(crate) stages: Vec<Stage>,
-    /// Host at the other end; `None` if nobody wants the packets.
+    /// The receiving host. `None`: the packets are discarded.
     pub(crate) to: Option<usize>,
 }
 
-/// A host that packets are taken from.
+/// A host from which packets are read.
 pub(crate) struct Source {
     pub(crate) host: usize,
-    /// Ways to the destinations that it can reach.
+    /// The paths to the destinations that it can reach.
     pub(crate) ways: Vec<(IpAddr, usize)>,
 }
 
@@ -62,33 +63,34 @@ pub(crate) struct Stream {
 pub(crate) struct Part<'a> {
     pub(crate) clock: Clock,
     pub(crate) hosts: &'a [Host],
-    /// All links of the scenario; those of other parts stay unused here.
+    /// All links of the scenario. Those of other parts are not used here.
     pub(crate) links: Vec<Link>,
     pub(crate) ways: Vec<Way>,
     pub(crate) sources: Vec<Source>,
     pub(crate) streams: Vec<Stream>,
     pub(crate) looks: Looks,
-    /// Links whose packets somebody wants to see.
+    /// The links that are captured.
     pub(crate) captured: Vec<usize>,
     pub(crate) capture: Option<Sender<Captured>>,
     pub(crate) stop: &'a AtomicBool,
 }
 
-/// What a part has to say when the run is over.
+/// The report of a part at the end of the run.
 pub(crate) struct PartReport {
     pub(crate) links: Vec<(usize, LinkTally, LinkSeries)>,
     pub(crate) streams: Vec<(usize, StreamTally)>,
     pub(crate) lateness: Lateness,
-    /// Share of one processor that the thread took.
+    /// The share of a processor that the thread used.
     pub(crate) busy: f64,
-    /// Packets that no way leads from, such as those of neighbour discovery.
+    /// Packets without a path, such as those of neighbour discovery.
     pub(crate) astray: u64,
-    /// Packets that the receiving kernel did not take.
+    /// Packets that the receiving kernel did not accept.
     pub(crate) refused: u64,
     pub(crate) real_time: bool,
 }
 
-/// Where a lane is: packets in it have passed `stage` of `way`, or are to be offered `again` at that stage's gate.
+/// The place of a lane: its packets have passed `stage` of `way`. `again`: they come back to the gate of that
+/// stage.
 #[derive(Clone, Copy)]
 struct Place {
     way: usize,
@@ -96,7 +98,7 @@ struct Place {
     again: bool,
 }
 
-/// A packet that waits in the queue of a stepped link, at the gate of `stage` of `way`.
+/// A packet that waits in the queue of a dequeue-driven link, at the gate of `stage` of `way`.
 #[derive(Clone, Copy)]
 struct Held {
     way: usize,
@@ -104,7 +106,7 @@ struct Held {
     parcel: Parcel,
 }
 
-/// Segments of one train for one host that are handed over together.
+/// Segments of one train that are delivered to a host together.
 struct Batch {
     to: usize,
     train: u32,
@@ -113,14 +115,14 @@ struct Batch {
     marked: bool,
 }
 
-/// The thread's state.
+/// The state of the thread.
 struct Carrier<'a> {
     part: Part<'a>,
     lanes: Lanes,
     places: Vec<Place>,
-    /// The lanes of each way: behind each stage, and of what comes back to it.
+    /// The lanes of each path: behind each stage, and for packets that come back to it.
     lanes_of: Vec<Vec<(usize, usize)>>,
-    /// The stepped links, and what waits at each, by its ticket.
+    /// The dequeue-driven links, and the waiting packets of each, by ticket.
     stepped: Vec<(usize, Vec<Option<Held>>)>,
     trains: Trains,
     batch: Option<Batch>,
@@ -220,7 +222,7 @@ impl<'a> Carrier<'a> {
         Ok(())
     }
 
-    /// How long to sleep if nothing comes.
+    /// The longest time to sleep.
     fn wait(&self) -> Timespec {
         let ahead = self.next_due().since(self.part.clock.now());
         let sleep = ahead.max(MODERATION).min(LONGEST_SLEEP);
@@ -234,13 +236,13 @@ impl<'a> Carrier<'a> {
         departures.fold(self.lanes.next().min(self.part.looks.next()).min(transmits), Time::min)
     }
 
-    /// When the next stepped link has something to decide, and which one of them that is.
+    /// The next decision of a dequeue-driven link, and the link.
     fn transmits(&self) -> Option<(Time, usize)> {
         let due = |(number, (link, _)): (usize, &(usize, _))| Some((self.part.links[*link].due()?, number));
         self.stepped.iter().enumerate().filter_map(due).min()
     }
 
-    /// Everything that is due by `now`, in order of time.
+    /// Processes everything that is due by `now`, in order of time.
     fn advance(&mut self, now: Time) {
         loop {
             let (packet, look) = (self.lanes.next(), self.part.looks.next());
@@ -272,7 +274,7 @@ impl<'a> Carrier<'a> {
         self.hand_over();
     }
 
-    /// Reads packets from a source's device.
+    /// Reads packets from the device of a source.
     fn take(&mut self, source: usize, buffer: &mut [u8]) -> Result<(), LiveError> {
         let host = self.part.sources[source].host;
         for _ in 0..READ_AT_ONCE {
@@ -296,7 +298,7 @@ impl<'a> Carrier<'a> {
         Ok(())
     }
 
-    /// Sends a train's packets on their way.
+    /// Puts the packets of a train on their paths.
     fn depart(&mut self, source: usize, now: Time, train: Train) {
         let destination = wire::destination(train.packet());
         let ways = &self.part.sources[source].ways;
@@ -327,7 +329,7 @@ impl<'a> Carrier<'a> {
         }
     }
 
-    /// Takes a packet through a stage.
+    /// Sends a packet through a stage.
     fn pass(&mut self, way: usize, stage: usize, at: Time, mut parcel: Parcel, again: bool) {
         let Part { ways, links, captured, capture, .. } = &mut self.part;
         let trains = &self.trains;
@@ -345,7 +347,7 @@ impl<'a> Carrier<'a> {
         self.go_on(way, stage, at, parcel, outcome);
     }
 
-    /// A packet has passed a stage, or something else has become of it there.
+    /// Continues with a packet after a stage, according to the `outcome` there.
     fn go_on(&mut self, way: usize, stage: usize, at: Time, parcel: Parcel, outcome: Result<Time, Detour>) {
         let (onward, back) = self.lanes_of[way][stage];
         match outcome {
@@ -361,12 +363,12 @@ impl<'a> Carrier<'a> {
         }
     }
 
-    /// A packet waits at the gate of a stage.
+    /// Holds a packet that waits at the gate of a stage.
     fn hold(&mut self, at: Time, held: Held) {
         let Held { way, stage, parcel } = held;
         let gate = self.part.ways[way].stages[stage].gate.map(|gate| gate as usize);
         let Some(number) = self.stepped.iter().position(|(link, _)| Some(*link) == gate) else { return };
-        // Unresponsive traffic has no headers; each way of it is a flow.
+        // Unresponsive traffic has no headers. Each path of it is a flow.
         let flow = self.trains.get(parcel.train).map_or(way as u64, |train| wire::flow(train.packet()));
         let (link, waiting) = &mut self.stepped[number];
         let ticket = self.part.links[*link].hold(at, flow, &parcel) as usize;
@@ -377,7 +379,7 @@ impl<'a> Carrier<'a> {
         self.settle(number, at);
     }
 
-    /// Takes on what has become settled at a stepped link by `now`.
+    /// Forwards the packets that a dequeue-driven link has decided about by `now`.
     fn settle(&mut self, number: usize, now: Time) {
         let link = self.stepped[number].0;
         while let Some(settled) = self.part.links[link].settle(now) {
@@ -387,7 +389,7 @@ impl<'a> Carrier<'a> {
         }
     }
 
-    /// A packet has left the queue of a stepped link, or was dropped there.
+    /// A packet has left the queue of a dequeue-driven link, or was dropped there.
     fn take_on(&mut self, link: usize, settled: Settled, held: Held) {
         let Held { way, stage, mut parcel } = held;
         if settled.marked {
@@ -408,7 +410,8 @@ impl<'a> Carrier<'a> {
         self.go_on(way, stage, settled.at, parcel, outcome);
     }
 
-    /// A packet is due at its destination: it joins the batch if it follows on it, or opens another.
+    /// A packet is due at its destination. It joins the batch if it continues it. Otherwise it starts a new
+    /// one.
     fn deliver(&mut self, way: usize, at: Time, parcel: Parcel) {
         let Some(to) = self.part.ways[way].to else {
             if let Some(it) = self.part.streams.iter().position(|stream| stream.way == way) {
@@ -432,7 +435,7 @@ impl<'a> Carrier<'a> {
         self.due.push(at);
     }
 
-    /// Gives the batch to its host.
+    /// Delivers the batch to its host.
     fn hand_over(&mut self) {
         let Some(batch) = self.batch.take() else { return };
         let now = self.part.clock.now();
@@ -451,13 +454,13 @@ impl<'a> Carrier<'a> {
     }
 }
 
-/// When a stream's packet of this number leaves; never if it has stopped by then.
+/// When packet `number` of a stream is sent; never if the stream has stopped by then.
 fn departure(stream: &Stream, number: u64) -> Time {
     let at = stream.plan.departure(number);
     if stream.plan.stop.is_some_and(|stop| at >= stop) { Time::NEVER } else { at }
 }
 
-/// Tells a capture what passes the transmitter of a captured link.
+/// Reports a packet that passes the transmitter of a captured link.
 fn see(
     captured: &[usize],
     capture: &Sender<Captured>,
@@ -476,6 +479,6 @@ fn see(
     }
     let Some(train) = trains.get(parcel.train) else { return };
     let packet = train.on_the_wire(parcel.segment, parcel.marked);
-    // A capture that has ended early has said why.
+    // A capture that ended early has already reported why.
     let _ = capture.send(Captured { link, leaves, arrives, packet });
 }

@@ -1,4 +1,4 @@
-//! May this process make namespaces and devices?
+//! Checks that this process may create namespaces and devices.
 
 use crate::error::LiveError;
 use std::fs;
@@ -6,7 +6,11 @@ use std::fs;
 /// Capabilities by their bits in /proc/self/status (linux/capability.h).
 const NEEDED: [(u32, &str); 2] = [(12, "CAP_NET_ADMIN"), (21, "CAP_SYS_ADMIN")];
 
-/// An error that says what is missing, if anything is.
+/// Checks the capabilities of this process.
+///
+/// # Errors
+///
+/// [`LiveError::Privilege`] if some are missing.
 pub fn check() -> Result<(), LiveError> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

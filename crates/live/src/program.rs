@@ -1,4 +1,4 @@
-//! Programs of the user's own in the hosts: a command with a companion, or a shell.
+//! The user's programs in the hosts: a command with a companion, or a shell.
 
 use crate::error::LiveError;
 use crate::host::Host;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// How soon the end of a program, or of the run, is noticed.
 const STEP: Duration = Duration::from_millis(10);
-/// Time that a program has to end by itself.
+/// The time that a program has to end after a request.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A program to run in a host.
@@ -19,12 +19,12 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct Program {
     /// The program and its arguments.
     pub words: Vec<String>,
-    /// Does its output go to standard error, because standard output is for results?
+    /// True if its output goes to standard error, because standard output is for results.
     pub quiet: bool,
 }
 
 impl Program {
-    /// With the hosts' addresses in the places of `{sender}` and `{receiver}`.
+    /// The program with the addresses of the hosts in place of `{sender}` and `{receiver}`.
     pub(crate) fn addressed(&self, sender: &Host, receiver: &Host) -> Program {
         let put = |word: &String| {
             word.replace("{sender}", &sender.address.to_string())
@@ -33,7 +33,8 @@ impl Program {
         Program { words: self.words.iter().map(put).collect(), quiet: self.quiet }
     }
 
-    /// Runs it in `host` until it ends or `stop` says so; to be called from a thread of its own, which ends there.
+    /// Runs the program in `host` until it ends, or `stop` returns true. The calling thread must end
+    /// afterwards: it stays in the host.
     pub(crate) fn run(&self, host: &Host, stop: &dyn Fn() -> bool) -> Result<ExitStatus, LiveError> {
         let name = self.words.first().cloned().unwrap_or_default();
         host.enter().map_err(LiveError::kernel(format!("the host {} cannot be entered", host.name)))?;
@@ -67,7 +68,7 @@ impl Program {
     }
 }
 
-/// Asks a program to end, and ends it if it does not.
+/// Asks a program to end, and kills it if it does not.
 fn end(child: &mut Child) -> io::Result<ExitStatus> {
     if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::TERM); // it may have ended in between
@@ -83,7 +84,7 @@ fn end(child: &mut Child) -> io::Result<ExitStatus> {
     child.wait()
 }
 
-/// How a program ended, as a shell says it.
+/// The exit status of a program, as a shell reports it.
 pub(crate) fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }

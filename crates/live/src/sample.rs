@@ -1,4 +1,4 @@
-//! Looks at the flows: totals at both ends of the measuring window, and a series in between.
+//! Samples of the flows: totals at both ends of the measuring window, and a series in between.
 
 use crate::flow::{Flow, Snapshot};
 use ackclock_scenario::measured::FlowTally;
@@ -6,15 +6,16 @@ use ackclock_scenario::series::Sample;
 use ackclock_tcp::Counters;
 use ackclock_units::{Duration, Time};
 
-/// What the kernel calls a threshold that is not set (TCP_INFINITE_SSTHRESH).
+/// The kernel's value for a threshold that is not set (TCP_INFINITE_SSTHRESH).
 const NO_THRESHOLD: u32 = i32::MAX as u32;
 
-/// What is seen of one flow.
+/// The samples of one flow.
 #[derive(Default)]
 pub(crate) struct Watched {
     from: Snapshot,
     to: Snapshot,
-    /// Of looks within the measuring window: sums of cwnd (segments) and of the smoothed round-trip time (s).
+    /// Over the samples in the measuring window: sums of cwnd (segments) and of the smoothed round-trip time
+    /// (s).
     cwnd: f64,
     srtt_s: f64,
     looks: u64,
@@ -31,7 +32,7 @@ impl Watched {
         self.to = flow.snapshot();
     }
 
-    /// A look of the probe.
+    /// Takes a sample.
     pub(crate) fn look(&mut self, flow: &Flow<'_>, measuring: bool) {
         let now = flow.snapshot();
         let segments = |bytes: u64| bytes as f64 / f64::from(flow.payload);
@@ -58,8 +59,8 @@ impl Watched {
         self.last = now;
     }
 
-    /// Bytes received within the measuring window. Whoever looks may be late at either end of it: the rate is that between
-    /// the two looks.
+    /// The bytes received in the measuring window. Samples at its ends may be late. So the rate between the
+    /// two samples is used.
     fn received(&self, measure: (Time, Time)) -> f64 {
         let (from, to) = (&self.from, &self.to);
         let looked = to.at.since(from.at).as_secs_f64();
@@ -67,7 +68,7 @@ impl Watched {
         if looked > 0.0 { bytes * measure.1.since(measure.0).as_secs_f64() / looked } else { 0.0 }
     }
 
-    /// What happened within the measuring window.
+    /// The measurements in the measuring window.
     pub(crate) fn tally(&self, flow: &Flow<'_>, measure: (Time, Time)) -> FlowTally {
         let (from, to) = (&self.from, &self.to);
         let episodes = to.fast_retransmits - from.fast_retransmits;
@@ -77,7 +78,7 @@ impl Watched {
             retransmits: to.retransmits - from.retransmits,
             fast_retransmits: episodes,
             timeouts,
-            // The kernel asks the controller for a threshold at the beginning of either.
+            // The kernel asks the controller for a threshold at the start of both.
             window_cuts: episodes + timeouts,
             rtt_samples: self.looks,
             rtt_sum: Duration::from_secs_f64(self.srtt_s),
@@ -96,13 +97,13 @@ impl Watched {
         }
     }
 
-    /// Payload delivered over the whole run, segments.
+    /// The payload delivered over the whole run, segments.
     pub(crate) fn delivered(&self, flow: &Flow<'_>) -> u64 {
         self.to.received.max(self.last.received) / u64::from(flow.payload)
     }
 }
 
-/// When to look.
+/// The times of samples.
 pub(crate) struct Schedule {
     pub(crate) measure: (Time, Time),
     pub(crate) probe: Duration,
@@ -111,7 +112,7 @@ pub(crate) struct Schedule {
     ended: bool,
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Due {
     Begin,
@@ -124,7 +125,7 @@ impl Schedule {
         Schedule { measure, probe, next_probe: Time::ZERO, begun: false, ended: false }
     }
 
-    /// The next thing to do, and when.
+    /// The next action, and its time.
     pub(crate) fn next(&self) -> (Time, Due) {
         let begin = if self.begun { Time::NEVER } else { self.measure.0 };
         let end = if self.ended { Time::NEVER } else { self.measure.1 };
@@ -145,7 +146,7 @@ impl Schedule {
         }
     }
 
-    /// Is the measuring window open?
+    /// True while the measuring window is open.
     pub(crate) fn measuring(&self) -> bool {
         self.begun && !self.ended
     }

@@ -1,12 +1,12 @@
-//! What the kernel tells of a connection: TCP_INFO (linux/tcp.h), and the counters of a host (RFC 2012's MIB and Linux'
-//! extensions).
+//! The kernel's data about a connection: TCP_INFO (linux/tcp.h), and the TCP counters of a host (RFC 2012's
+//! MIB and Linux' extensions).
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// `struct tcp_info` as of Linux 6.7; older kernels fill less of it.
+/// `struct tcp_info` of Linux 6.7. Older kernels fill a part of it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TcpInfo {
@@ -22,20 +22,20 @@ pub(crate) struct TcpInfo {
     /// Smoothed round-trip time, us.
     pub(crate) rtt: u32,
     rttvar: u32,
-    /// Segments; `i32::MAX` before the first cut.
+    /// Segments; `i32::MAX` before the first reduction.
     pub(crate) snd_ssthresh: u32,
     /// Segments.
     pub(crate) snd_cwnd: u32,
     advmss_reordering: [u32; 2],
     rcv_rtt_space: [u32; 2],
-    /// Segments sent again, over the connection.
+    /// Segments retransmitted, over the connection.
     pub(crate) total_retrans: u32,
     pacing: [u64; 2],
     pub(crate) bytes_acked: u64,
     pub(crate) bytes_received: u64,
     segs: [u32; 2],
     notsent: u32,
-    /// Least round-trip time of the last five minutes, us.
+    /// The smallest round-trip time of the last five minutes, us.
     pub(crate) min_rtt: u32,
     pub(crate) data_segs_in: u32,
     /// Segments with data sent, retransmissions included.
@@ -53,13 +53,13 @@ pub(crate) struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// Of this socket; all zero if the kernel does not say.
+    /// The data of this socket. All zero if the kernel gives none.
     #[allow(unsafe_code, reason = "rustix has no wrapper for TCP_INFO")]
     pub(crate) fn of(socket: BorrowedFd<'_>) -> TcpInfo {
         let mut info = TcpInfo::default();
         let mut length = size_of::<TcpInfo>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes, which is the size of `info`, and every pattern of bits is
-        // a `TcpInfo`.
+        // SAFETY: the kernel writes at most `length` bytes, which is the size of `info`. Every bit pattern is
+        // a valid `TcpInfo`.
         let status = unsafe {
             libc::getsockopt(
                 socket.as_raw_fd(),
@@ -72,7 +72,7 @@ impl TcpInfo {
         if status == 0 { info } else { TcpInfo::default() }
     }
 
-    /// Segments in flight as the kernel counts them.
+    /// Segments in flight, as the kernel counts them.
     pub(crate) fn in_flight(&self) -> f64 {
         let (out, gone) = (
             u64::from(self.unacked) + u64::from(self.retrans),
@@ -82,16 +82,16 @@ impl TcpInfo {
     }
 }
 
-/// Counters of a host's TCP.
+/// The TCP counters of a host.
 pub(crate) struct HostCounters {
     files: [File; 2],
 }
 
-/// Their values, by name.
+/// The values of the counters, by name.
 pub(crate) type Counts = HashMap<String, u64>;
 
 impl HostCounters {
-    /// Of the host that the calling thread is in.
+    /// The counters of the host in which the calling thread is.
     pub(crate) fn open() -> io::Result<HostCounters> {
         Ok(HostCounters {
             files: [File::open("/proc/thread-self/net/snmp")?, File::open("/proc/thread-self/net/netstat")?],
@@ -110,7 +110,7 @@ impl HostCounters {
     }
 }
 
-/// Pairs of lines: names, then numbers.
+/// Parses pairs of lines: names, then numbers.
 fn read_into(text: &str, counts: &mut Counts) {
     let lines: Vec<&str> = text.lines().collect();
     for pair in lines.chunks_exact(2) {

@@ -1,34 +1,35 @@
-//! A packet as the kernel hands it over: one on the wire, or a train of TCP segments with one header.
+//! A packet as the kernel passes it: a single packet, or a train of TCP segments with one header.
 //!
-//! The path carries each segment of a train by itself, so that each has its own place in queues and its own fate; the
-//! bytes stay where they were read. Segments of a train that arrive together are handed to the receiving kernel together
-//! again, as a network card with receive offload does.
+//! The path carries each segment of a train separately, so each has its own place in queues and its own fate.
+//! The bytes stay where they were read. Segments of a train that arrive together are delivered to the
+//! receiving kernel together, as by a network card with receive offload.
 
 use crate::offload::{self, LENGTH, Offload};
 use crate::wire;
 use std::ops::Range;
 
-/// Longest headers that are changed: IPv6 or IPv4 with options, some extension headers, TCP with options.
+/// The longest headers that are changed: IPv6, or IPv4 with options, some extension headers, TCP with
+/// options.
 const MOST_HEADERS: usize = 256;
-/// Longest packet that a device hands over, with the offload header.
+/// The longest packet that a device passes, with the offload header.
 pub(crate) const MOST_BYTES: usize = LENGTH + 65_535 + 40;
 
 /// A packet or train.
 #[derive(Debug)]
 pub(crate) struct Train {
-    /// Offload header and packet as they were read.
+    /// The offload header and the packet, as read.
     bytes: Vec<u8>,
     offload: Offload,
-    /// Bytes of the IP header.
+    /// The size of the IP header, bytes.
     ip: usize,
-    /// Bytes in front of the payload; of a single packet, those of its IP header.
+    /// The bytes before the payload. For a single packet: the size of its IP header.
     headers: usize,
-    /// Payload of every segment but the last.
+    /// The payload of every segment except the last, bytes.
     size: usize,
     segments: u16,
 }
 
-/// Headers that differ from those that were read, behind an offload header.
+/// Changed headers, after an offload header.
 pub(crate) struct Head {
     bytes: [u8; LENGTH + MOST_HEADERS],
     length: usize,
@@ -45,29 +46,30 @@ impl Head {
 }
 
 impl Train {
-    /// What was read: an offload header and a packet. `None` if it is nothing that IP would carry.
+    /// A packet that was read: an offload header and an IP packet. If it is not an IP packet, the error gives
+    /// the bytes back.
     pub(crate) fn new(bytes: Vec<u8>) -> Result<Train, Vec<u8>> {
         let Some(parts) = parts(&bytes) else { return Err(bytes) };
         let (offload, ip, headers, size, segments) = parts;
         Ok(Train { bytes, offload, ip, headers, size, segments })
     }
 
-    /// Its memory, to be used again.
+    /// The buffer, for another packet.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The packet as it was read.
+    /// The packet as read.
     pub(crate) fn packet(&self) -> &[u8] {
         &self.bytes[LENGTH..]
     }
 
-    /// Packets on the wire.
+    /// The number of packets on the wire.
     pub(crate) fn segments(&self) -> u16 {
         self.segments
     }
 
-    /// Bytes of one of them on the wire.
+    /// The size of one of them on the wire, bytes.
     pub(crate) fn wire_bytes(&self, segment: u16) -> u32 {
         if self.segments == 1 {
             return self.packet().len() as u32;
@@ -75,14 +77,15 @@ impl Train {
         (self.headers + self.payload(segment, 1).len()) as u32
     }
 
-    /// Where the payload of `count` segments from `first` on is in the packet.
+    /// The position of the payload of `count` segments from `first` on.
     fn payload(&self, first: u16, count: u16) -> Range<usize> {
         let end = self.packet().len();
         let from = self.headers + usize::from(first) * self.size;
         from.min(end)..(from + usize::from(count) * self.size).min(end)
     }
 
-    /// What to write for `count` segments from `first` on, marked or not: `head`, then the bytes that are returned.
+    /// The bytes to write for `count` segments from `first` on, marked or not: `head`, then the returned
+    /// bytes.
     pub(crate) fn write<'a>(&'a self, first: u16, count: u16, marked: bool, head: &mut Head) -> &'a [u8] {
         if count == self.segments && !marked {
             head.length = 0;
@@ -116,7 +119,7 @@ impl Train {
         Offload { kind, headers: self.headers as u16, ..self.offload }
     }
 
-    /// Makes the train's headers those of some of its segments (RFC 9293 section 3.1).
+    /// Changes the headers of the train to those of some of its segments (RFC 9293 section 3.1).
     fn renumber(&self, headers: &mut [u8], first: u16, count: u16, payload: usize) {
         wire::set_length(headers, self.headers + payload);
         if headers[0] >> 4 == 4 {
@@ -149,7 +152,8 @@ impl Train {
     }
 }
 
-/// Offload header, length of the IP header and of all headers, payload of a segment, and number of segments.
+/// The offload header, the sizes of the IP header and of all headers, the payload of a segment, and the
+/// number of segments.
 fn parts(bytes: &[u8]) -> Option<(Offload, usize, usize, usize, u16)> {
     let offload = Offload::read(bytes.first_chunk()?);
     let packet = &bytes[LENGTH..];
@@ -191,7 +195,7 @@ mod tests {
         seq: u32,
     }
 
-    /// What a device would hand over.
+    /// The bytes that a device would pass.
     fn handed_over(sent: &Sent) -> Vec<u8> {
         let mut tcp = TcpHeader::new(40_000, 5001, sent.seq, 500);
         tcp.set_options(&[TcpOptionElement::Noop, TcpOptionElement::Noop, TcpOptionElement::Timestamp(7, 8)])
@@ -256,7 +260,8 @@ mod tests {
             })
     }
 
-    /// Checks a packet's checksums and headers as any receiver would; its TCP header and payload.
+    /// Checks the checksums and headers of a packet as any receiver would. Returns its TCP header and
+    /// payload.
     fn received(packet: &[u8]) -> (TcpHeader, Vec<u8>) {
         let sliced = SlicedPacket::from_ip(packet).expect("it is an IP packet");
         let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { panic!("it is no TCP segment") };
@@ -273,7 +278,7 @@ mod tests {
             _ => panic!("it is neither IPv4 nor IPv6"),
         };
         let checksum = checksum.expect("it is short enough");
-        // 0 and 0xffff are the same number.
+        // 0 and 0xffff are the same number in ones' complement.
         assert_eq!(header.checksum % 0xffff, checksum % 0xffff);
         (header, tcp.payload().to_vec())
     }

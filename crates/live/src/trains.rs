@@ -1,14 +1,14 @@
-//! Trains that are under way, and memory for the next ones: nothing is allocated per packet once a run is going.
+//! Trains in flight, and buffers for the next ones. Once a run is going, nothing is allocated per packet.
 
 use crate::lanes::NO_TRAIN;
 use crate::train::Train;
 
-/// Memory that is kept for further packets, by size: those of one segment, short trains, long trains.
+/// The sizes of buffers that are kept: for one segment, short trains, long trains.
 const SIZES: [usize; 3] = [2 << 10, 16 << 10, 66 << 10];
-/// Buffers of a size that are kept.
+/// The largest number of kept buffers of each size.
 const MOST_KEPT: usize = 4096;
 
-/// The trains.
+/// The trains in flight.
 pub(crate) struct Trains {
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -17,7 +17,7 @@ pub(crate) struct Trains {
 
 struct Slot {
     train: Option<Train>,
-    /// Packets of the train that are still under way.
+    /// The packets of the train that are still in flight.
     left: u32,
 }
 
@@ -27,7 +27,7 @@ impl Trains {
         Trains { slots: Vec::new(), free: Vec::new(), buffers: SIZES.map(buffer) }
     }
 
-    /// A copy of `bytes`, in memory that was used before if there is some.
+    /// A copy of `bytes`, in a kept buffer if there is one.
     pub(crate) fn copy(&mut self, bytes: &[u8]) -> Vec<u8> {
         let class = SIZES.iter().position(|&size| bytes.len() <= size).unwrap_or(SIZES.len() - 1);
         let mut buffer = self.buffers[class].pop().unwrap_or_else(|| Vec::with_capacity(SIZES[class]));
@@ -45,7 +45,7 @@ impl Trains {
         }
     }
 
-    /// Takes a train in; its number. It stays until `release` was called for it as often as `keep` and once more.
+    /// Adds a train and returns its number. It stays until `release` was called once more than `keep`.
     pub(crate) fn insert(&mut self, train: Train) -> u32 {
         let slot = Slot { train: Some(train), left: 1 };
         match self.free.pop() {
@@ -64,14 +64,14 @@ impl Trains {
         self.slots.get(number as usize)?.train.as_ref()
     }
 
-    /// One more of its packets is under way.
+    /// One more of its packets is in flight.
     pub(crate) fn keep(&mut self, number: u32) {
         if number != NO_TRAIN {
             self.slots[number as usize].left += 1;
         }
     }
 
-    /// One of its packets is gone, or everything that was to be said about it is.
+    /// One of its packets is gone.
     pub(crate) fn release(&mut self, number: u32) {
         if number == NO_TRAIN {
             return;

@@ -1,4 +1,5 @@
-//! A TUN device: packets that a host sends come out of a file, and those that are written there it receives.
+//! A TUN device: what a host sends is read from a file, and what is written to the file is received by the
+//! host.
 
 use crate::offload::LENGTH;
 use rustix::fs::{Mode, OFlags, open};
@@ -7,7 +8,7 @@ use rustix::ioctl::{IntegerSetter, Opcode, Setter, ioctl, opcode};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The device's name in its namespace.
+/// The name of the device in its namespace.
 pub(crate) const NAME: &str = "tun0";
 
 // linux/if_tun.h
@@ -16,7 +17,7 @@ const TUNSETOFFLOAD: Opcode = opcode::write::<u32>(b'T', 208);
 const IFF_TUN: u16 = 0x0001;
 const IFF_NO_PI: u16 = 0x1000;
 const IFF_VNET_HDR: u16 = 0x4000;
-/// Checksums may be left unfinished, and TCP packets may be trains, with CWR too.
+/// Checksums may be unfinished, and TCP packets may be trains, with CWR, too.
 const OFFLOADS: usize = 0x01 | 0x02 | 0x04 | 0x08;
 
 /// `struct ifreq` as TUNSETIFF reads it.
@@ -27,20 +28,21 @@ struct Request {
     unused: [u8; 22],
 }
 
-/// The device's file; the device is gone when it is closed.
+/// The file of the device. The device disappears when it is closed.
 pub(crate) struct Tun {
     file: OwnedFd,
 }
 
 impl Tun {
-    /// Makes a device in the calling thread's network namespace.
+    /// Creates a device in the network namespace of the calling thread.
     #[allow(unsafe_code, reason = "rustix has no wrapper for the ioctls of TUN devices")]
     pub(crate) fn make() -> io::Result<Tun> {
         let file = open("/dev/net/tun", OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
         let mut request =
             Request { name: [0; 16], flags: IFF_TUN | IFF_NO_PI | IFF_VNET_HDR, unused: [0; 22] };
         request.name[..NAME.len()].copy_from_slice(NAME.as_bytes());
-        // SAFETY: TUNSETIFF reads a `struct ifreq` (40 bytes) and writes the name back into it; `Request` is one.
+        // SAFETY: TUNSETIFF reads a `struct ifreq` (40 bytes) and writes the name back into it. `Request` is
+        // one.
         unsafe { ioctl(&file, Setter::<TUNSETIFF, Request>::new(request)) }?;
         // SAFETY: TUNSETOFFLOAD takes its flags as an integer in the place of the pointer.
         unsafe { ioctl(&file, IntegerSetter::<TUNSETOFFLOAD>::new_usize(OFFLOADS)) }?;

@@ -1,28 +1,28 @@
-//! IP and TCP headers in place: what the path has to read and change of a packet, and checksums (RFC 791, 8200, 9293,
-//! 3168, 1071).
+//! IP and TCP headers in place: the fields that the path reads and changes, and checksums (RFC 791, 8200,
+//! 9293, 3168, 1071).
 
 use ackclock_net::Ecn;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 
-/// IPv4 header without options.
+/// The size of an IPv4 header without options, bytes.
 const IPV4: usize = 20;
-/// IPv6 header.
+/// The size of an IPv6 header, bytes.
 const IPV6: usize = 40;
-/// TCP header without options.
+/// The size of a TCP header without options, bytes.
 pub(crate) const TCP: usize = 20;
 /// TCP flags (RFC 9293 section 3.1, RFC 3168 section 6.1).
 pub(crate) const FIN: u8 = 0x01;
 pub(crate) const PSH: u8 = 0x08;
 pub(crate) const CWR: u8 = 0x80;
-/// Where they are in the TCP header.
+/// The position of the flags in the TCP header.
 pub(crate) const FLAGS: usize = 13;
-/// Where the TCP header has its checksum.
+/// The position of the checksum in the TCP header.
 pub(crate) const CHECKSUM: usize = 16;
-/// ECN in the IP header (RFC 3168 section 5): congestion experienced.
+/// The CE codepoint in the IP header (RFC 3168 section 5).
 const CE: u8 = 0b11;
 
-/// The IP header's length, if this is a whole IP packet.
+/// The size of the IP header, if this is a complete IP packet.
 pub(crate) fn ip_header(packet: &[u8]) -> Option<usize> {
     let (header, length) = match packet.first()? >> 4 {
         4 if packet.len() >= IPV4 => (usize::from(packet[0] & 0xf) * 4, usize::from(word(packet, 2))),
@@ -32,7 +32,7 @@ pub(crate) fn ip_header(packet: &[u8]) -> Option<usize> {
     (header >= IPV4 && header <= length && length == packet.len()).then_some(header)
 }
 
-/// The destination of a packet that `ip_header` found to be one.
+/// The destination of a packet for which `ip_header` returned a size.
 pub(crate) fn destination(packet: &[u8]) -> IpAddr {
     let mut v6 = [0; 16];
     if packet[0] >> 4 == 4 {
@@ -43,7 +43,7 @@ pub(crate) fn destination(packet: &[u8]) -> IpAddr {
     }
 }
 
-/// What it says of ECN.
+/// The ECN codepoint.
 pub(crate) fn ecn(packet: &[u8]) -> Ecn {
     let ecn = if packet[0] >> 4 == 4 { packet[1] } else { packet[1] >> 4 };
     match ecn & CE {
@@ -54,7 +54,8 @@ pub(crate) fn ecn(packet: &[u8]) -> Ecn {
     }
 }
 
-/// What tells its flow from others: a hash over addresses, protocol, and ports if there are any (RFC 8290 section 4.1).
+/// A number that identifies the flow: a hash of addresses, protocol, and ports if there are any (RFC 8290
+/// section 4.1).
 pub(crate) fn flow(packet: &[u8]) -> u64 {
     const TCP_AND_UDP: [u8; 2] = [6, 17];
     let (addresses, protocol, header) = if packet[0] >> 4 == 4 {
@@ -68,12 +69,12 @@ pub(crate) fn flow(packet: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Marks it; the caller renews an IPv4 header's checksum.
+/// Sets CE. The caller must renew the checksum of an IPv4 header.
 pub(crate) fn set_ce(header: &mut [u8]) {
     header[1] |= if header[0] >> 4 == 4 { CE } else { CE << 4 };
 }
 
-/// Sets the length of the whole packet; the caller renews an IPv4 header's checksum.
+/// Sets the length of the whole packet. The caller must renew the checksum of an IPv4 header.
 pub(crate) fn set_length(header: &mut [u8], length: usize) {
     if header[0] >> 4 == 4 {
         set_word(header, 2, length as u16);
@@ -82,7 +83,7 @@ pub(crate) fn set_length(header: &mut [u8], length: usize) {
     }
 }
 
-/// Renews an IPv4 header's checksum; IPv6 has none.
+/// Renews the checksum of an IPv4 header. IPv6 has none.
 pub(crate) fn renew_ip_checksum(header: &mut [u8]) {
     if header[0] >> 4 == 4 {
         set_word(header, 10, 0);
@@ -91,21 +92,21 @@ pub(crate) fn renew_ip_checksum(header: &mut [u8]) {
     }
 }
 
-/// The sum of a TCP segment's pseudo-header, which is what a checksum that is still to be finished holds.
+/// The sum of a TCP segment's pseudo-header. An unfinished checksum holds this value.
 pub(crate) fn pseudo_header(ip: &[u8], length: usize) -> u16 {
     const PROTOCOL: u64 = 6;
     let addresses = if ip[0] >> 4 == 4 { &ip[12..20] } else { &ip[8..40] };
     fold(sum(length as u64 + PROTOCOL, addresses))
 }
 
-/// Finishes the checksum of what begins at `start`; it holds the pseudo-header's sum so far.
+/// Finishes the checksum of the data from `start` on. It holds the sum of the pseudo-header so far.
 pub(crate) fn finish_checksum(packet: &mut [u8], start: usize, offset: usize) {
     let sum = !fold(sum(0, &packet[start..]));
-    // RFC 768: a computed zero is sent as all ones. For TCP the two are the same number.
+    // RFC 768: a computed zero is sent as all ones. For TCP both are the same number.
     set_word(packet, start + offset, if sum == 0 { 0xffff } else { sum });
 }
 
-/// Ones' complement sum of 16-bit words (RFC 1071), not folded yet.
+/// The ones' complement sum of 16-bit words (RFC 1071), before folding.
 fn sum(begin: u64, bytes: &[u8]) -> u64 {
     let mut words = bytes.chunks_exact(2);
     let whole: u64 = words.by_ref().map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();

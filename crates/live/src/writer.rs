@@ -1,5 +1,5 @@
-//! The application of a flow that writes bursts: a program of the emulator's own, which writes by the scenario's timetable
-//! into a real socket and notes what became of it.
+//! The application of a flow that writes bursts: a program of the emulator, which writes by the schedule of
+//! the scenario into a real socket, and records the result.
 
 use crate::flow::{CHUNK, Flow, is_timeout};
 use ackclock_scenario::writing::{BurstTally, Bursts, Timetable};
@@ -7,25 +7,26 @@ use ackclock_units::Time;
 use std::io::{self, Write};
 use std::net::TcpStream;
 
-/// What is known of a flow's bursts.
+/// The state of a flow's bursts.
 #[derive(Default)]
 pub(crate) struct Bursting {
     timetable: Option<Timetable>,
     written: u64,
-    /// When the writing ended, or the run did.
+    /// When the writing or the run ended.
     until: Time,
     received: u64,
     arrivals: Option<(Time, Time)>,
 }
 
 impl Bursting {
-    /// The receiving program has read so many bytes, from the first instant to the second.
+    /// The receiving program has read `bytes` bytes in all. `reads`: the instants of the first and the last
+    /// read.
     pub(crate) fn arrived(&mut self, bytes: u64, reads: Option<(Time, Time)>) {
         self.received = bytes;
         self.arrivals = reads;
     }
 
-    /// What became of them, if there are any.
+    /// The tally of the bursts, if there are any.
     pub(crate) fn tally(&self) -> Option<BurstTally> {
         let timetable = self.timetable.as_ref()?;
         Some(timetable.tally(self.until, self.written, self.received, self.arrivals))
