@@ -127,7 +127,8 @@ pub(crate) struct Reproduce {
 
 #[derive(Args)]
 pub(crate) struct Predict {
-    /// A scenario to record a flow of, or a capture (pcap, pcapng) of one TCP connection with timestamps, taken at its sender.
+    /// A scenario to record a flow of, or a capture (pcap, pcapng) of one TCP connection with timestamps,
+    /// taken at its sender.
     pub(crate) file: PathBuf,
     /// The group whose first flow is recorded; the first group if not given.
     #[arg(long, value_name = "LABEL")]
@@ -171,7 +172,8 @@ pub(crate) struct Emulate {
     /// Write that comparison into this Markdown file.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "shell"])]
     pub(crate) beside: Option<PathBuf>,
-    /// A command for the receiving host, while the other one runs; {sender} and {receiver} stand for addresses.
+    /// A command for the receiving host, while the other one runs; {sender} and {receiver} stand for
+    /// addresses.
     #[arg(long, value_name = "COMMAND", requires = "command")]
     pub(crate) serve: Option<String>,
     /// Enter a host with a shell: sender or receiver, or LABEL.sender with several flows.
@@ -180,7 +182,8 @@ pub(crate) struct Emulate {
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
-    /// A command for the sending host, instead of the scenario's flows; {sender} and {receiver} stand for addresses.
+    /// A command for the sending host, instead of the scenario's flows; {sender} and {receiver} stand for
+    /// addresses.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }

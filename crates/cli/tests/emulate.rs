@@ -1,5 +1,5 @@
-//! `ackclock emulate`: what it says about wrong use and about its own error, every message readable in `snapshots/`, and that
-//! nothing stays whatever ends it.
+//! `ackclock emulate`: what it says about wrong use and about its own error, every message readable in
+//! `snapshots/`, and that nothing stays whatever ends it.
 
 mod common;
 
@@ -191,7 +191,8 @@ fn document() -> Checked {
     pictured(&directory.path().join("out/series/flows.csv"), &point["flows"][0])
 }
 
-/// The rates in pictures and files are made from the kernel's segments: their sum is what the table says was delivered.
+/// The rates in pictures and files are made from the kernel's segments: their sum is what the table says was
+/// delivered.
 fn pictured(series: &Path, flow: &serde_json::Value) -> Checked {
     ensure(flow["payload_bytes"] == 988 && flow["segment_bytes"] == 1040, flow.to_string())?;
     let text = fs::read_to_string(series)?;

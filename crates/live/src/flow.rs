@@ -1,4 +1,5 @@
-//! A flow of the scenario as a real TCP connection: bulk data from one host to another, one transfer after the other.
+//! A flow of the scenario as a real TCP connection: bulk data from one host to another, one transfer after
+//! the other.
 
 use crate::clock::Clock;
 use crate::error::LiveError;
@@ -112,7 +113,8 @@ impl<'a> Flow<'a> {
         !self.over() && self.plan.stop.is_none_or(|stop| self.clock.now() < stop)
     }
 
-    /// The receiving program: to be run in a thread of its own. Says when it listens, and when each transfer is complete.
+    /// The receiving program: to be run in a thread of its own. Says when it listens, and when each transfer
+    /// is complete.
     pub(crate) fn receive(&self, listens: &Sender<()>, complete: &Sender<Time>) -> Result<(), LiveError> {
         let failed = || LiveError::kernel(format!("{} cannot receive", self.receiver.name));
         schedule::ahead();
@@ -138,9 +140,10 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    /// The scenario's receive window, where it has one that real TCP can offer (RFC 7323: below 2^30 bytes), about: Linux
-    /// offers what the buffer has room for, counted with the memory that packets take, which is about as much again; the
-    /// buffer is twice what is asked for. A limit on the window itself it lifts when it learns how large packets are.
+    /// The scenario's receive window, where it has one that real TCP can offer (RFC 7323: below 2^30 bytes),
+    /// about: Linux offers what the buffer has room for, counted with the memory that packets take, which is
+    /// about as much again; the buffer is twice what is asked for. A limit on the window itself it lifts when
+    /// it learns how large packets are.
     fn limit_window(&self, listener: &TcpListener) -> io::Result<()> {
         let window = u64::from(self.plan.config.peer_window) * u64::from(self.payload);
         let Some(window) = i32::try_from(window).ok().filter(|&window| window < 1 << 30) else {
@@ -218,7 +221,8 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    /// One connection for so many segments, or for as many as there is time for; true if all of it was written.
+    /// One connection for so many segments, or for as many as there is time for; true if all of it was
+    /// written.
     fn transfer(&self, segments: Option<u64>) -> Result<bool, LiveError> {
         let failed = || LiveError::kernel(format!("{} cannot send", self.sender.name));
         let socket = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP))
@@ -312,8 +316,8 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// A connection that is closed in the middle of a transfer ends at once: the kernel does not go on with it for minutes,
-/// which would keep its host and its controller.
+/// A connection that is closed in the middle of a transfer ends at once: the kernel does not go on with it
+/// for minutes, which would keep its host and its controller.
 fn forget_when_over(stream: &TcpStream) -> io::Result<()> {
     Ok(set_socket_linger(stream, Some(std::time::Duration::ZERO))?)
 }

@@ -1,7 +1,7 @@
 //! A host: a network namespace with one TUN device.
 //!
-//! Namespace and device live as long as this process holds their descriptors, and nothing has a name outside: whatever
-//! ends the process, nothing is left.
+//! Namespace and device live as long as this process holds their descriptors, and nothing has a name outside:
+//! whatever ends the process, nothing is left.
 
 use crate::error::LiveError;
 use crate::netlink::Netlink;

@@ -37,7 +37,8 @@ const PROGRAM_PROBE: Duration = Duration::from_millis(100);
 pub enum Load {
     /// The scenario's flows.
     Flows,
-    /// A program in the first flow's sending host, until it ends, and possibly one in the receiving host beside it.
+    /// A program in the first flow's sending host, until it ends, and possibly one in the receiving host
+    /// beside it.
     Programs {
         /// In the receiving host; it is ended when the other one has.
         serve: Option<Program>,
@@ -77,7 +78,8 @@ pub struct Outcome {
     pub exit: Option<i32>,
 }
 
-/// Emulates a scenario. `go_on` hears every now and then which share of the time has passed, and says whether to go on.
+/// Emulates a scenario. `go_on` hears every now and then which share of the time has passed, and says whether
+/// to go on.
 pub fn emulate(request: &Request<'_>, go_on: &dyn Fn(f64) -> bool) -> Result<Outcome, LiveError> {
     crate::privilege::check()?;
     let mut built = request.point.scenario.build()?;

@@ -1,7 +1,8 @@
 //! Scenarios in real time, between hosts of the running kernel.
 //!
-//! Where the user's rights do not allow that, every test is reported as ignored, and the reason is part of its name.
-//! Tolerances leave room for a machine that does other things besides; what a run says of its own error is checked, too.
+//! Where the user's rights do not allow that, every test is reported as ignored, and the reason is part of
+//! its name. Tolerances leave room for a machine that does other things besides; what a run says of its own
+//! error is checked, too.
 
 use ackclock_live::{LiveError, Load, Outcome, Program, Request, emulate, privilege};
 use ackclock_scenario::Sweep;
@@ -157,7 +158,8 @@ fn window() -> Checked {
     ensure(link.drops == 0, format!("{link:?}"))
 }
 
-/// 16 Mbit/s of bursts through 20 Mbit/s: all of it is written on time, but for slow start, and all of it arrives.
+/// 16 Mbit/s of bursts through 20 Mbit/s: all of it is written on time, but for slow start, and all of it
+/// arrives.
 fn bursts() -> Checked {
     let keys = "bursts = { size = \"20 kB\", every = \"10 ms\", for = \"1 s\" }\nsend_buffer = \"200 kB\"";
     let outcome = flows(&scenario("", keys, ""))?;
@@ -170,8 +172,8 @@ fn bursts() -> Checked {
     ensure((8e6..16.4e6).contains(&transmitted) && (8e6..17e6).contains(&received), format!("{seen:?}"))
 }
 
-/// What a socket of 100 kB lets through 5 ms each way and more is far below what is offered, so that most cycles fail; the
-/// queue never overflows, because the buffer bounds what is in flight.
+/// What a socket of 100 kB lets through 5 ms each way and more is far below what is offered, so that most
+/// cycles fail; the queue never overflows, because the buffer bounds what is in flight.
 fn send_buffer() -> Checked {
     let keys = "bursts = { size = \"100 kB\", every = \"5 ms\", for = \"100 ms\" }\nsend_buffer = \"40 kB\"";
     let outcome = flows(&scenario("", keys, ""))?;

@@ -1,5 +1,6 @@
-//! RED, REM and PI against ns-2's on the same arrivals: constant traffic beyond a link's rate, which an active queue holds
-//! at the length that its law has for the excess. `ns benches/peers/queues.tcl REM 12 220` prints the numbers here (ns-2.35).
+//! RED, REM and PI against ns-2's on the same arrivals: constant traffic beyond a link's rate, which an
+//! active queue holds at the length that its law has for the excess. `ns benches/peers/queues.tcl REM 12 220`
+//! prints the numbers here (ns-2.35).
 
 use ackclock_net::{Fate, Limit, Link, Pi, PiConfig, Queue, Red, RedConfig, Rem, RemConfig, Stream};
 use ackclock_units::{Duration, Rate, Time};

@@ -9,7 +9,8 @@ use std::ops::RangeInclusive;
 pub struct Parameter {
     /// The key in files.
     pub name: &'static str,
-    /// The unit in words. Empty for a number without a unit, and for a quantity that is written with its unit.
+    /// The unit in words. Empty for a number without a unit, and for a quantity that is written with its
+    /// unit.
     pub unit: &'static str,
     /// The meaning of the parameter, and the origin of its default.
     pub about: &'static str,

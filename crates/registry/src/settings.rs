@@ -87,12 +87,13 @@ impl Settings {
         Settings { parameters, values: parameters.iter().map(|parameter| parameter.default).collect() }
     }
 
-    /// Sets a parameter, and checks its name and domain. The registry of controllers sets a controller underneath.
+    /// Sets a parameter, and checks its name and domain. The registry of controllers sets a controller
+    /// underneath.
     ///
     /// # Errors
     ///
-    /// [`SettingsError::Unknown`] if there is no such parameter, [`SettingsError::Outside`] if it does not allow
-    /// the value.
+    /// [`SettingsError::Unknown`] if there is no such parameter, [`SettingsError::Outside`] if it does not
+    /// allow the value.
     pub fn set(&mut self, name: &str, given: Given<'_>) -> Result<(), SettingsError> {
         let known = || self.parameters.iter().map(|parameter| parameter.name).collect();
         let at = self.position(name).ok_or_else(|| SettingsError::Unknown { known: known() })?;
@@ -153,8 +154,8 @@ impl Settings {
     ///
     /// # Panics
     ///
-    /// If there is no such parameter, or it has no value of this type. That is a mistake in the entry's own file, and
-    /// a test finds it.
+    /// If there is no such parameter, or it has no value of this type. That is a mistake in the entry's own
+    /// file, and a test finds it.
     pub fn get<T: FromValue>(&self, name: &str) -> T {
         let value = self.position(name).map(|at| self.values[at]);
         match value.and_then(T::from_value) {

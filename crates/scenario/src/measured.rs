@@ -51,8 +51,8 @@ pub struct Transfer {
     pub begun: Time,
     /// Its payload, bytes; in the simulator whole segments.
     pub bytes: u64,
-    /// Time until all of it was acknowledged, in an emulation until all of it was received; `None` if the run, or the
-    /// application, ended before that.
+    /// Time until all of it was acknowledged, in an emulation until all of it was received; `None` if the
+    /// run, or the application, ended before that.
     pub took: Option<Duration>,
 }
 

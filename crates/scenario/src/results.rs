@@ -169,8 +169,9 @@ impl BurstResult {
     }
 }
 
-/// Transfers of a size, over the whole run. Times are from the first segment's sending to the last one's acknowledgement, and
-/// only those of finished transfers are known: where many are unfinished, the longest are missing.
+/// Transfers of a size, over the whole run. Times are from the first segment's sending to the last one's
+/// acknowledgement, and only those of finished transfers are known: where many are unfinished, the longest
+/// are missing.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Transfers {
     /// Transfers that began.
@@ -195,7 +196,8 @@ pub struct Transfers {
     pub p99_s: Option<f64>,
     /// The longest, s.
     pub max_s: Option<f64>,
-    /// How many times the [ideal time](FlowResult::ideal_s) they took; null, too, if the application writes bursts.
+    /// How many times the [ideal time](FlowResult::ideal_s) they took; null, too, if the application writes
+    /// bursts.
     pub slowdown: Option<Percentiles>,
 }
 
@@ -407,10 +409,11 @@ impl Transfers {
 }
 
 impl FlowResult {
-    /// Shortest time in which the flow's path can carry a transfer of so many bytes, s: one propagation round-trip time, and
-    /// the transmission of all its segments, headers included, on the narrowest link of the way there. A transfer's slowdown
-    /// is its completion time over this. Handshakes, slow start, transmission on other links and of acknowledgements, and
-    /// everything that other traffic does are in the slowdown.
+    /// Shortest time in which the flow's path can carry a transfer of so many bytes, s: one propagation
+    /// round-trip time, and the transmission of all its segments, headers included, on the narrowest link of
+    /// the way there. A transfer's slowdown is its completion time over this. Handshakes, slow start,
+    /// transmission on other links and of acknowledgements, and everything that other traffic does are in the
+    /// slowdown.
     pub fn ideal_s(&self, bytes: u64) -> f64 {
         let segments = bytes.div_ceil(u64::from(self.payload_bytes.max(1)));
         let bits = segments as f64 * f64::from(self.segment_bytes) * 8.0;

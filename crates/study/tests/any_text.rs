@@ -1,5 +1,5 @@
-//! Scenarios with words torn out, doubled, exchanged and replaced: every one of them is laid out or refused with
-//! a message, and none of them panics. The fuzz target `scenario` goes on where this stops.
+//! Scenarios with words torn out, doubled, exchanged and replaced: every one of them is laid out or refused
+//! with a message, and none of them panics. The fuzz target `scenario` goes on where this stops.
 
 use ackclock_scenario::{Built, Sweep};
 use ackclock_sim::engine::{Engine, Nobody};

@@ -38,8 +38,8 @@ fn a_full_buffer_makes_the_application_wait() {
         "duration = \"1 s\"\nsegment = {{ payload = \"960 B\", header = \"40 B\" }}\n{path}"
     ));
     let seen = bursts(&result);
-    // Four segments leave at 0, four with their acknowledgements from 21.04 ms on, two with those: the last two are
-    // written with the acknowledgements of the fifth and sixth.
+    // Four segments leave at 0, four with their acknowledgements from 21.04 ms on, two with those: the last
+    // two are written with the acknowledgements of the fifth and sixth.
     let last_write = 2.0 * 21.04e-3 + 1e-3;
     assert_eq!((seen.due, seen.written, seen.failed_cycles), (2, 2, 0));
     assert!((seen.ends_s[0] - last_write).abs() < 1e-9, "{seen:?}");
@@ -80,7 +80,8 @@ fn a_buffer_bounds_what_is_in_flight() {
     let seen = long_path(head, "control = \"none\"\nsend_buffer = \"144800 B\"");
     let expected = 100.0 * 1448.0 * 8.0 / 0.067;
     let goodput = seen.flows[0].goodput_bps;
-    // A whole round trip's segments come at once, at either end of the measuring window: one in thirty, more or less.
+    // A whole round trip's segments come at once, at either end of the measuring window: one in thirty, more
+    // or less.
     assert!((goodput / expected - 1.0).abs() < 1.0 / 29.0, "{goodput}");
     let looks = &seen.series.as_ref().expect("looks").flows[0];
     assert!(looks.iter().all(|look| look.in_flight <= 100.0));
@@ -137,7 +138,8 @@ proptest! {
         }
     }
 
-    /// No cycle fails without control on an empty path, if the socket holds what a round trip and one burst bring.
+    /// No cycle fails without control on an empty path, if the socket holds what a round trip and one burst
+    /// bring.
     #[test]
     fn nothing_fails_where_nothing_is_in_the_way(
         size in 2_000_u64..100_000, every in 5_u64..50, span in 0_u64..500, rtt in 1_u64..100

@@ -1,12 +1,13 @@
-//! Early responses in whole runs: one that never comes leaves no trace, segment by segment, and one to one-way delay does
-//! not mind what happens on the way back.
+//! Early responses in whole runs: one that never comes leaves no trace, segment by segment, and one to
+//! one-way delay does not mind what happens on the way back.
 
 use ackclock_cc::schemes;
 use ackclock_scenario::Sweep;
 use ackclock_study::run::run_point;
 use std::sync::atomic::AtomicBool;
 
-/// Two flows over a lossy bottleneck, the first followed segment by segment; delay is never 10 s above the smallest.
+/// Two flows over a lossy bottleneck, the first followed segment by segment; delay is never 10 s above the
+/// smallest.
 fn everything(control: &str) -> String {
     let scenario = format!(
         r#"

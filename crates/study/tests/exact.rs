@@ -22,8 +22,8 @@ fn one_segment_and_its_acknowledgement() {
     assert_eq!((watch.flows[0].sent, watch.flows[0].acks), (1, 1));
 }
 
-/// The same at a rate that takes a fraction of a nanosecond for each bit, and three segments: each of them ends
-/// at the whole nanosecond before.
+/// The same at a rate that takes a fraction of a nanosecond for each bit, and three segments: each of them
+/// ends at the whole nanosecond before.
 #[test]
 fn three_segments_in_a_row() {
     let text = "duration = \"1 s\"\nsegment = { payload = \"960 B\", header = \"40 B\" }\n".to_owned()
@@ -49,8 +49,8 @@ fn slow_start_doubles_every_round() {
     assert_eq!(rounds, [2, 4, 8, 16, 32, 64, 128, 256]);
 }
 
-/// M. Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm", 1997: the mean window
-/// is sqrt(3/2 / p) segments where each acknowledgement is counted.
+/// M. Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm", 1997: the mean
+/// window is sqrt(3/2 / p) segments where each acknowledgement is counted.
 #[test]
 fn reno_follows_the_square_root_law() {
     for (p, duration) in [(1e-3_f64, 3000), (1e-2, 600)] {
@@ -78,8 +78,8 @@ fn two_equal_flows_share_fairly() {
     assert!(result.links[0].utilisation > 0.98, "{}", result.links[0].utilisation);
 }
 
-/// Half a window fills the path if the buffer holds another path full of it; without a buffer a Reno flow goes
-/// back and forth between a half and a whole window, which is three quarters on average.
+/// Half a window fills the path if the buffer holds another path full of it; without a buffer a Reno flow
+/// goes back and forth between a half and a whole window, which is three quarters on average.
 #[test]
 fn a_buffer_of_one_bdp_is_full_utilisation() {
     let utilisation = |queue: &str| {
@@ -156,7 +156,8 @@ fn a_flow_has_the_round_trip_time_it_asks_for() {
             "duration = \"20 s\"\n".to_owned() + &dumbbell("rate = \"10 Mbit/s\", delay = \"10 ms\"", &flows);
         let wanted: Duration = rtt.parse().expect("a duration");
         let least = watched(&built(&text)).0.flows[0].rtt_min.expect("samples");
-        // A segment of 1040 B takes 832 us at the bottleneck and 83 us at each access link; an ACK 32 us and 3 us.
+        // A segment of 1040 B takes 832 us at the bottleneck and 83 us at each access link; an ACK 32 us and
+        // 3 us.
         let most = wanted + Duration::from_micros(832 + 2 * 84 + 32 + 2 * 4);
         assert!(wanted <= least + Duration::from_nanos(4) && least <= most, "{rtt}: {least}");
     }
@@ -254,7 +255,8 @@ fn flows_keep_their_hours() {
     assert!(measured.flows[0].completions().is_empty());
 }
 
-/// Every one of several transfers is complete, and the next starts a pause after the last ACK of the one before.
+/// Every one of several transfers is complete, and the next starts a pause after the last ACK of the one
+/// before.
 #[test]
 fn transfers_repeat_after_their_pause() {
     let text = "duration = \"60 s\"\n".to_owned()

@@ -31,7 +31,8 @@ fn every_example_keeps_its_promises() {
     assert!(count >= 11, "only {count} examples were found");
 }
 
-/// What the book's tables are measured with lies in directories below: it is too long to run here, but must be readable.
+/// What the book's tables are measured with lies in directories below: it is too long to run here, but must
+/// be readable.
 #[test]
 fn every_measured_scenario_can_be_run() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");

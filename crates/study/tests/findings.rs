@@ -71,8 +71,8 @@ fn a_transfer_that_was_stopped_is_not_complete() {
     assert!(flow.completion_s.is_none() && flow.delivered > 1000, "{flow:?}");
 }
 
-/// A queue that is as full at the end of the measuring window as at its beginning hid that waiting was counted
-/// when it began: a short window in front of an overload saw nothing of it, or far too much.
+/// A queue that is as full at the end of the measuring window as at its beginning hid that waiting was
+/// counted when it began: a short window in front of an overload saw nothing of it, or far too much.
 #[test]
 fn mean_queues_are_those_of_the_window() {
     let queue = |from: &str, to: &str| {
@@ -85,7 +85,8 @@ fn mean_queues_are_those_of_the_window() {
             );
         result(&text).links[0].queue_mean
     };
-    // 125 datagrams of 1000 B per second more than the link takes: full from 1.8 s on, empty again 0.8 s after 4 s.
+    // 125 datagrams of 1000 B per second more than the link takes: full from 1.8 s on, empty again 0.8 s
+    // after 4 s.
     assert!((99.0..=100.0).contains(&queue("2 s", "3 s")), "{}", queue("2 s", "3 s"));
     assert!((49.0..=51.0).contains(&queue("1 s", "1800 ms")), "{}", queue("1 s", "1800 ms"));
     assert!((49.0..=51.0).contains(&queue("4 s", "4800 ms")), "{}", queue("4 s", "4800 ms"));
@@ -187,8 +188,8 @@ fn short_on_periods_keep_the_rate() {
     assert_eq!(watch.datagrams[0], expected);
 }
 
-/// What CoDel dropped was dated by its sending, and what it let go was never taken off the queue: a watcher that is perhaps
-/// not there did not hear what became of packets that had waited.
+/// What CoDel dropped was dated by its sending, and what it let go was never taken off the queue: a watcher
+/// that is perhaps not there did not hear what became of packets that had waited.
 #[test]
 fn a_packet_that_codel_drops_is_dropped_when_it_has_waited() {
     let text = "duration = \"20 s\"\nmeasure = [\"5 s\", \"20 s\"]\n".to_owned()

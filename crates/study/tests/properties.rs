@@ -211,7 +211,8 @@ proptest! {
     #[test]
     fn goodput_fits_through_the_links(text in scenario()) {
         let result = result(&text);
-        // Each direction of a topology is one chain of links; the flows that use one have `reverse` in common.
+        // Each direction of a topology is one chain of links; the flows that use one have `reverse` in
+        // common.
         for reverse in [false, true] {
             let flows = result.flows.iter().filter(|flow| {
                 let group = flow.label.strip_prefix("group ").and_then(|number| number.parse().ok()).unwrap_or(0);

@@ -51,8 +51,8 @@ fn dualpi2_keeps_classic_flows_near_its_target() {
     }
 }
 
-/// Flows whose segments say ECT(1) wait in the L queue, whose own threshold is 0.8 to 1.2 ms: they answer its marks as they
-/// would those of any other queue here, which is more than they need to.
+/// Flows whose segments say ECT(1) wait in the L queue, whose own threshold is 0.8 to 1.2 ms: they answer its
+/// marks as they would those of any other queue here, which is more than they need to.
 #[test]
 fn dualpi2_keeps_flows_that_say_ect1_in_its_shallow_queue() {
     let result = bulk("\"dualpi2\"", "reno", "ecn = \"l4s\"");
@@ -62,8 +62,9 @@ fn dualpi2_keeps_flows_that_say_ect1_in_its_shallow_queue() {
     assert!(link.marks > 100 && link.drops < link.marks / 20, "{} and {}", link.marks, link.drops);
 }
 
-/// A hundred packets per second beside flows that would take all: what they wait for and what they lose.
-/// RFC 9332's purpose: DCTCP and a classic flow on one link, one without delay, the other with all its own, neither starved.
+/// A hundred packets per second beside flows that would take all: what they wait for and what they lose. RFC
+/// 9332's purpose: DCTCP and a classic flow on one link, one without delay, the other with all its own,
+/// neither starved.
 #[test]
 fn dualpi2_lets_dctcp_live_beside_a_classic_flow_without_its_delay() {
     let text = "duration = \"20 s\"\nmeasure = [\"5 s\", \"20 s\"]\n".to_owned()

@@ -53,7 +53,8 @@ fn the_slowdown_is_against_the_empty_path() {
     assert!((flow.ideal_s(1000) - shortest).abs() < 1e-12 && flow.ideal_s(1001) > shortest);
     let expected = (shortest + 40.0 * 8.0 / 10e6) / shortest;
     assert!((flow.slowdowns[0] - expected).abs() < 1e-9, "{} against {expected}", flow.slowdowns[0]);
-    // A long transfer that nothing disturbs is close to the shortest time; a window that is full from the beginning is closer.
+    // A long transfer that nothing disturbs is close to the shortest time; a window that is full from the
+    // beginning is closer.
     let slowdown = |keys: &str| {
         let flows = format!("[[flows]]\ncontrol = \"reno\"\nsize = \"5 MB\"\n{keys}\n");
         run("9 s", &flows).groups[0].transfers.and_then(|it| it.slowdown).expect("a finished transfer").mean

@@ -1,4 +1,5 @@
-//! What happened to flows that were followed: tables of their segments and round-trip times, and a file for `xplot`.
+//! What happened to flows that were followed: tables of their segments and round-trip times, and a file for
+//! `xplot`.
 
 use super::directory::OutputDirectory;
 use super::series::open;

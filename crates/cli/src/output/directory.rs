@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// What is in a finished output directory; `results.json` is its mark.
 const MARK: &str = "results.json";
 const ENTRIES: [&str; 6] = [MARK, "report.html", "scenario.toml", "series", "pictures", "capture"];
-/// What is in an unfinished one besides. A finished one may have the first, too: `ackclock reproduce` keeps its
-/// points there, and they stay when the directory is replaced.
+/// What is in an unfinished one besides. A finished one may have the first, too: `ackclock reproduce` keeps
+/// its points there, and they stay when the directory is replaced.
 const POINTS: &str = "points";
 const LOCK: &str = "lock";
 

@@ -45,8 +45,9 @@ fn number(value: &Value) -> Result<f64, Failed> {
     value.as_f64().ok_or_else(|| format!("{value} is no number").into())
 }
 
-/// Over a deep queue PERT never fills it: it answers early, loses nothing, and has what it has in the simulator. Its
-/// answers are drawn, few of them come in 10 s, and twenty seeds lie 12 % apart: no one of them is the right one.
+/// Over a deep queue PERT never fills it: it answers early, loses nothing, and has what it has in the
+/// simulator. Its answers are drawn, few of them come in 10 s, and twenty seeds lie 12 % apart: no one of
+/// them is the right one.
 fn pert() -> Checked {
     for over in ["\"reno\"", "{ layered = { decrease = \"variable\" } }"] {
         let control = format!("{{ pert = {{ over = {over} }} }}");
@@ -93,7 +94,8 @@ fn marks() -> Checked {
     Ok(())
 }
 
-/// Three segments in flight of which one in three is lost: timeouts come, and the window stays what it was set to.
+/// Three segments in flight of which one in three is lost: timeouts come, and the window stays what it was
+/// set to.
 fn none() -> Checked {
     let text = scenario("{ droptail = \"2 bdp\" }", ", loss = 0.3", "", "{ none = { cap = 3 } }");
     let emulated = emulated(&text)?;

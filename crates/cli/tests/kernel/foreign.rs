@@ -1,5 +1,5 @@
-//! The eBPF file system where others may write: what they put there is neither followed nor removed. Each case has a mount
-//! namespace of its own.
+//! The eBPF file system where others may write: what they put there is neither followed nor removed. Each
+//! case has a mount namespace of its own.
 
 use crate::common::{stderr, stdout};
 use crate::{Checked, Named, ensure, through};

@@ -174,8 +174,8 @@ fn leftover() -> Checked {
     same(&unload("acc_left2")?, "what was left of acc_left2 is removed\n")
 }
 
-/// What a user has loaded must not be unloaded here: in a mount namespace there is nothing. The first load mounts the eBPF
-/// file system, because there is none.
+/// What a user has loaded must not be unloaded here: in a mount namespace there is nothing. The first load
+/// mounts the eBPF file system, because there is none.
 fn all_at_once() -> Checked {
     let script = "mount -t tmpfs none /sys/fs/bpf && k=\"$0 $1\" && $k list && $k load layered --as acc_all1 && \
                   $k load none --as acc_all2 && mkdir /sys/fs/bpf/ackclock/acc_all3 && $k unload --all && $k list";

@@ -1,7 +1,9 @@
-//! `ackclock kernel`, as a user meets it: what it prints, what it refuses and with which words, and what is left.
+//! `ackclock kernel`, as a user meets it: what it prints, what it refuses and with which words, and what is
+//! left.
 //!
-//! In a build without eBPF controllers it says how to get one with them. Where the kernel or the user's rights do not
-//! allow loading, the tests that load are reported as ignored, and the reason is part of their names.
+//! In a build without eBPF controllers it says how to get one with them. Where the kernel or the user's
+//! rights do not allow loading, the tests that load are reported as ignored, and the reason is part of their
+//! names.
 
 #[path = "../common/mod.rs"]
 mod common;

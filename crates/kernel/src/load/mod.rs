@@ -37,7 +37,8 @@ pub struct Request {
     pub initial_window: Option<u32>,
     /// True if users without CAP_NET_ADMIN may choose the scheme.
     pub everyone: bool,
-    /// Only connections of the network namespaces that [`admit`] has named use the scheme; others get the kernel's reno.
+    /// Only connections of the network namespaces that [`admit`] has named use the scheme; others get the
+    /// kernel's reno.
     pub confined: bool,
 }
 

@@ -36,8 +36,8 @@ pub struct Statistics {
     pub marks: u64,
     /// Early responses, before a loss.
     pub early: u64,
-    /// Connections that asked for it and must not use it, because of their destination or their network namespace:
-    /// handed to the kernel's reno, or held.
+    /// Connections that asked for it and must not use it, because of their destination or their network
+    /// namespace: handed to the kernel's reno, or held.
     pub refused: u64,
     /// Those among them that could not be handed over at once, and were held to reno's window.
     pub held: u64,
@@ -182,7 +182,8 @@ fn statistics(map: &MapHandle) -> Option<Statistics> {
     bytemuck::try_pod_read_unaligned(&value).ok()
 }
 
-/// Lets connections of these network namespaces, by their cookies, use a scheme that is [confined](super::Request::confined).
+/// Lets connections of these network namespaces, by their cookies, use a scheme that is
+/// [confined](super::Request::confined).
 ///
 /// # Errors
 /// If nothing of that name is loaded, or the kernel takes no more of them.

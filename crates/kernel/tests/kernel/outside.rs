@@ -1,5 +1,5 @@
-//! Where `none` must not be without control, whoever chose it and however: there it is reno, the kernel's own if that is
-//! possible, and otherwise its window.
+//! Where `none` must not be without control, whoever chose it and however: there it is reno, the kernel's own
+//! if that is possible, and otherwise its window.
 
 use crate::{Outcome, connection, ensure, entry, ip, loaded, narrow, request, seen, start};
 use ackclock_kernel::load;
@@ -14,8 +14,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Calls this program as a connection that is watched: it connects, tells how things stand, waits for a line, sends,
-/// and tells again.
+/// Calls this program as a connection that is watched: it connects, tells how things stand, waits for a line,
+/// sends, and tells again.
 const WATCHED: &str = "--watched";
 /// Bytes that it sends.
 const SENT: usize = 8 << 20;
@@ -132,7 +132,8 @@ fn groups() -> Option<PathBuf> {
     line.split(' ').nth(1).map(PathBuf::from)
 }
 
-/// A program of a control group chooses the scheme while the connection is made, when nobody can choose another.
+/// A program of a control group chooses the scheme while the connection is made, when nobody can choose
+/// another.
 pub(crate) fn chosen() -> Outcome {
     static CHOOSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sockops.bpf.o"));
     let _namespace = narrow()?;

@@ -58,8 +58,9 @@ pub fn time(ns: u64) -> Time {
     Time::from_nanos(ns)
 }
 
-/// Offers everything in turn, and asks the link whenever it wants to be asked; or, if `late`, only when something
-/// comes. What became of each, in the order of the offers; each must be settled once, and arrive after its departure.
+/// Offers everything in turn, and asks the link whenever it wants to be asked; or, if `late`, only when
+/// something comes. What became of each, in the order of the offers; each must be settled once, and arrive
+/// after its departure.
 pub fn carry(link: &mut Link, offers: &[Offer], late: bool) -> Vec<Outcome> {
     let mut outcomes = vec![None; offers.len()];
     let mut held = HashMap::new();

@@ -12,9 +12,9 @@ fn codel(mark: bool) -> Scheme {
     Scheme::CoDel(CoDel::new(CoDelConfig { mark, ..CoDelConfig::usual(LARGE) }, ROOM))
 }
 
-/// When the link is taken up twice over, the packet that leaves at t ms has waited t/2: the first one that has waited 5 ms
-/// leaves at 10 ms, and an interval later the first drop comes. Further ones are 100 ms / sqrt(count) apart, each at the
-/// first departure after that.
+/// When the link is taken up twice over, the packet that leaves at t ms has waited t/2: the first one that
+/// has waited 5 ms leaves at 10 ms, and an interval later the first drop comes. Further ones are 100 ms /
+/// sqrt(count) apart, each at the first departure after that.
 #[test]
 fn drops_follow_the_control_law() {
     let outcomes = carry(&mut link(codel(false)), &steady(2000, MS / 2, 1, Ecn::NotEct), false);
@@ -49,8 +49,8 @@ fn marks_come_when_drops_would() {
     assert!(!marked.iter().any(|outcome| outcome.is_dropped()));
 }
 
-/// Between two drop states: a queue that was held by four drops begins again with three per interval if it is back
-/// within 16 intervals, and with one if not.
+/// Between two drop states: a queue that was held by four drops begins again with three per interval if it is
+/// back within 16 intervals, and with one if not.
 #[test]
 fn a_drop_state_that_is_back_soon_goes_on_where_it_was() {
     for (pause, begins_with) in [(1_000 * MS, 3.0), (5_000 * MS, 1.0)] {

@@ -30,15 +30,15 @@ fn the_defaults_are_those_of_the_rfc() {
     assert_eq!(short.period, Duration::from_millis(10)); // three in a round trip
 }
 
-/// Packets that take 0.1 ms come in bursts of thirty, ten milliseconds apart: the n-th leaves after 0.1 n ms. Marks are
-/// certain from 1.2 ms on, and add up from 0.8 ms: 0.25 at 0.9, 0.5 at 1.0, 0.75 at 1.1.
+/// Packets that take 0.1 ms come in bursts of thirty, ten milliseconds apart: the n-th leaves after 0.1 n ms.
+/// Marks are certain from 1.2 ms on, and add up from 0.8 ms: 0.25 at 0.9, 0.5 at 1.0, 0.75 at 1.1.
 #[test]
 fn the_low_latency_queue_marks_by_its_ramp() {
     let burst = |at| vec![Offer { at, bytes: 100, flow: 1, ecn: Ecn::Ect1 }; 30];
     let outcomes = carry(&mut dual(DualPi2Config::usual(LARGE, ROOM)), &burst(0), false);
     let marked: Vec<usize> = (0..30).filter(|&number| outcomes[number].is_marked()).collect();
-    // Sums: 0.25 (9), 0.75 (10), 1.5 (11, marked: 0.5 is left), 1.5 (12, marked), ...; the last two leave at most one
-    // behind them.
+    // Sums: 0.25 (9), 0.75 (10), 1.5 (11, marked: 0.5 is left), 1.5 (12, marked), ...; the last two leave at
+    // most one behind them.
     assert_eq!(marked, [11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27]);
     // As a step, with a range of zero, from 0.8 ms on; the first sum is one and not above it.
     let step = DualPi2Config { range: Duration::ZERO, floor: 0, ..DualPi2Config::usual(LARGE, ROOM) };
@@ -81,7 +81,8 @@ fn the_probability_follows_its_equation() {
         link.hold(time(offer.at), 1, offer);
         while link.settle(time(offer.at)).is_some() {}
         for update in held..updates {
-            // At t the packet that came at t/2 has just left, and the first one that waits came half a millisecond later.
+            // At t the packet that came at t/2 has just left, and the first one that waits came half a
+            // millisecond later.
             let at = (update + 1) as f64 * 0.015;
             let delay = at - (at / 2.0 + 0.0005) + 0.0005;
             let _ = before;
@@ -101,8 +102,8 @@ fn the_probability_follows_its_equation() {
     assert!(p > 0.1);
 }
 
-/// Whatever its ECN field says, traffic that does not respond and comes half as fast again as it can leave is held at
-/// the target by drops of a third.
+/// Whatever its ECN field says, traffic that does not respond and comes half as fast again as it can leave is
+/// held at the target by drops of a third.
 #[test]
 fn overload_is_met_by_drops() {
     for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1] {

@@ -1,5 +1,5 @@
-//! Queues that decide when the transmitter is free, against their RFCs' pseudo-code stepped the obvious way, and against
-//! numbers computed by hand. The link sends 8 Mbit/s: a byte takes a microsecond.
+//! Queues that decide when the transmitter is free, against their RFCs' pseudo-code stepped the obvious way,
+//! and against numbers computed by hand. The link sends 8 Mbit/s: a byte takes a microsecond.
 
 mod bench;
 mod codel;

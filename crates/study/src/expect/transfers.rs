@@ -38,8 +38,8 @@ fn percentile_of(point: &PointResult, args: &Arguments, value: fn(&FlowResult) -
     Ok(percentile(&values, args.number(1, "a percentile")?))
 }
 
-/// A value of every finished transfer of the group that the first argument names; the arguments from `first` on, if they are
-/// there, say of which sizes: above the one and at most the other.
+/// A value of every finished transfer of the group that the first argument names; the arguments from `first`
+/// on, if they are there, say of which sizes: above the one and at most the other.
 fn finished(
     point: &PointResult,
     args: &Arguments,

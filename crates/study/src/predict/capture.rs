@@ -1,8 +1,9 @@
 //! Recording a real flow: the samples and losses of the one TCP connection in a capture taken at its sender.
 //!
-//! A sample is the time from a segment to the acknowledgement that it caused: the newest segment newly acknowledged whose
-//! timestamp is echoed (RFC 7323 section 4.3: after a repair the echo is the repair's, not the newest segment's). A loss is the first
-//! retransmission of what was sent after the last one's end. What happened in queues is not known.
+//! A sample is the time from a segment to the acknowledgement that it caused: the newest segment newly
+//! acknowledged whose timestamp is echoed (RFC 7323 section 4.3: after a repair the echo is the repair's, not
+//! the newest segment's). A loss is the first retransmission of what was sent after the last one's end. What
+//! happened in queues is not known.
 
 use ackclock_cc::predictor::Reading;
 use ackclock_sim::observers::Recording;

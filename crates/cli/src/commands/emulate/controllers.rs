@@ -1,4 +1,5 @@
-//! Which of the kernel's controllers stands for a scenario's: its own ones by name, eBPF programs where there are.
+//! Which of the kernel's controllers stands for a scenario's: its own ones by name, eBPF programs where there
+//! are.
 
 use crate::failure::Failure;
 use ackclock_cc::Settings;

@@ -1,4 +1,5 @@
-//! What an eBPF controller costs: transfers over loopback with each, against the kernel's reno in the same run.
+//! What an eBPF controller costs: transfers over loopback with each, against the kernel's reno in the same
+//! run.
 
 use crate::args::KernelCost;
 use crate::failure::Failure;

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A point whose result the emulator doubts is emulated again, up to so many times in all: its own error decides that, never
-/// what a claim says of the result.
+/// A point whose result the emulator doubts is emulated again, up to so many times in all: its own error
+/// decides that, never what a claim says of the result.
 const ATTEMPTS: u32 = 3;
 /// What the emulator says of itself is kept under this word beside a point's result.
 const KEPT: &str = "emulation";

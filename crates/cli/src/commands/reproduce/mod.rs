@@ -156,7 +156,8 @@ fn write(
     emulated.map_or(Ok(()), |emulated| points(&emulated.reproductions, "emulated"))
 }
 
-/// What each experiment wants shown, for every scenario that is its own; `place` is a word for where it was measured.
+/// What each experiment wants shown, for every scenario that is its own; `place` is a word for where it was
+/// measured.
 fn pictures(plan: &Plan<'_>, reproductions: &[Reproduction], place: &str) -> Vec<Picture> {
     let mut pictures = Vec::new();
     for ((experiment, sweeps), reproduction) in plan.sweeps().zip(reproductions) {

@@ -121,7 +121,8 @@ fn numeric_axis<'a>(sweep: &'a Sweep, results: &[PointResult]) -> Option<(&'a st
     best
 }
 
-/// Charts of every quantity against the numeric axis; none if there is no such axis or the curves would be too many.
+/// Charts of every quantity against the numeric axis; none if there is no such axis or the curves would be
+/// too many.
 pub(crate) fn charts(sweep: &Sweep, results: &[PointResult]) -> Vec<Chart> {
     let Some((axis, ticks)) = numeric_axis(sweep, results) else { return Vec::new() };
     let groups = results.first().map_or(0, |point| point.groups.len());

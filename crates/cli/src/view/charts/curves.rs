@@ -180,7 +180,8 @@ pub(crate) fn of_point(shown: &Shown<'_>) -> Vec<Chart> {
     charts
 }
 
-/// The points of a small sweep with what the probes saw, and the longest of them; none where curves would be too many.
+/// The points of a small sweep with what the probes saw, and the longest of them; none where curves would be
+/// too many.
 struct Overlay<'a> {
     all: Vec<(&'a Shown<'a>, &'a Series)>,
     longest: &'a Shown<'a>,

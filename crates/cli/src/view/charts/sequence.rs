@@ -1,5 +1,5 @@
-//! The time-sequence picture of flows that were followed: every segment as it is sent, dropped and delivered, over the
-//! line of acknowledgements.
+//! The time-sequence picture of flows that were followed: every segment as it is sent, dropped and delivered,
+//! over the line of acknowledgements.
 
 use super::axis::Axis;
 use super::chart::{Chart, Curve, Mark, Style};
