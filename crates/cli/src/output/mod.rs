@@ -21,8 +21,6 @@ use ackclock_study::captures::Captures;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-#[cfg(feature = "png")]
-use std::sync::LazyLock;
 
 /// Pictures that are painted as PNG, too.
 const MOST_PAINTED: usize = 64;
@@ -46,21 +44,19 @@ fn write_pictures(gallery: &Gallery, to: &OutputDirectory, points: &[Shown<'_>])
     let painted = if all.len() <= MOST_PAINTED { all.len() } else { painted };
     let save = |(number, (folder, chart)): (usize, (PathBuf, &Chart))| {
         let file = folder.join(slug(&chart.id));
-        let svg = chart.to_svg();
-        to.write(file.with_extension("svg"), svg.as_bytes())?;
-        if number < painted { paint(to, &file, &svg) } else { Ok(()) }
+        to.write(file.with_extension("svg"), chart.to_svg().as_bytes())?;
+        if number < painted { paint(to, &file, chart) } else { Ok(()) }
     };
     all.into_par_iter().enumerate().try_for_each(save)
 }
 
 #[cfg(feature = "png")]
-fn paint(to: &OutputDirectory, file: &Path, svg: &str) -> Result<(), Failure> {
-    static PAINTER: LazyLock<png::Painter> = LazyLock::new(png::Painter::new);
-    to.write(file.with_extension("png"), &PAINTER.paint(svg)?)
+fn paint(to: &OutputDirectory, file: &Path, chart: &Chart) -> Result<(), Failure> {
+    to.write(file.with_extension("png"), &png::paint(chart)?)
 }
 
 #[cfg(not(feature = "png"))]
-fn paint(_: &OutputDirectory, _: &Path, _: &str) -> Result<(), Failure> {
+fn paint(_: &OutputDirectory, _: &Path, _: &Chart) -> Result<(), Failure> {
     Ok(())
 }
 

@@ -87,7 +87,7 @@ const GRID: RGBColor = RGBColor(0xE1, 0xE5, 0xEA);
 const SHADE: RGBColor = RGBColor(0xF2, 0xF5, 0xF9);
 
 /// The backend has whole pixels only; drawing larger and showing smaller gives curves their fractions.
-const SCALE: u32 = 4;
+pub(super) const SCALE: u32 = 4;
 const WIDTH: u32 = 960;
 const SMALL_WIDTH: u32 = 470;
 const HEIGHT: u32 = 250;
@@ -99,7 +99,7 @@ const RIGHT: u32 = 16;
 /// Columns of a chart; more points than two for each are thinned out.
 const COLUMNS: usize = 900;
 
-type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Canvas<B> = DrawingArea<B, Shift>;
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 impl Style {
@@ -122,7 +122,7 @@ fn text(colour: &RGBColor, bold: bool) -> TextStyle<'_> {
 }
 
 impl Chart {
-    fn size(&self) -> (u32, u32) {
+    pub(super) fn size(&self) -> (u32, u32) {
         if self.small { (SMALL_WIDTH, SMALL_HEIGHT) } else { (WIDTH, HEIGHT) }
     }
 
@@ -198,7 +198,10 @@ impl Chart {
         svg.replacen(&large, &format!("width=\"{width}\" height=\"{height}\""), 1)
     }
 
-    fn draw_on(&self, canvas: &Canvas<'_>, ground: Option<RGBColor>) -> Drawn {
+    pub(super) fn draw_on<B>(&self, canvas: &Canvas<B>, ground: Option<RGBColor>) -> Drawn
+    where
+        B: DrawingBackend<ErrorType: 'static>,
+    {
         if let Some(ground) = ground {
             canvas.fill(&ground)?;
         }
@@ -217,7 +220,7 @@ impl Chart {
         Ok(())
     }
 
-    fn plot(&self, area: &Canvas<'_>) -> Drawn {
+    fn plot<B: DrawingBackend<ErrorType: 'static>>(&self, area: &Canvas<B>) -> Drawn {
         let (width, _) = self.size();
         let (least, most) = self.range();
         let ticks = self.x.ticks(width - LEFT - RIGHT);
@@ -265,11 +268,11 @@ impl Chart {
     }
 
     /// What a curve is drawn with: its band, its line, and marks where it stands for few values.
-    fn shapes<'a>(
+    fn shapes<B: DrawingBackend>(
         &self,
         curve: &Curve,
         thickness: u32,
-    ) -> Vec<DynElement<'static, SVGBackend<'a>, (f64, f64)>> {
+    ) -> Vec<DynElement<'static, B, (f64, f64)>> {
         let colour = curve.style.colour();
         let place = |&(at, value): &(f64, f64)| (self.x.place(at), value);
         let mut shapes = Vec::new();
@@ -387,10 +390,11 @@ mod tests {
             points: vec![(0.0, 1.0), (1.0, 2.0)],
             ..Curve::default()
         });
-        let svg = Chart { curves: curves.into(), ..chart() }.to_svg();
+        let labelled = Chart { curves: curves.into(), ..chart() };
+        let svg = labelled.to_svg();
         assert!(!svg.contains('\u{7}') && svg.contains("a &amp; b") && svg.contains("漢字"));
         #[cfg(feature = "png")]
-        assert!(crate::view::charts::png::Painter::new().paint(&svg).is_ok());
+        assert!(crate::view::charts::png::paint(&labelled).is_ok());
     }
 
     #[test]
