@@ -1,76 +1,129 @@
-# `make test` does all the set-up for the tests and runs them.
-.PHONY: test
+# What people do with this repository, one target each; `make help` lists them.
+.DEFAULT_GOAL := test
 
-test: kernel-tools
+# Numbers that get published come from the build that gets distributed.
+DIST = --profile dist
+
+.PHONY: help
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# --- Tests ---
+
+.PHONY: test lint
+test: lint ## everything that a change must pass; installs what it needs where it runs as root
+	features="$$($(FEATURES))"; cargo test --workspace $$features
+	@{ $(KERNEL_TOOLS); } || \
+		echo "SKIPPED: eBPF controllers: clang, llvm-strip, bpftool, libelf or the kernel's BTF is missing"
+
+# Warnings are errors. With the tools for eBPF the crates that they change are looked at twice.
+lint: tools ## formatting, clippy, documentation
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	features="$$($(FEATURES))"; test -z "$$features" || cargo clippy --workspace --all-targets $$features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps -q
-	cargo test --workspace
-	@if $(KERNEL_TOOLS); then \
-		cargo clippy -p ackclock-kernel --features load --all-targets -- -D warnings && \
-		cargo clippy -p ackclock --features kernel --all-targets -- -D warnings && \
-		cargo test -p ackclock-kernel --features load && \
-		cargo test -p ackclock --features kernel --bins --test kernel --test emulate; \
-	else echo "SKIPPED: eBPF controllers: clang, llvm-strip, bpftool, libelf or the kernel's BTF is missing"; fi
 
-# What the feature `kernel` is built and tested with; root installs what is missing.
+# What the feature `kernel` is built and tested with.
 KERNEL_TOOLS = command -v clang >/dev/null && command -v llvm-strip >/dev/null && \
 	PATH="$$PATH:/usr/sbin" command -v bpftool >/dev/null && \
 	echo '\#include <libelf.h>' | cc -E - >/dev/null 2>&1 && test -e /sys/kernel/btf/vmlinux
-KERNEL_PACKAGES = clang llvm bpftool libelf-dev zlib1g-dev iproute2
-.PHONY: kernel-tools
-kernel-tools:
-	@{ $(KERNEL_TOOLS); } || test "$$(id -u)" != 0 || \
-		apt-get install -y $(KERNEL_PACKAGES) || { apt-get update && apt-get install -y $(KERNEL_PACKAGES); } || \
-		echo "the tools for eBPF controllers cannot be installed" >&2
+FEATURES = if { $(KERNEL_TOOLS); }; then echo --features ackclock/kernel,ackclock-kernel/load; fi
 
-# Nine paths and seven controllers in the simulator and in the running kernel; root, about half an hour.
-.PHONY: kernel-runs
-kernel-runs: kernel-tools
-	mkdir -p docs/src/kernel-runs
-	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel/paths.toml --beside docs/src/kernel-runs/paths.md
-	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel/none.toml --beside docs/src/kernel-runs/none.md
-	cargo run --release -q -p ackclock --features kernel -- emulate scenarios/kernel/pert.toml --beside docs/src/kernel-runs/pert.md
+# Debian's names of what eBPF programs and their tests are built with.
+KERNEL_PACKAGES = clang llvm bpftool libelf-dev zlib1g-dev iproute2
+
+# Installs Debian's packages, if this is root.
+install = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	{ apt-get install -y -q $(1) || { apt-get update -q && apt-get install -y -q $(1); }; }; }
+
+.PHONY: tools
+tools: ## installs what the tests need, as root on Debian
+	@command -v cc >/dev/null || $(call install,gcc libc6-dev) || \
+		{ echo "a C compiler is needed: install gcc and libc6-dev, or your system's packages of that kind" >&2; exit 1; }
+	@{ $(KERNEL_TOOLS); } || $(call install,$(KERNEL_PACKAGES)) || \
+		echo "the tools for eBPF controllers cannot be installed: their tests are left out" >&2
+
+# --- Fuzzing ---
+
+FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+FUZZ_SECONDS = 60
+
+# The coverage that libFuzzer steers by comes from an LLVM pass that the stable compiler has, too.
+FUZZ_FLAGS = --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Ccodegen-units=1
+
+.PHONY: fuzz fuzz-hour
+fuzz: ## each fuzz target for a minute (FUZZ_SECONDS=60)
+	@command -v c++ >/dev/null || $(call install,g++) || { echo "libFuzzer needs a C++ compiler: install g++" >&2; exit 1; }
+	RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --release --manifest-path fuzz/Cargo.toml --target "$$(rustc --print host-tuple)"
+	@for target in $(FUZZ_TARGETS); do fuzz/run $$target $(FUZZ_SECONDS) || exit 1; done
+
+fuzz-hour: ## each fuzz target for an hour
+	$(MAKE) fuzz FUZZ_SECONDS=3600
+
+# --- Dependencies ---
+
+.PHONY: deny
+deny: ## licences, sources, duplicates and known advisories of the dependencies, against deny.toml
+	@command -v cargo-deny >/dev/null || cargo install --locked --debug cargo-deny
+	cargo deny check licenses bans sources
+	@cargo deny fetch db || { echo "SKIPPED: the advisory database cannot be reached, so known advisories were not looked for" >&2; exit 0; }; \
+		cargo deny check advisories
+
+# --- Distribution ---
+
+.PHONY: dist
+dist: ## an archive of the release, profile-guided, in target/dist
+	dist/build
+
+# --- Documentation, numbers, experiments ---
 
 .PHONY: docs
-docs:
-	cargo run --release -q -p ackclock -- docs docs/src
+docs: ## the generated pages of the book
+	cargo run -q -p ackclock -- docs docs/src
 
-# The same dumbbells in ackclock and in ns-2; about half an hour on an idle machine.
+# About half an hour on an idle machine.
 .PHONY: peers
-peers:
-	@command -v ns >/dev/null || apt-get install -y ns2 || (apt-get update && apt-get install -y ns2) || \
+peers: ## the same dumbbells in ackclock and in ns-2: docs/src/peers.md
+	@command -v ns >/dev/null || $(call install,ns2) || \
 		{ echo "make peers needs ns-2: install Debian's package ns2 as root (apt-get install ns2)" >&2; exit 1; }
-	cargo run --release -q -p ackclock-peers -- run --results benches/results --document docs/src/peers.md
+	cargo run $(DIST) -q -p ackclock-peers -- run --results benches/results --document docs/src/peers.md
 
-# Loss handling over bad paths: the tables of docs/src/choosing-recovery.md. A few minutes.
 .PHONY: choosing
-choosing:
+choosing: ## loss handling over bad paths: the tables of docs/src/choosing-recovery.md; a few minutes
 	cargo run --release -q -p ackclock-recovery
 
-# Every published experiment, and the pages of the book that show what holds. Finished points are kept. As root, and with the
-# tools for eBPF, the transfers without congestion control are emulated, too, which takes a quarter of an hour.
+# Root, about half an hour.
+.PHONY: kernel-runs
+kernel-runs: tools ## paths and controllers in the simulator and in the running kernel; root, half an hour
+	mkdir -p docs/src/kernel-runs
+	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/paths.toml --beside docs/src/kernel-runs/paths.md
+	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/none.toml --beside docs/src/kernel-runs/none.md
+	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/pert.toml --beside docs/src/kernel-runs/pert.md
+
+# Finished points are kept. As root, and with the tools for eBPF, the transfers without congestion control are emulated, too,
+# which takes a quarter of an hour.
 .PHONY: reproduction
-reproduction:
+reproduction: ## every published experiment, and the book's pages on them
 	mkdir -p docs/src/reproduction/pictures
-	for work in ctcp ltcp rr dcr ltcp-dcr pert ltcp-pert ldp nocc; do \
+	for work in $(basename $(notdir $(wildcard docs/src/reproduction/*.md))); do \
 		how=; feature=; \
 		if [ $$work = nocc ] && [ "$$(id -u)" = 0 ] && { $(KERNEL_TOOLS); }; then how=--emulate; feature="--features kernel"; fi; \
-		cargo run --release -q -p ackclock $$feature -- reproduce $$work $$how --out target/reproduction/$$work && \
+		cargo run $(DIST) -q -p ackclock $$feature -- reproduce $$work $$how --out target/reproduction/$$work && \
 		cp target/reproduction/$$work/reproduction.md docs/src/reproduction/$$work.md && \
 		cp -r target/reproduction/$$work/pictures/. docs/src/reproduction/pictures/ || exit 1; \
 	done
 
-# Instructions per delivered segment, per acknowledgement and so on, held against benches/results/instructions.json.
 .PHONY: instructions instructions-accept
-instructions:
-	@command -v valgrind >/dev/null || apt-get install -y valgrind || (apt-get update && apt-get install -y valgrind) || \
+instructions: ## instructions of the hot path, held against benches/results/instructions.json
+	@command -v valgrind >/dev/null || $(call install,valgrind) || \
 		{ echo "make instructions needs valgrind: install it as root (apt-get install valgrind)" >&2; exit 1; }
-	cargo run --release -q -p ackclock-bench -- compare
-instructions-accept:
-	cargo run --release -q -p ackclock-bench -- accept
+	cargo run $(DIST) -q -p ackclock-bench -- compare
 
-# Benches in time; they tell what parts take, and guard nothing.
+instructions-accept: ## what was measured becomes the reference
+	cargo run $(DIST) -q -p ackclock-bench -- accept
+
 .PHONY: bench
-bench:
+bench: ## benches in time; they tell what parts take, and guard nothing
 	cargo bench -p ackclock-bench
