@@ -57,6 +57,7 @@ pub(crate) struct Tracked {
     arrived: u64,
     rtt_min_us: Option<u32>,
     transfers: Vec<Transfer>,
+    waited: u64,
     pub(crate) bursting: Bursting,
 }
 
@@ -216,7 +217,9 @@ impl<'a> Flow<'a> {
             if let (true, Some(transfer)) = (all, self.tracked().transfers.last_mut()) {
                 transfer.took = Some(done.since(begun));
             }
-            self.sleep_until(requests.next_start(begun, self.clock.now()));
+            let next = requests.next_start(begun, self.clock.now());
+            self.tracked().waited = requests.waited;
+            self.sleep_until(next);
         }
         Ok(())
     }
@@ -302,6 +305,11 @@ impl<'a> Flow<'a> {
     /// What became of its bursts, if it writes any.
     pub(crate) fn bursts(&self) -> Option<BurstTally> {
         self.tracked().bursting.tally()
+    }
+
+    /// Transfers so far that came while the one before was under way.
+    pub(crate) fn waited(&self) -> u64 {
+        self.tracked().waited
     }
 
     /// Every transfer of a size so far.

@@ -92,6 +92,7 @@ impl Watched {
             rtt_min: to.rtt_min,
             cwnd_mean: if self.looks > 0 { self.cwnd / self.looks as f64 } else { 0.0 },
             transfers: flow.transfers(),
+            waited: flow.waited(),
             bursts: flow.bursts(),
             whole_run: (to.sent, to.arrived, 0),
         }

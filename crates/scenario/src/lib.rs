@@ -12,6 +12,7 @@ mod read;
 pub mod requests;
 pub mod results;
 pub mod series;
+pub mod sizes;
 pub mod writing;
 
 pub use read::*;

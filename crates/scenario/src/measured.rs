@@ -36,6 +36,8 @@ pub struct FlowTally {
     pub rtt_min: Option<Duration>,
     /// The time average of cwnd while the flow was running, segments.
     pub cwnd_mean: f64,
+    /// Transfers that came while the one before was under way, and began when it was over.
+    pub waited: u64,
     /// Every transfer of a size that was started, over the whole run.
     pub transfers: Vec<Transfer>,
     /// What became of its bursts over the whole run, if it writes bursts.

@@ -2,16 +2,31 @@
 //! All of it is drawn from a random stream of the flow's own, in the order of the transfers. So the requests
 //! do not depend on the network or on other flows.
 
+use crate::sizes::SizeTable;
 use ackclock_net::{Stream, Variate};
 use ackclock_units::{Duration, Time};
+use std::sync::Arc;
 
 /// The size of a transfer.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Size {
     /// There is always more data to send.
     Unlimited,
     /// A number of segments.
     Segments(Count),
+    /// Bytes by a table, in segments of this payload, bytes.
+    Table(Arc<SizeTable>, u16),
+}
+
+impl Size {
+    /// The mean number of segments; `None`: unlimited.
+    pub fn mean_segments(&self) -> Option<f64> {
+        match self {
+            Size::Unlimited => None,
+            Size::Segments(count) => Some(count.mean()),
+            Size::Table(table, payload) => Some(table.mean_segments(*payload)),
+        }
+    }
 }
 
 /// A whole number from 1 on, constant or random.
@@ -43,6 +58,15 @@ pub enum Count {
 const MOST: f64 = 1e15;
 
 impl Count {
+    /// The mean of the draws. A tail is rounded up to whole numbers, which adds half of one.
+    pub fn mean(&self) -> f64 {
+        match *self {
+            Count::Fixed(count) => count as f64,
+            Count::Uniform(least, most) => (least as f64 + most as f64) / 2.0,
+            Count::Pareto { mean, .. } | Count::Lomax { mean, .. } => mean + 0.5,
+        }
+    }
+
     /// Draws a number.
     pub fn draw(&self, draws: &mut Stream) -> u64 {
         let tail = |shape: f64, draws: &mut Stream| libm::pow(1.0 - draws.uniform(), -1.0 / shape);
@@ -95,6 +119,8 @@ pub enum Gap {
     AfterEnd(Variate),
     /// This long after the start of the last one; or at its end, if it takes longer.
     AfterStart(Variate),
+    /// This long after the last one came, whether or not that is over; if it is not, as soon as it is.
+    Arrivals(Variate),
 }
 
 /// The transfers of a flow.
@@ -108,6 +134,10 @@ pub struct Requests {
     pub gap: Gap,
     /// Set if transfers come as pages.
     pub page: Option<Page>,
+    /// When the last transfer came, where they come whether or not the one before is over.
+    pub came: Time,
+    /// How many transfers have waited for the one before to end.
+    pub waited: u64,
     /// The random numbers of these transfers.
     pub draws: Stream,
 }
@@ -115,9 +145,10 @@ pub struct Requests {
 impl Requests {
     /// The segments of the next transfer; `None`: unlimited. Call it once per transfer.
     pub fn next_size(&mut self) -> Option<u64> {
-        match self.size {
+        match &self.size {
             Size::Unlimited => None,
             Size::Segments(count) => Some(count.draw(&mut self.draws)),
+            Size::Table(table, payload) => Some(table.draw(&mut self.draws).div_ceil(u64::from(*payload))),
         }
     }
 
@@ -130,6 +161,11 @@ impl Requests {
         match self.gap {
             Gap::AfterEnd(time) => now + time.draw(&mut self.draws),
             Gap::AfterStart(time) => (began + time.draw(&mut self.draws)).max(now),
+            Gap::Arrivals(time) => {
+                self.came += time.draw(&mut self.draws);
+                self.waited += u64::from(self.came < now);
+                self.came.max(now)
+            }
         }
     }
 }
@@ -142,7 +178,8 @@ mod tests {
         let thinking = Variate::Pareto { mean: Duration::from_secs(15), shape: 1.5 };
         let draws = Stream::new(seed, "requests");
         let size = Size::Segments(Count::Uniform(10, 20));
-        Requests { size, repeat: u64::MAX, gap: Gap::AfterStart(thinking), page: None, draws }
+        let gap = Gap::AfterStart(thinking);
+        Requests { size, repeat: u64::MAX, gap, page: None, came: Time::ZERO, waited: 0, draws }
     }
 
     #[test]
@@ -192,6 +229,8 @@ mod tests {
             repeat: u64::MAX,
             gap: Gap::AfterEnd(Variate::Fixed(Duration::from_secs(15))),
             page: Some(Page::new(Count::Fixed(3), Variate::Fixed(Duration::from_millis(10)))),
+            came: Time::ZERO,
+            waited: 0,
             draws: Stream::new(1, "pages"),
         };
         let at = Time::ZERO + Duration::from_secs(1);

@@ -6,7 +6,7 @@ use crate::measured::{FlowTally, LinkTally, Measured, StreamTally};
 use crate::plan::Plan;
 use crate::predictions::Predictions;
 use crate::read::{Built, GroupInfo, LinkInfo, Value};
-use crate::requests::Size;
+use crate::requests::{Gap, Size};
 use crate::series::Series;
 use crate::writing::BurstTally;
 use ackclock_cc::analysis::jain;
@@ -182,6 +182,9 @@ pub struct Transfers {
     pub unfinished: u64,
     /// The same as `finished`.
     pub count: usize,
+    /// With a load: transfers that came while the one before on the same flow was under way, and began when it was over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waited: u64,
     /// Mean payload of the finished ones, bytes; this and everything below is null if none finished.
     pub mean_bytes: Option<f64>,
     /// Mean, s.
@@ -379,8 +382,8 @@ impl Percentiles {
 }
 
 impl Transfers {
-    /// Of all transfers of these flows, `started` of them.
-    fn of(flows: &[FlowResult], started: u64) -> Transfers {
+    /// Of all transfers of these flows, `started` of them, of which `waited` waited.
+    fn of(flows: &[FlowResult], started: u64, waited: u64) -> Transfers {
         let times = Percentiles::of(flows.iter().flat_map(|flow| flow.completions_s.iter().copied()));
         let sizes = flows.iter().flat_map(|flow| &flow.sizes_bytes);
         let count = sizes.clone().count();
@@ -390,6 +393,7 @@ impl Transfers {
             finished: count as u64,
             unfinished: started.saturating_sub(count as u64),
             count,
+            waited,
             mean_bytes: (count > 0).then(|| bytes / count as f64),
             mean_s: times.map(|it| it.mean),
             p50_s: times.map(|it| it.p50),
@@ -403,8 +407,9 @@ impl Transfers {
 
     /// Of a group's flows; `None` if their data has no end.
     fn of_group(flows: &[FlowResult]) -> Option<Transfers> {
-        let started = flows.iter().filter_map(|flow| flow.transfers.as_ref()).map(|it| it.started);
-        started.reduce(|sum, more| sum + more).map(|started| Transfers::of(flows, started))
+        let own = flows.iter().filter_map(|flow| flow.transfers.as_ref()).map(|it| (it.started, it.waited));
+        let total = own.reduce(|sum, more| (sum.0 + more.0, sum.1 + more.1));
+        total.map(|(started, waited)| Transfers::of(flows, started, waited))
     }
 }
 
@@ -458,12 +463,14 @@ impl PointResult {
                 label: group.label.clone(),
                 count: group.count,
                 goodput_bps: Spread::of(&goodputs),
-                jain: jain(&goodputs),
+                // Flows that share a load are busy by chance.
+                jain: jain(&goodputs).filter(|_| !own.iter().any(|flow| shares_a_load(built, flow.id))),
                 transfers: Transfers::of_group(own),
             }
         });
         let groups = groups.collect();
-        let all: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
+        let steady = flows.iter().filter(|flow| !shares_a_load(built, flow.id));
+        let all: Vec<f64> = steady.map(|flow| flow.goodput_bps).collect();
         PointResult {
             parameters: parameters.iter().map(|(axis, value)| (axis.clone(), value.to_json())).collect(),
             seed,
@@ -547,9 +554,13 @@ fn flow_result(
     }
     let (times, has_sizes) = (&result.completions_s, paced || flow.requests.size != Size::Unlimited);
     result.completion_s = (!times.is_empty()).then(|| Spread::of(times).mean);
-    result.transfers =
-        has_sizes.then(|| Transfers::of(std::slice::from_ref(&result), tally.transfers.len() as u64));
+    result.transfers = has_sizes
+        .then(|| Transfers::of(std::slice::from_ref(&result), tally.transfers.len() as u64, tally.waited));
     result
+}
+
+fn shares_a_load(built: &Built, flow: usize) -> bool {
+    matches!(built.plan.flows[flow].requests.gap, Gap::Arrivals(_))
 }
 
 fn is_zero(count: &u64) -> bool {

@@ -18,7 +18,8 @@ fn every_example_keeps_its_promises() {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).expect("a text");
         assert!(text.starts_with("# "), "{name} does not say what it shows");
-        let sweep = Sweep::read(&name, &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let file = path.display().to_string(); // what it names lies beside it
+        let sweep = Sweep::read(&file, &text, &[]).unwrap_or_else(|error| panic!("{error}"));
         check(&sweep.points, true).unwrap_or_else(|error| panic!("{error}"));
         for result in common::run_all(&sweep.points, None) {
             assert!(!result.expectations.is_empty(), "{name} expects nothing");

@@ -10,9 +10,9 @@ use super::queue::Scale;
 use super::reader::{At, Result};
 use super::topology::{Access, LinkSpec, NO_LIMIT, reverse_of};
 use crate::plan::{FlowPlan, Plan, StreamPlan};
-use crate::requests::Requests;
+use crate::requests::{Gap, Requests};
 use ackclock_cc::predictor::Options;
-use ackclock_net::{Link, Queue, Stream};
+use ackclock_net::{Link, Queue, Stream, Variate};
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::HashMap;
 
@@ -77,6 +77,9 @@ pub struct GroupInfo {
 const PER_PACKET: f64 = 64.0;
 /// The memory of a flow, bytes: two endpoints, four access links, four lanes.
 const PER_FLOW: f64 = 6_000.0;
+
+/// The largest number of transfers that a load may be expected to bring.
+const MAX_ARRIVALS: f64 = 10_000_000.0;
 
 /// The largest number of links on all routes together. It limits memory.
 const MOST_HOPS: usize = 20_000_000;
@@ -356,6 +359,39 @@ impl Scenario {
         Err(self.error(&format!("{path}.start"), message).help("start it earlier, or lengthen the duration"))
     }
 
+    /// Gives a flow its share of the group's load, and says when its first transfer comes. A Poisson process that is dealt
+    /// out at random is a Poisson process for each.
+    fn first_arrival(
+        &self,
+        group: &FlowGroup,
+        load: f64,
+        route: &Route,
+        start: Duration,
+        requests: &mut Requests,
+    ) -> Result<Duration> {
+        let rates = route.forward.iter().map(|&link| {
+            let link = &self.topology.links[link];
+            link.impairments.coded(link.rate).bps_f64()
+        });
+        let narrowest = rates.fold(f64::INFINITY, f64::min);
+        let segments = requests.size.mean_segments().unwrap_or(f64::NAN);
+        let bits = segments * f64::from(group.config.segment_bytes()) * 8.0;
+        let gap_s = bits / (load * narrowest); // of all flows together
+        let expected = self.duration.as_secs_f64() / gap_s;
+        if expected > MAX_ARRIVALS {
+            let path = format!("{}.load", group.path);
+            return Err(self.error(&path, format!("about {expected:.0} transfers would come")).help(
+                format!(
+                    "at most {MAX_ARRIVALS}: run for a shorter time, with a lower load or larger transfers"
+                ),
+            ));
+        }
+        let gap = Variate::Exponential(Duration::from_secs_f64(gap_s * group.count as f64));
+        requests.gap = Gap::Arrivals(gap);
+        requests.came = Time::ZERO + start + gap.draw(&mut requests.draws);
+        Ok(requests.came.since(Time::ZERO))
+    }
+
     fn flow(
         &self,
         group: &FlowGroup,
@@ -372,6 +408,15 @@ impl Scenario {
             }
             Start::Every(interval) => interval.saturating_mul(member as u64),
         };
+        let mut requests = Requests {
+            size: group.asks.size.clone(),
+            repeat: group.asks.repeat,
+            gap: group.asks.gap,
+            page: group.asks.page,
+            came: Time::ZERO,
+            waited: 0,
+            draws: Stream::new(self.seed, &format!("requests of {} {member}", group.label)),
+        };
         self.starts_in_time(&group.path, start)?;
         if let Some(stop) = group.stop.filter(|&stop| stop <= start) {
             let path = format!("{}.stop", group.path);
@@ -379,6 +424,10 @@ impl Scenario {
                 .error(&path, format!("it would stop at {stop}, and one of its flows starts at {start}"))
                 .help("let it stop later or start earlier"));
         }
+        let start = match group.asks.load {
+            Some(load) => self.first_arrival(group, load, route, start, &mut requests)?,
+            None => start,
+        };
         let mut config = group.config.clone();
         if group.control.build().counts_marks() {
             (config.ecn, config.exact_echo) = (true, true); // RFC 8257: ECN with its own feedback
@@ -391,13 +440,7 @@ impl Scenario {
             draws: Stream::new(self.seed, &format!("draws of {} {member}", group.label)),
             start: Time::ZERO + start,
             stop: group.stop.map(|stop| Time::ZERO + stop),
-            requests: Requests {
-                size: group.asks.size,
-                repeat: group.asks.repeat,
-                gap: group.asks.gap,
-                page: group.asks.page,
-                draws: Stream::new(self.seed, &format!("requests of {} {member}", group.label)),
-            },
+            requests,
             writing: group.writing,
         })
     }

@@ -91,6 +91,9 @@ pub(crate) fn read_flows(at: &At<'_>, base: &Config) -> Result<Vec<FlowGroup>> {
     Ok(groups)
 }
 
+/// Flows that share a load, where it is not said how many: so many that few transfers wait for one of the same flow.
+const LOADED: u64 = 1000;
+
 fn read_group(at: &At<'_>, base: &Config) -> Result<FlowGroup> {
     let table = at.table_like("{ control = \"reno\", count = 2 }")?;
     let control = read_control(&table.need("control", "\"layered\"")?)?;
@@ -110,7 +113,8 @@ fn read_group(at: &At<'_>, base: &Config) -> Result<FlowGroup> {
         check_pair(&at, &config)?;
         check_undo(&at, &config)?;
     }
-    let count = table.get("count").map(|at| at.count(1, MOST_FLOWS)).transpose()?.unwrap_or(1) as usize;
+    let count = table.get("count").map(|at| at.count(1, MOST_FLOWS)).transpose()?;
+    let count = count.unwrap_or(if table.get("load").is_some() { LOADED } else { 1 }) as usize;
     let group = FlowGroup {
         label,
         count,

@@ -11,6 +11,7 @@ mod predict;
 mod queue;
 pub mod reader;
 mod requests;
+mod size_file;
 mod stepped;
 mod sweep;
 mod tcp;
@@ -25,6 +26,7 @@ pub use predict::Settle;
 pub use sweep::{Point, Sweep};
 pub use tcp::RECOVERIES;
 
+use crate::requests::Size;
 use ackclock_cc::Settings;
 use ackclock_tcp::Config;
 use ackclock_units::{Bytes, Duration};
@@ -170,7 +172,14 @@ impl Scenario {
 
     /// The scenario as it runs, as JSON.
     pub fn to_json(&self) -> serde_json::Value {
-        self.document.root.value.to_json()
+        let mut json = self.document.root.value.to_json();
+        // A table of sizes comes from another file: what it says is a part of what is run.
+        for (number, group) in self.groups.iter().enumerate() {
+            if let Size::Table(table, _) = &group.asks.size {
+                json["flows"][number]["size"]["table"] = serde_json::json!(table.rows());
+            }
+        }
+        json
     }
 }
 

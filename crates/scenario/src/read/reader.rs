@@ -4,6 +4,7 @@ use super::document::{Node, Value};
 use super::error::{ScenarioError, Source, nearest, suggest};
 use ackclock_units::QuantityError;
 use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -29,6 +30,11 @@ impl<'a> At<'a> {
     /// An error at this place.
     pub fn error(&self, message: impl Into<String>) -> ScenarioError {
         ScenarioError::new(self.source, &self.node.origin, &self.path, message)
+    }
+
+    /// The path of a file that is named relative to the scenario's.
+    pub(crate) fn beside(&self, file: &str) -> PathBuf {
+        Path::new(&self.source.name).parent().unwrap_or(Path::new("")).join(file)
     }
 
     fn wrong_kind(&self, wanted: &str, help: impl Into<String>) -> ScenarioError {

@@ -3,18 +3,22 @@
 
 use super::document::Value;
 use super::reader::{At, Result, Table};
+use super::size_file::read_size_file;
 use super::variate::read_variate;
 use crate::requests::{Count, Gap, Page, Size};
 use ackclock_net::Variate;
 use ackclock_units::{Bytes, Duration};
+use std::sync::Arc;
 
 /// The transfers of each flow of a group.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Asks {
     pub(crate) size: Size,
     pub(crate) repeat: u64,
     pub(crate) gap: Gap,
     pub(crate) page: Option<Page>,
+    /// Set if transfers come at random, all of them together with this share of the narrowest link's rate.
+    pub(crate) load: Option<f64>,
 }
 
 /// The largest number of transfers that `repeat` can give.
@@ -26,7 +30,10 @@ pub(crate) fn read_requests(table: &Table<'_>, payload: u16) -> Result<Asks> {
     let size = table.get("size").map(|at| read_size(&at, payload)).transpose()?.unwrap_or(Size::Unlimited);
     let repeat = table.get("repeat").map(|at| at.count(1, MOST_TRANSFERS)).transpose()?;
     let (pause, interval) = (table.get("pause"), table.get("interval"));
-    if let (Size::Unlimited, Some(at)) = (size, table.get("repeat").or_else(|| table.get("interval"))) {
+    if let Some(at) = table.get("load") {
+        return read_load(&at, table, size);
+    }
+    if let (Size::Unlimited, Some(at)) = (&size, table.get("repeat").or_else(|| table.get("interval"))) {
         return Err(at
             .error("unlimited transfers cannot be repeated")
             .help("give the transfer a size, for example size = \"2 GB\""));
@@ -36,7 +43,7 @@ pub(crate) fn read_requests(table: &Table<'_>, payload: u16) -> Result<Asks> {
             .error("the next transfer comes either so long after the end of the last one, or after its start")
             .help("remove pause, or interval"));
     }
-    let page = table.get("page").map(|at| read_page(&at, size, pause.is_some())).transpose()?;
+    let page = table.get("page").map(|at| read_page(&at, &size, pause.is_some())).transpose()?;
     if let (None, None, Some(at)) = (repeat, page, &pause) {
         return Err(at
             .error("there is no next transfer to pause before")
@@ -48,12 +55,36 @@ pub(crate) fn read_requests(table: &Table<'_>, payload: u16) -> Result<Asks> {
         (None, None) => Gap::AfterEnd(Variate::Fixed(Duration::ZERO)),
     };
     let ever = matches!(gap, Gap::AfterStart(_)) || page.is_some();
-    Ok(Asks { size, repeat: repeat.unwrap_or(if ever { u64::MAX } else { 1 }), gap, page })
+    Ok(Asks { size, repeat: repeat.unwrap_or(if ever { u64::MAX } else { 1 }), gap, page, load: None })
+}
+
+/// The largest load: ten times what fits on the link.
+const MAX_LOAD: f64 = 10.0;
+
+/// Reads transfers that come as a Poisson process. How often, the route decides when the scenario is built.
+fn read_load(at: &At<'_>, table: &Table<'_>, size: Size) -> Result<Asks> {
+    let load = at.number(0.0, MAX_LOAD)?;
+    if load == 0.0 {
+        return Err(at.error("with a load of 0 nothing would ever come").help("for example load = 0.6"));
+    }
+    if size == Size::Unlimited {
+        return Err(at
+            .error("a load is made of transfers that have a size")
+            .help("for example size = \"100 kB\" or size = { file = \"sizes.csv\" }"));
+    }
+    let other = ["repeat", "pause", "interval", "page", "bursts"].into_iter().find_map(|key| table.get(key));
+    if let Some(other) = other {
+        return Err(other
+            .error("with a load transfers come at random, as often as the load says")
+            .help("remove this key, or load"));
+    }
+    let gap = Gap::Arrivals(Variate::Fixed(Duration::ZERO));
+    Ok(Asks { size, repeat: u64::MAX, gap, page: None, load: Some(load) })
 }
 
 /// Reads a page: transfers that belong together, with a pause after them.
-fn read_page(at: &At<'_>, size: Size, pause: bool) -> Result<Page> {
-    if size == Size::Unlimited {
+fn read_page(at: &At<'_>, size: &Size, pause: bool) -> Result<Page> {
+    if *size == Size::Unlimited {
         return Err(at
             .error("the objects of a page have a size")
             .help("for example size = { lomax = { mean = 12, shape = 1.2 } }"));
@@ -75,7 +106,13 @@ const THINKING: &str = "\"15 s\" or { pareto = { mean = \"15 s\", shape = 1.5 } 
 
 /// Reads an amount of data, or a random number of segments.
 fn read_size(at: &At<'_>, payload: u16) -> Result<Size> {
-    if matches!(at.node.value, Value::Table(_)) {
+    if let Value::Table(entries) = &at.node.value {
+        if let [(key, _)] = &entries[..]
+            && key == "file"
+        {
+            let file = at.table()?.need("file", "\"sizes.csv\"")?;
+            return Ok(Size::Table(Arc::new(read_size_file(&file)?), payload));
+        }
         return read_count(at, "\"1 MB\" or { uniform = [10, 20] }").map(Size::Segments);
     }
     let Bytes(bytes) = at.quantity()?;

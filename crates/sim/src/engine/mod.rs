@@ -283,6 +283,7 @@ impl<O: Observer> Engine<O> {
         let delivered = self.tally.delivered_segments(self.flows.iter().map(seen));
         let mut measured = self.tally.into_measured(delivered, in_flight, self.flows.iter().map(seen));
         for (tally, flow) in measured.flows.iter_mut().zip(&self.flows) {
+            tally.waited = flow.plan.requests.waited;
             tally.bursts = flow.writer.as_ref().and_then(|writer| writer.tally(self.now));
         }
         (measured, self.observer)

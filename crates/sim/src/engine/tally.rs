@@ -271,6 +271,7 @@ impl Tally {
                 rtt_min: count.rtt_min,
                 cwnd_mean: if count.cwnd_time > 0.0 { count.cwnd_integral / count.cwnd_time } else { 0.0 },
                 transfers: count.transfers,
+                waited: 0,
                 bursts: None,
                 whole_run: (whole.counters.sent, whole.arrived, in_flight),
             }

@@ -198,12 +198,15 @@ pub fn audit(built: &Built, measured: &Measured, watch: &Watch) -> Result<(), St
         {
             return Err(format!("flow {id} sends from {first} to {last}"));
         }
-        let least = match plan.requests.size {
+        let least = match &plan.requests.size {
             Size::Unlimited => None,
             Size::Segments(Count::Fixed(least) | Count::Uniform(least, _)) => {
+                let least = *least;
                 Some(Duration::from_nanos(least))
             }
-            Size::Segments(Count::Pareto { .. } | Count::Lomax { .. }) => Some(Duration::from_nanos(1)),
+            Size::Table(..) | Size::Segments(Count::Pareto { .. } | Count::Lomax { .. }) => {
+                Some(Duration::from_nanos(1))
+            }
         };
         if let (Some(least), false) = (least, tally.completions().is_empty())
             && (tally.transfers.len() as u64 > plan.requests.repeat
