@@ -1,14 +1,15 @@
-//! Why a command did not succeed, and what cannot be said any more.
+//! Why a command failed, and failures of output.
 
-/// Why a command did not succeed.
+/// Why a command failed.
 pub(crate) enum Failure {
-    /// It ran, and an expectation failed: exit status 1.
+    /// The run is complete, and an expectation does not hold: exit status 1.
     Expectation,
-    /// A program that was run for the user ended with this exit status, which becomes ours.
+    /// A program that was run for the user ended with this exit status. It becomes the exit status of the
+    /// command.
     Program(i32),
-    /// Ctrl-C; what to say about it. Exit status 130.
+    /// Interrupted by Ctrl-C, with a message. Exit status 130.
     Interrupted(String),
-    /// Bad usage or input, or something that could not be done: exit status 2.
+    /// Bad usage or input, or an operation that failed: exit status 2.
     Report(miette::Report),
 }
 
@@ -18,7 +19,7 @@ impl<E: Into<miette::Report>> From<E> for Failure {
     }
 }
 
-/// Results that cannot be handed over are lost: the user must hear of it.
+/// Results that cannot be printed are lost: reports that and exits.
 pub(crate) fn cannot_print(error: &std::io::Error) -> ! {
     eprintln!("standard output cannot be written: {error}");
     std::process::exit(2)

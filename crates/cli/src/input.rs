@@ -1,4 +1,4 @@
-//! Reading a scenario file: what can be wrong before its first key.
+//! Reads a scenario file, and reports what is wrong before its first key.
 
 use crate::failure::Failure;
 use miette::{Report, miette};
@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-/// Larger than any scenario that a person or a script means to write.
+/// No real scenario is larger than this, bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The text of a file.
+/// Reads the text of a file.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     text(path).map_err(Failure::Report)
 }

@@ -1,15 +1,15 @@
-//! Ctrl-C: the first one asks for an orderly end, the second one does not ask.
+//! Ctrl-C: the first asks for an orderly end, the second ends the program at once.
 
 use miette::{Context, IntoDiagnostic};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a shell calls a program that SIGINT has ended.
+/// The exit status that shells use for a program ended by SIGINT.
 pub(crate) const EXIT_STATUS: u8 = 130;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// From now on Ctrl-C sets the flag that is returned; a second one ends the program at once.
+/// From now on Ctrl-C sets the returned flag. A second Ctrl-C ends the program at once.
 pub(crate) fn listen() -> miette::Result<&'static AtomicBool> {
     ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {

@@ -1,6 +1,6 @@
 //! The command line: one binary, `ackclock`.
 
-/// Prints a line. A reader that has gone away, as in `| head`, is no failure.
+/// Prints a line. It is no failure if the reader has gone away, as in `| head`.
 macro_rules! say {
     ($($format:tt)*) => {{
         use std::io::Write;

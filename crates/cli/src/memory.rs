@@ -1,11 +1,11 @@
-//! Is there room for what is about to run?
+//! Checks that there is enough memory for a run.
 
 use ackclock_study::run::Need;
 use miette::{Report, miette};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-/// Memory that this process may still take: what the machine has, and what its control group allows. `None`
-/// where the system does not tell.
+/// The memory that this process may still use: that of the machine, and that of its control group. `None` if
+/// the system does not tell.
 fn available() -> Option<u64> {
     let system = System::new_with_specifics(
         RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram()),
@@ -15,7 +15,7 @@ fn available() -> Option<u64> {
     machine.into_iter().chain(group).min()
 }
 
-/// Refuses what cannot fit when so many points run at once.
+/// Refuses a run if the memory is too small for this number of points at once.
 pub(crate) fn check(need: Need, at_once: usize) -> Result<(), Report> {
     available().map_or(Ok(()), |available| fits(need, at_once, available as f64))
 }

@@ -1,8 +1,8 @@
-//! Which program this is.
+//! Identifies this program.
 
 use miette::{IntoDiagnostic, WrapErr};
 
-/// A word for this very program: another build may give other results.
+/// An identifier of this build. Another build may give other results.
 pub(crate) fn build() -> miette::Result<String> {
     let program = std::env::current_exe().and_then(std::fs::read);
     let program =

@@ -1,4 +1,4 @@
-//! Progress on standard error, for what takes over two seconds, and only where somebody can see it.
+//! Progress on standard error, for runs of more than two seconds, and only on a terminal.
 
 use ackclock_scenario::Point;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -6,19 +6,19 @@ use miette::IntoDiagnostic;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What takes no longer than this shows no progress.
+/// Shorter runs show no progress.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Steps of one point.
+/// The number of steps of one point.
 const STEPS: f64 = 1000.0;
 
-/// How far a sweep has come.
+/// The progress of a sweep.
 pub(crate) struct Progress {
     bar: ProgressBar,
     begun: Instant,
     visible: AtomicBool,
-    /// Steps done, point by point.
+    /// The number of steps done, per point.
     done: Vec<AtomicU64>,
-    /// Simulated or emulated time of a single run, s.
+    /// The simulated or emulated time of a single run, s.
     single: Option<f64>,
     finished: AtomicU64,
 }
@@ -42,7 +42,7 @@ impl Progress {
         })
     }
 
-    /// So much of a point is done.
+    /// This share of a point is done.
     pub(crate) fn follow(&self, number: usize, share: f64) {
         let steps = (share.clamp(0.0, 1.0) * STEPS) as u64;
         let before = self.done[number].swap(steps, Ordering::Relaxed);
@@ -62,7 +62,7 @@ impl Progress {
         }
     }
 
-    /// Leaves no trace on the screen.
+    /// Removes the display from the screen.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }

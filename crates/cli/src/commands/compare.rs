@@ -1,4 +1,4 @@
-//! `ackclock compare`: a scenario written on the spot.
+//! `ackclock compare`: builds a scenario from the command line.
 
 use crate::args;
 use crate::commands::run::Job;
@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::view::request::Request;
 use ackclock_scenario::{Document, Node, Sweep, Value};
 
-/// What the command line does not say; the rest replaces these values.
+/// The scenario. The command line replaces some of its values.
 const SCENARIO: &str = r#"
 name = ""
 seed = 1

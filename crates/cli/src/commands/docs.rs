@@ -1,7 +1,7 @@
 //! `ackclock completions`, `ackclock man`, and the generated pages of the documentation.
 //!
-//! All of them come from the definitions of the flags and from the registry of schemes, so they cannot
-//! disagree with the program.
+//! All of them come from the definitions of the flags and from the registries, so they agree with the
+//! program.
 
 use crate::args::{Arguments, Completions, Docs, Man};
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ pub(crate) fn man(command: &Man) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the generated pages into the book's source.
+/// Writes the generated pages into the book's source directory.
 pub(crate) fn docs(command: &Docs) -> Result<(), Failure> {
     make(&command.dir.join("schemes"))?;
     put(&command.dir.join("command-line.md"), &command_line())?;
@@ -73,7 +73,7 @@ fn index() -> String {
     text
 }
 
-/// A scheme's page: laws, notes, parameters, response function.
+/// The page of a scheme: equations, notes, parameters, response function.
 fn page(scheme: &'static Scheme) -> String {
     let mut text = format!(
         "{GENERATED}# {}\n\n{}\n\n`control = \"{}\"`\n\nSource: {}\n",
@@ -120,7 +120,7 @@ fn page(scheme: &'static Scheme) -> String {
     text
 }
 
-/// Text that does not break a table's row.
+/// Text that does not break a row of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -1,4 +1,4 @@
-//! `ackclock predict`: would the delay have foretold the losses?
+//! `ackclock predict`: would the delay have predicted the losses?
 
 use crate::args::Predict;
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ pub(crate) fn run(command: &Predict) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Does the file begin as captures do? Scenarios are text.
+/// True if the file begins like a capture. Scenarios are text.
 fn is_capture(path: &Path) -> Result<bool, Failure> {
     const MAGIC: [[u8; 4]; 5] = [
         [0x0A, 0x0D, 0x0D, 0x0A],
@@ -37,7 +37,7 @@ fn is_capture(path: &Path) -> Result<bool, Failure> {
         [0x4D, 0x3C, 0xB2, 0xA1],
     ];
     let mut begin = [0; 4];
-    // What cannot be opened is told by whoever reads it next.
+    // If the file cannot be opened, the next reader reports it.
     let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin));
     let named = path.extension().is_some_and(|it| it == "pcap" || it == "pcapng");
     Ok(named || read.is_ok() && MAGIC.contains(&begin))
@@ -94,7 +94,8 @@ fn from_scenario(command: &Predict) -> Result<Predictions, Failure> {
     Ok(result.predictions.expect("a scenario with [predict] gives predictions"))
 }
 
-/// What the command line says goes into the scenario's `[predict]`, which is there then in any case.
+/// Writes the options of the command line into the `[predict]` of the scenario, and adds that table if there
+/// is none.
 fn ask(document: &mut Document, command: &Predict) -> Result<(), Failure> {
     if !document.has("predict") {
         document.set("predict", Node::given(Value::Table(Vec::new()), "predict"))?;

@@ -15,7 +15,7 @@ use ackclock_study::runner::{Runner, RunnerError};
 use miette::miette;
 use std::path::Path;
 
-/// What `run` and `compare` have to do.
+/// The task of `run` and `compare`.
 pub(crate) struct Job<'a> {
     pub(crate) sweep: &'a Sweep,
     pub(crate) request: Request,
@@ -42,7 +42,7 @@ pub(crate) fn run(command: &args::Run) -> Result<(), Failure> {
 }
 
 impl Job<'_> {
-    /// Runs a sweep, prints and writes what was measured, and gives the verdict.
+    /// Runs a sweep, prints and writes the results, and returns the verdict.
     pub(crate) fn perform(&self) -> Result<(), Failure> {
         let points = &self.sweep.points;
         let need = check(points, self.out.is_some())?;
@@ -94,12 +94,12 @@ impl Job<'_> {
         results.map_err(Stopped::Running)
     }
 
-    /// Captures of unfinished sweeps lie beside the points they belong to.
+    /// The captures of unfinished sweeps are in the directories of their points.
     fn captured(&self, directory: &OutputDirectory) -> Captures {
         Captures::new(self.captures, directory.store().directory().join("captures"))
     }
 
-    /// What to say, and to keep, when there are no results.
+    /// Handles a run without results: what to print, and what to keep.
     fn unfinished(&self, error: Stopped, directory: Option<OutputDirectory>) -> Failure {
         let finished = directory.as_ref().map_or(0, |directory| {
             self.sweep.points.iter().filter(|point| directory.store().contains(point)).count()
@@ -136,7 +136,7 @@ impl Job<'_> {
     }
 }
 
-/// Why there are no results.
+/// The reason why there are no results.
 enum Stopped {
     Running(RunnerError),
     Otherwise(miette::Report),

@@ -1,5 +1,4 @@
-//! What happened to flows that were followed: tables of their segments and round-trip times, and a file for
-//! `xplot`.
+//! Files about traced flows: tables of their segments and round-trip times, and a file for `xplot`.
 
 use super::directory::OutputDirectory;
 use super::series::open;
@@ -13,7 +12,7 @@ use miette::IntoDiagnostic;
 use std::fmt::Write;
 use std::path::Path;
 
-/// The files of a point.
+/// Writes the files of a point.
 pub(super) fn write(to: &OutputDirectory, folder: &Path, shown: &Shown<'_>) -> Result<(), Failure> {
     let courses = &shown.result.courses;
     if courses.is_empty() {
@@ -53,14 +52,15 @@ pub(super) fn write(to: &OutputDirectory, folder: &Path, shown: &Shown<'_>) -> R
     Ok(())
 }
 
-/// A course in the language of `xplot`: a header, then a colour on a line of its own and what is drawn in it.
+/// A trace in the language of `xplot`: a header, then each colour on a line, followed by the shapes in that
+/// colour.
 fn xplot(name: &str, course: &Course) -> String {
     let name: String = name.chars().filter(|letter| !letter.is_control()).collect();
     let mut text = format!("double double\ntitle\n{name}\nxlabel\ntime (s)\nylabel\nsegment\n");
     for &(what, _, mark, _, colour, command) in &LOOKS {
         let of_kind = course.events.iter().filter(|event| event.what == what);
         let points: Vec<_> = of_kind.map(|event| (seconds(event.at_ns), event.segment as f64)).collect();
-        let _ = writeln!(text, "{colour}"); // a text grows
+        let _ = writeln!(text, "{colour}"); // writing to a string cannot fail
         if mark == Mark::Line {
             for pair in steps(points).windows(2) {
                 let [(from, low), (to, high)] = [pair[0], pair[1]];

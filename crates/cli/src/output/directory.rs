@@ -1,7 +1,7 @@
-//! The output directory, never half-written.
+//! The output directory. It is never half-written.
 //!
-//! Everything goes into `DIR.partial` beside it, which takes the directory's name at the very end. Until
-//! then an older result stays as it was.
+//! Everything goes into `DIR.partial` first. It gets the name of the directory at the very end. Until then an
+//! older result stays as it is.
 
 use crate::failure::Failure;
 use ackclock_study::store::PointStore;
@@ -10,11 +10,11 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// What is in a finished output directory; `results.json` is its mark.
+/// An entry of a finished output directory. `results.json` identifies it.
 const MARK: &str = "results.json";
 const ENTRIES: [&str; 6] = [MARK, "report.html", "scenario.toml", "series", "pictures", "capture"];
-/// What is in an unfinished one besides. A finished one may have the first, too: `ackclock reproduce` keeps
-/// its points there, and they stay when the directory is replaced.
+/// Further entries of an unfinished directory. A finished one may have the first, too: `ackclock reproduce`
+/// keeps its points there, and they stay when the directory is replaced.
 const POINTS: &str = "points";
 const LOCK: &str = "lock";
 
@@ -35,7 +35,7 @@ fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::Report(miette!(help = help, "{} cannot be {what}: {error}", path.display()))
 }
 
-/// The names in a directory; nothing if there is none.
+/// The names in a directory; none if it does not exist.
 fn names(path: &Path) -> Result<Vec<String>, Failure> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
@@ -52,9 +52,9 @@ fn refuse(path: &Path, why: &str) -> Failure {
     Failure::Report(miette!(help = help, "{} will not be replaced: {why}", path.display()))
 }
 
-/// May `path` be replaced by an output directory? Returns where it really lies, and touches nothing.
+/// Checks that `path` may be replaced by an output directory. Returns its real path, and changes nothing.
 pub(crate) fn check(path: &Path) -> Result<PathBuf, Failure> {
-    // A link to a directory stays a link; what it leads to is replaced.
+    // A link to a directory stays a link. Its target is replaced.
     let target = if path.exists() {
         path.canonicalize().map_err(|error| cannot("read", path, &error))?
     } else {
@@ -89,7 +89,7 @@ fn partial_of(target: &Path) -> PathBuf {
 }
 
 impl OutputDirectory {
-    /// Begins to write what will be at `path`; goes on where an interrupted run has left off.
+    /// Starts to write the directory that will be at `path`. Continues an interrupted run.
     pub(crate) fn begin(path: &Path) -> Result<OutputDirectory, Failure> {
         let target = check(path)?;
         let partial = partial_of(&target);
@@ -102,7 +102,7 @@ impl OutputDirectory {
                 let shown = partial.display();
                 return Err(Failure::Report(miette!(help = help, "another run is writing to {shown}")));
             }
-            // Where a file system cannot lock, nothing watches over two runs at once; that is all.
+            // If a file system has no locks, nothing detects two runs at the same time.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
         for stale in ENTRIES {
@@ -115,38 +115,38 @@ impl OutputDirectory {
         Ok(OutputDirectory { target, partial, store, lock })
     }
 
-    /// Where finished points are kept until everything is.
+    /// The store of finished points, until all are finished.
     pub(crate) fn store(&self) -> &PointStore {
         &self.store
     }
 
-    /// Where an unfinished run stays.
+    /// The directory of an unfinished run.
     pub(crate) fn partial(&self) -> &Path {
         &self.partial
     }
 
-    /// A new file, with the folders that lead to it.
+    /// Creates a file, and the directories on the way to it.
     pub(crate) fn create(&self, name: impl AsRef<Path>) -> Result<BufWriter<File>, Failure> {
         let path = self.partial.join(name);
         let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| File::create(&path));
         made.map(BufWriter::new).map_err(|error| cannot("made", &path, &error))
     }
 
-    /// A new file with this content.
+    /// Creates a file with this content.
     pub(crate) fn write(&self, name: impl AsRef<Path>, content: &[u8]) -> Result<(), Failure> {
         let mut file = self.create(&name)?;
         let written = file.write_all(content).and_then(|()| file.flush());
         written.map_err(|error| cannot("written", &self.partial.join(name), &error))
     }
 
-    /// Puts a directory that was made elsewhere in its place here.
+    /// Moves a directory from elsewhere to this place.
     pub(crate) fn adopt(&self, from: &Path, name: impl AsRef<Path>) -> Result<(), Failure> {
         let to = self.partial.join(name);
         let moved = to.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::rename(from, &to));
         moved.map_err(|error| cannot("made", &to, &error))
     }
 
-    /// Everything is written: takes the place of what was there before.
+    /// Everything is written: replaces the directory that was there before.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         remove(&self.partial.join(POINTS))?;
         drop(self.lock);
@@ -169,14 +169,14 @@ impl OutputDirectory {
         remove(&aside)
     }
 
-    /// Nothing of this is to be kept.
+    /// Removes everything.
     pub(crate) fn discard(self) -> Result<(), Failure> {
         drop(self.lock);
         remove(&self.partial)
     }
 }
 
-/// Removes a file or a directory, if it is there.
+/// Removes a file or a directory, if it exists.
 fn remove(path: &Path) -> Result<(), Failure> {
     let removed = match path.symlink_metadata() {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),

@@ -1,4 +1,4 @@
-//! Results as files: one page that shows everything, and beside it what other programs read.
+//! Results as files: one page that shows everything, and files for other programs.
 
 mod courses;
 mod directory;
@@ -22,7 +22,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Pictures that are painted as PNG, too.
+/// The largest number of pictures that are all rendered as PNG, too.
 const MOST_PAINTED: usize = 64;
 
 /// The JSON contract.
@@ -31,7 +31,7 @@ pub(crate) fn document(sweep: &Sweep, results: &[PointResult]) -> Value {
     json!({"scenario": scenario, "points": results})
 }
 
-/// Writes the charts of a report, and paints some of them.
+/// Writes the charts of a report, and renders some of them as PNG.
 fn write_pictures(gallery: &Gallery, to: &OutputDirectory, points: &[Shown<'_>]) -> Result<(), Failure> {
     let pictures = Path::new("pictures");
     let shared = gallery.across.iter().chain(&gallery.overlaid);
@@ -40,7 +40,7 @@ fn write_pictures(gallery: &Gallery, to: &OutputDirectory, points: &[Shown<'_>])
     for (charts, shown) in gallery.points.iter().zip(points) {
         all.extend(charts.iter().map(|chart| (pictures.join(&shown.folder), chart)));
     }
-    // Painting takes its time: of very many pictures only those of the whole sweep are painted.
+    // PNG takes time. If there are very many pictures, only those of the whole sweep are rendered.
     let painted = if all.len() <= MOST_PAINTED { all.len() } else { painted };
     let save = |(number, (folder, chart)): (usize, (PathBuf, &Chart))| {
         let file = folder.join(slug(&chart.id));
@@ -60,7 +60,7 @@ fn paint(_: &OutputDirectory, _: &Path, _: &Chart) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fills the output directory; it is finished by whoever began it.
+/// Writes all files of the output directory, except for its last step.
 pub(crate) fn write(
     to: &OutputDirectory,
     request: &Request,
@@ -77,7 +77,7 @@ pub(crate) fn write(
     to.write("results.json", format!("{:#}\n", document(sweep, results)).as_bytes())
 }
 
-/// Puts the captures of every point beside its other files.
+/// Moves the captures of every point to its other files.
 pub(crate) fn keep_captures(
     to: &OutputDirectory,
     captures: &Captures,
@@ -86,7 +86,7 @@ pub(crate) fn keep_captures(
 ) -> Result<(), Failure> {
     for (shown, point) in shown(results).iter().zip(&sweep.points) {
         let from = captures.folder(point);
-        // Two points that are the same share one capture, which goes to the first.
+        // Equal points share one capture. It goes to the first point.
         if from.exists() {
             to.adopt(&from, Path::new("capture").join(&shown.folder))?;
         }

@@ -1,4 +1,4 @@
-//! What the probes saw, as CSV: one row per look and flow, link or variable.
+//! The samples of the probes as CSV: one row per time and flow, link or variable.
 
 use super::courses;
 use super::directory::OutputDirectory;
@@ -88,7 +88,7 @@ fn links(to: &OutputDirectory, folder: &Path, shown: &Shown<'_>) -> Result<(), F
     let mut file = open(to, folder, "links.csv", &["time_s", "link", "queue_packets", "throughput_bps"])?;
     for (look, at) in series.at.iter().enumerate() {
         let at = seconds(*at).to_string();
-        // The flows' own access links follow those that have a name.
+        // The access links of the flows come after the links with names.
         for (link, samples) in shown.result.links.iter().zip(&series.links) {
             let (queue, throughput) = samples[look];
             let row = [&at, &link.name, &queue.to_string(), &throughput.to_string()];

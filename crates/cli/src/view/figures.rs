@@ -1,17 +1,17 @@
-//! The figures that tables show, on the terminal and in the report.
+//! The tables of the terminal and the report.
 
 use super::names::{plain, seeded, short};
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::{FlowResult, Percentiles, PointResult};
 use serde::Serialize;
 
-/// A table of texts; the first columns are words, the others numbers.
+/// A table of texts. The first columns are words, the others numbers.
 #[derive(Serialize)]
 pub(crate) struct Figures {
     pub(crate) header: Vec<String>,
     pub(crate) words: usize,
     pub(crate) rows: Vec<Vec<String>>,
-    /// What a reader must know of it; empty if nothing.
+    /// A note for the reader; may be empty.
     pub(crate) note: &'static str,
     #[serde(skip)]
     seeded: bool,
@@ -96,7 +96,7 @@ pub(crate) fn groups(sweep: &Sweep, results: &[PointResult]) -> Figures {
     figures
 }
 
-/// One row per group that makes transfers, and point.
+/// One row per group with transfers, and point.
 pub(crate) fn transfers(sweep: &Sweep, results: &[PointResult]) -> Figures {
     let columns = [
         "started",
@@ -140,7 +140,7 @@ pub(crate) fn transfers(sweep: &Sweep, results: &[PointResult]) -> Figures {
     figures
 }
 
-/// One row per link at which something happened, and point.
+/// One row per link with packets that waited or were lost, and point.
 pub(crate) fn links(sweep: &Sweep, results: &[PointResult]) -> Figures {
     let columns = ["utilisation %", "queue mean", "queue max", "drops", "drop rate", "marks", "M segments/s"];
     let mut figures = Figures::new(sweep, results, &["link"], &columns);

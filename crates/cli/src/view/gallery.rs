@@ -1,4 +1,4 @@
-//! The charts of a report, and single ones.
+//! The charts of a report, and single charts.
 
 use super::charts::chart::Chart;
 use super::charts::{across, curves};
@@ -7,16 +7,16 @@ use ackclock_scenario::Sweep;
 use ackclock_scenario::results::PointResult;
 use ackclock_study::reproduce::Pictured;
 
-/// Points that get pictures of their own; beyond them the CSV files serve better.
+/// The largest number of points with pictures of their own. With more points the CSV files are more useful.
 pub(crate) const MOST_PICTURED: usize = 100;
 
 /// The charts of a report.
 pub(crate) struct Gallery {
-    /// What was measured against a swept value.
+    /// Results against a swept value.
     pub(crate) across: Vec<Chart>,
-    /// All points in one.
+    /// All points in one chart.
     pub(crate) overlaid: Vec<Chart>,
-    /// Point by point; one that is not pictured has none.
+    /// The charts of each point; none for points without pictures.
     pub(crate) points: Vec<Vec<Chart>>,
 }
 
@@ -32,7 +32,7 @@ impl Gallery {
     }
 }
 
-/// A picture of an experiment's results, with its title, if they can be shown so: SVG.
+/// A picture of an experiment's results as SVG, with its title, if they can be shown in this way.
 pub(crate) fn picture(sweep: &Sweep, results: &[PointResult], what: Pictured) -> Option<(String, String)> {
     let across = |id| across::charts(sweep, results).into_iter().find(|chart| chart.id == id);
     let over_time = |in_flight| {

@@ -1,4 +1,4 @@
-//! Results as people see them: names, tables, charts, and the report. Nothing here writes a file.
+//! Results for people: names, tables, charts, and the report. Nothing here writes a file.
 
 pub(crate) mod charts;
 pub(crate) mod figures;

@@ -1,4 +1,4 @@
-//! Names and values as people and file systems read them.
+//! Names and values for people and file systems.
 
 use ackclock_scenario::results::PointResult;
 use ackclock_units::Time;
@@ -21,7 +21,7 @@ pub(crate) fn plain(value: &serde_json::Value) -> String {
     }
 }
 
-/// The last part of an axis's name, which is enough to tell what it is.
+/// The last part of an axis's name, which identifies it.
 pub(crate) fn short(axis: &str) -> String {
     match axis.rsplit('.').next() {
         Some(last) if last.parse::<usize>().is_err() => last.to_owned(),
@@ -29,12 +29,12 @@ pub(crate) fn short(axis: &str) -> String {
     }
 }
 
-/// Are there points that differ in nothing but their seed?
+/// True if there are points that differ only in their seed.
 pub(crate) fn seeded(results: &[PointResult]) -> bool {
     results.windows(2).any(|pair| pair[0].parameters == pair[1].parameters)
 }
 
-/// A name that every file system takes.
+/// A name that every file system accepts.
 pub(crate) fn slug(name: &str) -> String {
     let mut slug = String::new();
     for letter in name.chars().take(60) {

@@ -1,4 +1,4 @@
-//! The report: one HTML file that needs nothing else.
+//! The report: one HTML file that needs no other file.
 
 use super::charts::axis::grouped;
 use super::charts::chart::Chart;
@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 
 const TEMPLATE: &str = include_str!("report.html");
 
-/// What the template is filled with.
+/// The data of the template.
 #[derive(Serialize)]
 struct Page<'a> {
     title: &'a str,
@@ -28,7 +28,7 @@ struct Page<'a> {
     headlines: Vec<Headline>,
     verdicts: Vec<Verdict<'a>>,
     tables: Vec<Figures>,
-    /// Do the rows of the first table have the colours of the curves?
+    /// True if the rows of the first table have the colours of the curves.
     swatches: bool,
     across: Vec<String>,
     overlaid: Vec<String>,
@@ -42,7 +42,7 @@ struct Page<'a> {
     version: &'static str,
 }
 
-/// A figure that stands at the top of a report on a single run.
+/// A number at the top of the report of a single run.
 #[derive(Serialize)]
 struct Headline {
     value: String,
@@ -50,7 +50,7 @@ struct Headline {
     what: String,
 }
 
-/// A point's part of the report.
+/// The section of a point.
 #[derive(Serialize)]
 struct Section {
     name: String,
@@ -59,13 +59,13 @@ struct Section {
     small: Vec<String>,
 }
 
-/// An expectation and where it holds.
+/// An expectation and its results.
 #[derive(Serialize)]
 struct Verdict<'a> {
     that: &'a str,
     held: usize,
     of: usize,
-    /// Names of the points at which it fails, and why it has no value there, if it has none.
+    /// The names of the points at which it fails, with the reason if it has no value there.
     fails_at: Vec<(&'a str, String)>,
 }
 
@@ -143,7 +143,7 @@ fn sections(points: &[Shown<'_>], gallery: &Gallery) -> Vec<Section> {
         .collect()
 }
 
-/// What a single run comes down to.
+/// The main numbers of a single run.
 fn headlines(results: &[PointResult]) -> Vec<Headline> {
     let [result] = results else { return Vec::new() };
     let total: f64 = result.flows.iter().map(|flow| flow.goodput_bps).sum();
@@ -153,7 +153,7 @@ fn headlines(results: &[PointResult]) -> Vec<Headline> {
         total => (format!("{:.1}", total / 1e3), "kbit/s"),
     };
     let mut headlines = vec![Headline { value, unit, what: "goodput".to_owned() }];
-    // Where most waits: the bottleneck, whatever it is called.
+    // The longest queue: that of the bottleneck, whatever its name is.
     let busiest = result.links.iter().max_by(|a, b| a.queue_mean.total_cmp(&b.queue_mean));
     if let Some(link) = busiest {
         let mut add = |value, unit, what: &str| {
@@ -173,7 +173,7 @@ fn headlines(results: &[PointResult]) -> Vec<Headline> {
     headlines
 }
 
-/// One paragraph: what was run.
+/// One paragraph that says what was run.
 fn summary(sweep: &Sweep, results: &[PointResult], scenario: &serde_json::Value) -> String {
     let Some(first) = results.first() else { return String::new() };
     let mut sentences = vec![format!(
@@ -217,7 +217,7 @@ fn summary(sweep: &Sweep, results: &[PointResult], scenario: &serde_json::Value)
     tight(&sentences.join(" "))
 }
 
-/// Keeps numbers and what they count on one line.
+/// Keeps numbers and their units on one line.
 fn tight(text: &str) -> String {
     let mut tight = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -230,7 +230,7 @@ fn tight(text: &str) -> String {
     tight
 }
 
-/// The different values of something over all points, in their order.
+/// The distinct values over all points, in their order.
 fn distinct(results: &[PointResult], value: impl Fn(&PointResult) -> String) -> String {
     let mut seen = BTreeSet::new();
     let values: Vec<String> = results.iter().map(value).filter(|value| seen.insert(value.clone())).collect();

@@ -1,9 +1,9 @@
-//! Numbers that an expression looked at, as people read them.
+//! The numbers behind an expression, for people.
 
 use ackclock_scenario::results::Seen;
 use serde_json::Value;
 
-/// What was measured: the calls of the expression itself with their values, in one line.
+/// The calls of the expression itself with their values, in one line.
 pub(crate) fn measurements(seen: &[Seen], markdown: bool) -> String {
     let quote = if markdown { "`" } else { "" };
     let own = seen.iter().filter(|seen| !seen.published && seen.depth == 0);

@@ -1,21 +1,21 @@
-//! A point of a sweep with the names that reports, pictures and files give it.
+//! A point of a sweep with its names in reports, pictures and files.
 
 use super::names::{plain, seeded, short, slug};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::series::{Sample, Series};
 use std::ops::Range;
 
-/// A point and its result, ready to be shown.
+/// A point with its result and names.
 pub(crate) struct Shown<'a> {
     pub(crate) result: &'a PointResult,
-    /// What distinguishes it, for people; empty if there is only one point.
+    /// Its name for people: its coordinates in the sweep. Empty if there is only one point.
     pub(crate) name: String,
-    /// The same as the name of a folder; empty if there is only one point.
+    /// The same as the name of a directory. Empty if there is only one point.
     pub(crate) folder: String,
 }
 
 impl Shown<'_> {
-    /// Label and flows of each group.
+    /// The label and the flows of each group.
     pub(crate) fn groups(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
         let mut from = 0;
         self.result.groups.iter().map(move |group| {
@@ -25,20 +25,20 @@ impl Shown<'_> {
         })
     }
 
-    /// A flow's own name: its group's label, numbered where the group has several.
+    /// The name of a flow: the label of its group, with a number if the group has several flows.
     pub(crate) fn flow_name(&self, flow: usize) -> String {
         let (label, members) =
             self.groups().find(|(_, members)| members.contains(&flow)).unwrap_or(("flow", flow..flow + 1));
         if members.len() == 1 { label.to_owned() } else { format!("{label} {}", flow - members.start + 1) }
     }
 
-    /// The links that reports speak of.
+    /// The links that appear in reports.
     pub(crate) fn links(&self) -> impl Iterator<Item = usize> {
         let links = self.result.links.iter().enumerate();
         links.filter(|(_, link)| link.is_telling()).map(|(number, _)| number)
     }
 
-    /// Goodput and throughput of a flow since the look before, bit/s.
+    /// The goodput and throughput of a flow since the sample before, bit/s.
     pub(crate) fn rates(&self, series: &Series, flow: usize, look: usize) -> (f64, f64) {
         let Some(before) = look.checked_sub(1) else { return (0.0, 0.0) };
         let per_second = 8.0 / series.at[look].since(series.at[before]).as_secs_f64();
@@ -48,14 +48,14 @@ impl Shown<'_> {
         (rate(delivered, result.payload_bytes), rate(arrived, result.segment_bytes))
     }
 
-    /// Are averages taken over a part of the run only?
+    /// The measuring window, if it is not the whole run.
     pub(crate) fn window(&self) -> Option<[f64; 2]> {
         let [from, to] = self.result.measure_s;
         (from > 0.0 || to < self.result.duration_s).then_some([from, to])
     }
 }
 
-/// Names every point.
+/// All points with their names.
 pub(crate) fn shown(results: &[PointResult]) -> Vec<Shown<'_>> {
     let seeded = seeded(results);
     let digits = results.len().to_string().len();

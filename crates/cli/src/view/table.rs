@@ -18,7 +18,7 @@ pub(crate) fn plain_table(header: &[&str], rows: impl Iterator<Item = Vec<String
     table
 }
 
-/// Prints what was measured: one row per group and point, then the bottlenecks, then expectations.
+/// Prints the results: one row per group and point, then the bottlenecks, then expectations.
 pub(crate) fn print(sweep: &Sweep, results: &[PointResult]) {
     for figures in
         [figures::groups, figures::transfers, figures::links, figures::traffic].map(|of| of(sweep, results))

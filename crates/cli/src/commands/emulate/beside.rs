@@ -1,4 +1,4 @@
-//! The same points in the simulator, and how far apart the two are.
+//! Runs the same points in the simulator, and compares the results.
 
 use crate::failure::Failure;
 use crate::view::table::plain_table;
@@ -13,19 +13,19 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Beyond this share the two are said to differ.
+/// Two results differ if their difference exceeds this share.
 const CLOSE: f64 = 0.1;
 
-/// A group's goodput in the simulator and in the kernel.
+/// The goodput of a group in the simulator and in the kernel.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Beside {
-    /// The point's parameters, as written.
+    /// The coordinates of the point, as written.
     #[serde(skip)]
     parameters: Vec<(String, String)>,
     label: String,
     simulated_bps: f64,
     emulated_bps: f64,
-    /// (emulated - simulated) / simulated; null without simulated goodput.
+    /// (emulated - simulated) / simulated. `None` if nothing was delivered in the simulator.
     difference: Option<f64>,
     close: bool,
     #[serde(skip)]
@@ -45,7 +45,7 @@ pub(crate) fn simulate(sweep: &Sweep, stop: &AtomicBool) -> Result<Vec<PointResu
     sweep.points.par_iter().map(run).collect()
 }
 
-/// Group by group of every point.
+/// Compares all groups of all points.
 pub(crate) fn compare(
     sweep: &Sweep,
     simulated: &[PointResult],
@@ -108,7 +108,7 @@ pub(crate) fn print(compared: &[Vec<Beside>]) {
     say!("{}", plain_table(&header, rows(compared).into_iter()));
 }
 
-/// Writes the table as a page for the documentation.
+/// Writes the table as a page of the documentation.
 pub(crate) fn write(
     path: &Path,
     name: &str,
@@ -142,7 +142,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// In the document, beside each point's own results.
+/// Adds the comparison to each point of the document.
 pub(crate) fn add(document: &mut serde_json::Value, simulated: &[PointResult], compared: &[Vec<Beside>]) {
     for (number, (simulated, beside)) in simulated.iter().zip(compared).enumerate() {
         let point = &mut document["points"][number];

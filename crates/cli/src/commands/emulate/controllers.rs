@@ -1,5 +1,5 @@
-//! Which of the kernel's controllers stands for a scenario's: its own ones by name, eBPF programs where there
-//! are.
+//! Finds the kernel's controller for a scenario's controller: the kernel's own of the same name, or an eBPF
+//! program.
 
 use crate::failure::Failure;
 use ackclock_cc::Settings;
@@ -8,37 +8,37 @@ use ackclock_scenario::Point;
 use miette::{Report, miette};
 use serde::Serialize;
 
-/// Schemes with an eBPF program, in any build.
+/// The schemes with an eBPF program, in any build.
 const PROGRAMS: &[&str] = &["layered", "compound", "pert", "none"];
 
-/// What can be chosen in the kernel while this lives.
+/// The controllers that can be chosen in the kernel while this value lives.
 pub(crate) struct Controllers {
-    /// Whether programs choose for themselves.
+    /// True if the user's programs choose controllers themselves.
     programs: bool,
     #[cfg(feature = "kernel")]
     loaded: programs::Loaded,
 }
 
-/// What an eBPF program has counted.
+/// The counters of an eBPF program.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
 pub(crate) struct Counts {
-    /// Its name in the kernel.
+    /// The name in the kernel.
     pub(crate) name: String,
     pub(crate) scheme: &'static str,
-    /// Connections that took it up.
+    /// Connections that started to use it.
     pub(crate) opened: u64,
     /// Thresholds set after losses, marks and timeouts.
     pub(crate) cuts: u64,
     pub(crate) timeouts: u64,
     /// Reductions after marks.
     pub(crate) marks: u64,
-    /// Responses before a loss.
+    /// Early responses, before a loss.
     pub(crate) early_responses: u64,
 }
 
 impl Counts {
-    /// Since `before`, which is the same program's.
+    /// The difference to `before`, earlier counters of the same program.
     pub(crate) fn since(&self, before: &Counts) -> Counts {
         Counts {
             name: self.name.clone(),
@@ -53,31 +53,31 @@ impl Counts {
 }
 
 impl Controllers {
-    /// What the programs have counted so far, all of them in the same order every time.
+    /// The present counters of all programs, always in the same order.
     #[cfg(feature = "kernel")]
     pub(crate) fn counts(&self) -> Vec<Counts> {
         self.loaded.counts()
     }
 
-    /// Lets the hosts of these network namespaces, and nobody else, use the programs.
+    /// Allows the hosts of these network namespaces, and no others, to use the programs.
     #[cfg(feature = "kernel")]
     pub(crate) fn admit(&self, namespaces: &[u64]) -> std::io::Result<()> {
         self.loaded.admit(namespaces).map_err(std::io::Error::other)
     }
 
-    /// There are no programs.
+    /// Does nothing: there are no programs.
     #[cfg(not(feature = "kernel"))]
     pub(crate) fn admit(&self, _: &[u64]) -> std::io::Result<()> {
         Ok(())
     }
 
-    /// There are none.
+    /// No counters: there are no programs.
     #[cfg(not(feature = "kernel"))]
     pub(crate) fn counts(&self) -> Vec<Counts> {
         Vec::new()
     }
 
-    /// Loads the eBPF programs that the points' flows need.
+    /// Loads the eBPF programs that the flows of the points need.
     pub(crate) fn load(points: &[Point], load: &Load) -> Result<Controllers, Failure> {
         let programs = !matches!(load, Load::Flows);
         let mut controllers = Controllers {
@@ -91,7 +91,7 @@ impl Controllers {
         Ok(controllers)
     }
 
-    /// The kernel's names for a point's groups of flows.
+    /// The kernel's controller names for the groups of flows of a point.
     pub(crate) fn names(&self, point: &Point) -> Result<Vec<String>, Failure> {
         let names = controls(point).into_iter().map(|settings| {
             if self.programs { Ok(String::new()) } else { self.name(&settings).map_err(Failure::from) }
@@ -144,12 +144,12 @@ impl Controllers {
     }
 }
 
-/// Do all parameters have their defaults?
+/// True if all parameters have their defaults.
 fn is_default(settings: &Settings) -> bool {
     *settings == Settings::defaults(settings.scheme())
 }
 
-/// The control of each group of flows.
+/// The controller of each group of flows.
 fn controls(point: &Point) -> Vec<Settings> {
     point.scenario.controls().cloned().collect()
 }
@@ -160,18 +160,18 @@ mod programs {
     use ackclock_cc::Settings;
     use ackclock_kernel::load::{self, LoadError, Request};
 
-    /// Names of eBPF programs that a run loads begin so; its process id and a number follow.
+    /// The start of the names of eBPF programs that a run loads. Its process id and a number follow.
     const PREFIX: &str = "ace";
-    /// Where `none` is without control: the emulation's receivers.
+    /// The destinations for which `none` runs without congestion control: the receivers of the emulation.
     const RECEIVERS: &str = "10.128.0.0/9";
 
-    /// eBPF programs that are unloaded when this goes.
+    /// The eBPF programs of a run. They are unloaded when this value is dropped.
     pub(super) struct Loaded {
         programs: Vec<(Settings, String)>,
     }
 
     impl Loaded {
-        /// Nothing yet; what earlier runs left that were killed is removed.
+        /// No programs yet. Removes what earlier runs left behind when they were killed.
         pub(super) fn none() -> Result<Loaded, LoadError> {
             for entry in load::list().unwrap_or_default() {
                 if owner(&entry.name)
@@ -199,7 +199,7 @@ mod programs {
             Ok(())
         }
 
-        /// Lets the hosts of these network namespaces use what is loaded.
+        /// Allows the hosts of these network namespaces to use the loaded programs.
         pub(super) fn admit(&self, namespaces: &[u64]) -> Result<(), LoadError> {
             self.programs.iter().try_for_each(|(_, name)| load::admit(name, namespaces))
         }

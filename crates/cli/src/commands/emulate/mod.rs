@@ -22,14 +22,14 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a point's emulation has left.
+/// The result of the emulation of a point.
 struct Emulated {
     outcome: Outcome,
-    /// Of the eBPF programs that its flows used.
+    /// The counters of the eBPF programs of its flows.
     programs: Vec<Counts>,
 }
 
-/// What a scenario without flows is taken to have: hosts for a program of the user's.
+/// The flows of a scenario without flows: they give hosts for the user's program.
 const HOSTS: &str = "flows=[{ control = \"reno\" }]";
 /// The shell where the environment names none.
 const SHELL: &str = "/bin/sh";

@@ -1,4 +1,4 @@
-//! The same points once more, between hosts of the running kernel.
+//! Runs the same points between hosts of the running kernel.
 
 use crate::commands::emulate::Controllers;
 use crate::failure::Failure;
@@ -15,38 +15,39 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A point whose result the emulator doubts is emulated again, up to so many times in all: its own error
-/// decides that, never what a claim says of the result.
+/// If the emulator doubts the result of a point, the point is emulated again, up to this many times in all.
+/// Only the emulator's own error decides that, never a claim about the result.
 const ATTEMPTS: u32 = 3;
-/// What the emulator says of itself is kept under this word beside a point's result.
+/// The name under which the emulator's own error is stored with a point's result.
 const KEPT: &str = "emulation";
 
-/// What the emulator says of a point.
+/// The emulator's own error at a point.
 #[derive(Clone, Serialize, Deserialize)]
 struct Own {
     attempts: u32,
     emulation: Emulation,
 }
 
-/// Everything that was emulated, and what it comes to.
+/// All emulated results and their verdicts.
 pub(super) struct Emulated {
-    /// The kernel's release.
+    /// The release of the kernel.
     release: String,
-    /// Verdicts of the same claims, in the same order.
+    /// The verdicts of the same claims, in the same order.
     pub(super) reproductions: Vec<Reproduction>,
-    /// Of each experiment, of each of its points.
+    /// The emulator's own errors, per experiment and point.
     own: Vec<Vec<Own>>,
 }
 
-/// How far an experiment's emulated results can be trusted.
+/// Whether the emulated results of an experiment can be trusted.
 pub(super) struct Trust {
     pub(super) points: usize,
     pub(super) doubted: usize,
-    /// Why, each reason once.
+    /// The reasons for doubt, each once.
     pub(super) doubts: Vec<String>,
 }
 
-/// Emulates every point that is not finished yet, one after the other, and judges the claims by the results.
+/// Emulates every point that is not finished yet, one after the other, and evaluates the claims over the
+/// results.
 pub(super) fn emulate(plan: &Plan<'_>, store: &Path, stop: &AtomicBool) -> Result<Emulated, Failure> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim().to_owned();
@@ -58,7 +59,8 @@ pub(super) fn emulate(plan: &Plan<'_>, store: &Path, stop: &AtomicBool) -> Resul
     let kept = |point: &Point| Some((store.get(point)?, store.get_beside::<Own>(point, KEPT)?));
     if points.iter().any(|point| kept(point).is_none()) {
         let controllers = Controllers::load(points, &Load::Flows)?;
-        // What the last point lacks must not cost all the others.
+        // All names are looked up first, so that a missing controller at the last point does not cost all
+        // other points.
         let names = points.iter().map(|point| controllers.names(point)).collect::<Result<Vec<_>, _>>()?;
         let progress = Progress::new(points)?;
         for (number, (point, names)) in points.iter().zip(names).enumerate() {
@@ -89,7 +91,7 @@ pub(super) fn emulate(plan: &Plan<'_>, store: &Path, stop: &AtomicBool) -> Resul
     })
 }
 
-/// Emulates a point until the emulator trusts the result, or has been tried often enough.
+/// Emulates a point until the emulator trusts the result, or until the number of attempts is used up.
 fn measure(
     request: &Request<'_>,
     stop: &AtomicBool,
@@ -116,12 +118,12 @@ fn measure(
 }
 
 impl Emulated {
-    /// What the page and the table call the place.
+    /// The name of the kernel, for the page and the table.
     pub(super) fn place(&self) -> String {
         format!("Linux {}", self.release)
     }
 
-    /// How well it went, in a sentence.
+    /// The quality of the emulation, in a sentence.
     pub(super) fn quality(&self) -> String {
         let own = || self.own.iter().flatten();
         let ms = |pick: fn(&Emulation) -> f64| own().map(move |own| pick(&own.emulation) * 1e3);
@@ -138,7 +140,7 @@ impl Emulated {
         )
     }
 
-    /// How far the results of an experiment, by its number, can be trusted.
+    /// Whether the results of an experiment, by its number, can be trusted.
     pub(super) fn trust(&self, experiment: usize) -> Trust {
         let own = &self.own[experiment];
         let mut doubts: Vec<String> =
@@ -148,7 +150,7 @@ impl Emulated {
         Trust { points: own.len(), doubted: own.iter().filter(|own| !own.emulation.trusted).count(), doubts }
     }
 
-    /// In the document.
+    /// The emulated results in the JSON document.
     pub(super) fn to_json(&self) -> Value {
         let experiments = self.reproductions.iter().zip(&self.own).map(|(reproduction, own)| {
             let mut experiment = json!(reproduction);

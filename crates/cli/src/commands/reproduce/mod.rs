@@ -26,9 +26,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// Where charts lie, beside the page.
+/// The directory of charts, next to the page.
 const PICTURES: &str = "pictures";
-/// Columns of a table that does not go to a terminal.
+/// The width of a table that does not go to a terminal, columns.
 const WIDTH: u16 = 160;
 
 pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
@@ -156,14 +156,15 @@ fn write(
     emulated.map_or(Ok(()), |emulated| points(&emulated.reproductions, "emulated"))
 }
 
-/// What each experiment wants shown, for every scenario that is its own; `place` is a word for where it was
-/// measured.
+/// The pictures that each experiment asks for, for each of its own scenarios. `place` names where the results
+/// were measured.
 fn pictures(plan: &Plan<'_>, reproductions: &[Reproduction], place: &str) -> Vec<Picture> {
     let mut pictures = Vec::new();
     for ((experiment, sweeps), reproduction) in plan.sweeps().zip(reproductions) {
         let sets = experiment.scenarios.iter().zip(sweeps).zip(&reproduction.results);
         for (((name, source), (_, sweep)), (_, results)) in sets {
-            // A scenario of another experiment has its pictures there, unless others are wanted here.
+            // A scenario of another experiment has its pictures there, unless this experiment asks for other
+            // pictures.
             if matches!(source, Source::Of(..)) && experiment.pictures == [Pictured::Goodput] {
                 continue;
             }
@@ -232,7 +233,7 @@ fn print(reproductions: &[Reproduction], emulated: Option<&Emulated>) {
     }
 }
 
-/// What `ackclock show` says about an experiment.
+/// The text of `ackclock show` for an experiment.
 pub(crate) fn describe(experiment: &Experiment) -> String {
     let Experiment { id, work, title, section, kind, summary, notes, .. } = experiment;
     let mut text =

@@ -1,4 +1,4 @@
-//! The page for people: Markdown.
+//! The Markdown page of a reproduction.
 
 use super::emulated::{Emulated, Trust};
 use super::shown::{in_doubt, measured, published, total, word};
@@ -9,9 +9,9 @@ use std::fmt::Write;
 pub(super) struct Picture {
     /// The experiment.
     pub(super) id: String,
-    /// What it shows.
+    /// The title.
     pub(super) title: String,
-    /// Its file, beside the page.
+    /// The file, next to the page.
     pub(super) file: String,
     pub(super) svg: String,
 }
@@ -75,7 +75,7 @@ pub(super) fn page(
     page
 }
 
-/// An experiment's verdicts in emulation.
+/// The verdicts of an experiment in emulation.
 struct Beside<'a> {
     place: String,
     claims: &'a [Judged],
@@ -129,7 +129,7 @@ fn section(
     }
 }
 
-/// A claim's row; with its verdict in emulation, if there is one.
+/// The row of a claim, with its verdict in emulation if there is one.
 fn row(page: &mut String, claim: &Judged, emulated: Option<(&Judged, &Trust)>) {
     let mut text = cell(&claim.text);
     if let Some(that) = &claim.that {
@@ -159,7 +159,7 @@ fn row(page: &mut String, claim: &Judged, emulated: Option<(&Judged, &Trust)>) {
     };
 }
 
-/// The anchor of a heading, as mdBook and GitHub make it.
+/// The anchor of a heading, as mdBook and GitHub generate it.
 fn anchor(id: &str) -> String {
     id.replace('.', "")
 }

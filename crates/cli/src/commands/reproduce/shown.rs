@@ -4,7 +4,7 @@ use super::emulated::Trust;
 use crate::view::seen::{measurements, number};
 use ackclock_study::reproduce::{Case, Counts, Judged, Reproduction, Verdict};
 
-/// All verdicts together.
+/// The sum over all verdicts.
 pub(super) fn total<'a>(reproductions: impl IntoIterator<Item = &'a Reproduction>) -> Counts {
     Counts::of(reproductions.into_iter().flat_map(|reproduction| &reproduction.claims))
 }
@@ -17,13 +17,13 @@ pub(super) fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A verdict of the emulation, where the emulator may doubt what it measured.
+/// A verdict in emulation. It is marked if the emulator doubts the result.
 pub(super) fn in_doubt(word: &str, verdict: Verdict, trust: &Trust) -> String {
     let doubted = trust.doubted > 0 && verdict != Verdict::Untestable;
     if doubted { format!("{word}, in doubt") } else { word.to_owned() }
 }
 
-/// What the source says: in words, and the numbers that were looked at.
+/// What the source says: in words, and the numbers that were compared.
 pub(super) fn published(claim: &Judged) -> String {
     let mut parts: Vec<String> = claim.published.iter().cloned().collect();
     for seen in claim.cases.iter().flat_map(|case| &case.seen).filter(|seen| seen.published) {
@@ -35,7 +35,7 @@ pub(super) fn published(claim: &Judged) -> String {
     parts.join("\n")
 }
 
-/// What was measured, a line per case; why and what was tried where there is more to say.
+/// The measured values, one line per case, and what was tried.
 pub(super) fn measured(claim: &Judged, markdown: bool) -> Vec<String> {
     let mut lines: Vec<String> =
         claim.cases.iter().map(|case| case_line(case, claim.cases.len() > 1, markdown)).collect();

@@ -1,4 +1,4 @@
-//! Charts of what was measured against a swept value: goodput against the rate of the link, for example.
+//! Charts of results against a swept value, for example goodput against the rate of the link.
 
 use super::axis::Axis;
 use super::chart::{Chart, Curve, MOST_CURVES, Style};
@@ -9,9 +9,9 @@ use ackclock_scenario::results::{BurstResult, LinkResult, PointResult};
 use ackclock_units::{Bytes, Duration, Rate};
 use std::collections::BTreeMap;
 
-/// Fewest values of an axis that make a curve.
+/// The least number of values of an axis for a curve.
 const LEAST_VALUES: usize = 3;
-/// An axis on which the greatest value is so many times the least is shown in decades.
+/// If the largest value of an axis is at least this many times the smallest, the axis is logarithmic.
 const DECADES: f64 = 15.0;
 
 /// A quantity of a point, or of one of its groups.
@@ -19,9 +19,9 @@ struct Quantity {
     id: &'static str,
     title: &'static str,
     unit: &'static str,
-    /// One curve per group, or one for all?
+    /// True: one curve per group. False: one curve for all.
     of_groups: bool,
-    /// Of a point, and the number of a group.
+    /// Its value for a point and the number of a group.
     value: fn(&PointResult, usize) -> f64,
 }
 
@@ -77,19 +77,19 @@ const QUANTITIES: [Quantity; 7] = [
     },
 ];
 
-/// What the flows of a group that write bursts have together; not a number if none writes any.
+/// The value for all bursts of a group together; NaN if it writes none.
 fn of_bursts(point: &PointResult, group: usize, value: fn(&BurstResult) -> Option<f64>) -> f64 {
     let label = &point.groups[group].label;
     let flows = point.flows.iter().filter(|flow| flow.label == *label);
     flows.map(|flow| flow.bursts.as_ref().and_then(value)).sum::<Option<f64>>().unwrap_or(f64::NAN)
 }
 
-/// The link at which most waits: the bottleneck, whatever it is called.
+/// The link with the longest queue: the bottleneck, whatever its name is.
 fn busiest(point: &PointResult) -> Option<&LinkResult> {
     point.links.iter().max_by(|a, b| a.queue_mean.total_cmp(&b.queue_mean))
 }
 
-/// The number that a value of an axis stands for.
+/// The number that a value of an axis means.
 fn number(value: &serde_json::Value) -> Option<f64> {
     let text = match value {
         serde_json::Value::String(text) => text,
@@ -121,8 +121,8 @@ fn numeric_axis<'a>(sweep: &'a Sweep, results: &[PointResult]) -> Option<(&'a st
     best
 }
 
-/// Charts of every quantity against the numeric axis; none if there is no such axis or the curves would be
-/// too many.
+/// Charts of every quantity against the numeric axis. None if there is no such axis, or if there were too
+/// many curves.
 pub(crate) fn charts(sweep: &Sweep, results: &[PointResult]) -> Vec<Chart> {
     let Some((axis, ticks)) = numeric_axis(sweep, results) else { return Vec::new() };
     let groups = results.first().map_or(0, |point| point.groups.len());
@@ -162,7 +162,7 @@ pub(crate) fn charts(sweep: &Sweep, results: &[PointResult]) -> Vec<Chart> {
     charts
 }
 
-/// The points by the values of all axes but this one.
+/// The points, grouped by the values of all axes except this one.
 fn by_other_axes<'a>(axis: &str, results: &'a [PointResult]) -> Vec<(String, Vec<&'a PointResult>)> {
     let mut sorted: Vec<(String, Vec<&PointResult>)> = Vec::new();
     for point in results {
@@ -182,7 +182,7 @@ fn by_other_axes<'a>(axis: &str, results: &'a [PointResult]) -> Vec<(String, Vec
     sorted
 }
 
-/// Means over seeds, with a band from the least to the most.
+/// The means over seeds, with a band from the minimum to the maximum.
 fn curve(
     label: String,
     colour: usize,
@@ -193,7 +193,7 @@ fn curve(
     let mut at: BTreeMap<u64, (f64, Vec<f64>)> = BTreeMap::new();
     for point in points {
         let Some(x) = point.parameters.get(axis).and_then(number) else { continue };
-        // The bits of a number that is not negative sort as the number does.
+        // The bits of a non-negative float sort like the number.
         at.entry(x.to_bits()).or_insert((x, Vec::new())).1.push(value(point));
     }
     let mut curve = Curve { label, style: Style::Colour(colour), ..Curve::default() };

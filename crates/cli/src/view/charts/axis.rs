@@ -1,22 +1,22 @@
-//! What runs along the bottom of a chart, and how numbers are written along either side.
+//! The horizontal axis of a chart, and the format of numbers on both axes.
 
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::coord::types::RangedCoordf64;
 use std::ops::Range;
 
-/// Height of letters.
+/// The height of letters.
 pub(super) const TEXT: u32 = 12;
-/// Mean width of a letter, in parts of its height.
+/// The mean width of a letter, relative to its height.
 const LETTER: f64 = 0.53;
 
 pub(super) fn text_width(text: &str) -> u32 {
     (text.chars().count() as f64 * LETTER * f64::from(TEXT)) as u32
 }
 
-/// What a chart's values are shown over.
+/// The horizontal axis of a chart.
 #[derive(Clone, Debug)]
 pub(crate) enum Axis {
-    /// From time zero to `duration`, s; averages are taken over `window`, if that is not the whole run.
+    /// From time zero to `duration`, s. Averages are over `window`, if that is not the whole run.
     Time { duration: f64, window: Option<[f64; 2]> },
     /// A part of a run, s.
     Span { from: f64, to: f64 },
@@ -31,12 +31,12 @@ impl Default for Axis {
 }
 
 impl Axis {
-    /// Where a value lies.
+    /// The coordinate of a value.
     pub(super) fn place(&self, value: f64) -> f64 {
         if matches!(self, Axis::Values { log: true, .. }) { value.log10() } else { value }
     }
 
-    /// Its ends.
+    /// The ends of the axis.
     pub(super) fn range(&self) -> Range<f64> {
         match self {
             Axis::Time { duration, .. } => 0.0..if *duration > 0.0 { *duration } else { 1.0 },
@@ -52,7 +52,7 @@ impl Axis {
         }
     }
 
-    /// Where ticks go on an axis so many units long.
+    /// The ticks of an axis of this width.
     pub(super) fn ticks(&self, width: u32) -> Vec<(f64, String)> {
         let Range { start, end } = self.range();
         match self {
@@ -82,7 +82,7 @@ impl Axis {
     }
 }
 
-/// A coordinate with ticks where we want them.
+/// A coordinate with given ticks.
 pub(super) struct Ruled {
     inner: RangedCoordf64,
     places: Vec<f64>,
@@ -111,14 +111,14 @@ impl Ranged for Ruled {
     }
 }
 
-/// The least of 1, 2, 5, 10, 20, ... (and their fractions) that is not below `least`.
+/// The smallest of 1, 2, 5, 10, 20, ... (and their fractions) that is at least `least`.
 fn step(least: f64) -> f64 {
     let decade = 10_f64.powf(least.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|times| times * decade);
     steps.into_iter().find(|&step| step >= least * (1.0 - 1e-9)).unwrap_or(steps[3])
 }
 
-/// A number for an axis: no more digits than it needs, thousands set apart.
+/// A number for an axis: with no more digits than necessary, and with separated thousands.
 pub(crate) fn tidy(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude >= 1_000.0 && value.fract() == 0.0 {
@@ -132,7 +132,7 @@ pub(crate) fn tidy(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Whole numbers with a thin space between thousands.
+/// A whole number with thin spaces between thousands.
 pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = if value < 0.0 { "-".to_owned() } else { String::new() };

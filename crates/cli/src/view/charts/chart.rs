@@ -1,7 +1,7 @@
-//! Line charts over time as SVG.
+//! Line charts as SVG.
 //!
-//! One drawing serves two places. As a file it has a white ground and literal colours, so that it can go
-//! into a paper. Inside the report the same colours become variables of the page, which follow its theme.
+//! A drawing has two forms. As a file it has a white background and literal colours, so that it fits into a
+//! paper. Inside the report the colours are variables of the page, which follow its theme.
 
 use super::axis::{Axis, Ruled, TEXT, text_width, tidy};
 use plotters::coord::Shift;
@@ -10,38 +10,38 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::collections::HashSet;
 
-/// A curve over time.
+/// A curve.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Curve {
     pub(crate) label: String,
-    /// Time in seconds and value, in order; a value that is not finite is a gap.
+    /// Time in seconds and value, in order. A value that is not finite is a gap.
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) style: Style,
     pub(crate) mark: Mark,
-    /// Time, lower and upper bound of what the curve stands for.
+    /// Time, lower bound and upper bound of the values behind the curve.
     pub(crate) band: Vec<(f64, f64, f64)>,
 }
 
-/// What stands for a curve's points.
+/// How the points of a curve are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// A line through all of them.
+    /// A line through all points.
     #[default]
     Line,
-    /// A dot for each.
+    /// A dot at each point.
     Dot,
-    /// A ring around each.
+    /// A ring at each point.
     Ring,
-    /// A cross on each.
+    /// A cross at each point.
     Cross,
 }
 
-/// How a curve is drawn.
+/// The colour of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// In one of the palette's colours.
+    /// One of the colours of the palette.
     Colour(usize),
-    /// Thin and grey: something to compare the others with.
+    /// Thin and grey: a reference for the other curves.
     Aside,
 }
 
@@ -54,23 +54,23 @@ impl Default for Style {
 /// A chart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chart {
-    /// Names its file.
+    /// The name of its file.
     pub(crate) id: String,
     pub(crate) title: String,
     pub(crate) unit: String,
     pub(crate) curves: Vec<Curve>,
     pub(crate) x: Axis,
-    /// Need the axis of values not begin at zero?
+    /// True if the vertical axis need not begin at zero.
     pub(crate) afloat: bool,
-    /// Half as wide, for many small charts side by side.
+    /// Half the width, for many small charts.
     pub(crate) small: bool,
 }
 
-/// Most curves that can be told apart in one chart.
+/// The largest number of curves in one chart that can be told apart.
 pub(crate) const MOST_CURVES: usize = 8;
 
-/// Okabe and Ito's palette, which people with colour-blindness can tell apart; their yellow, too pale on
-/// white, gives way to a wine red, and their black to a grey that works on either ground.
+/// The palette of Okabe and Ito, whose colours people with colour blindness can tell apart. Their yellow is
+/// too pale on white and is replaced by a wine red, their black by a grey that works on both backgrounds.
 const PALETTE: [RGBColor; MOST_CURVES] = [
     RGBColor(0x00, 0x72, 0xB2),
     RGBColor(0xD5, 0x5E, 0x00),
@@ -86,7 +86,7 @@ const MUTED: RGBColor = RGBColor(0x59, 0x63, 0x6E);
 const GRID: RGBColor = RGBColor(0xE1, 0xE5, 0xEA);
 const SHADE: RGBColor = RGBColor(0xF2, 0xF5, 0xF9);
 
-/// The backend has whole pixels only; drawing larger and showing smaller gives curves their fractions.
+/// The backend has whole pixels only. Curves are drawn larger and scaled down.
 pub(super) const SCALE: u32 = 4;
 const WIDTH: u32 = 960;
 const SMALL_WIDTH: u32 = 470;
@@ -96,7 +96,7 @@ const ROW: u32 = 20;
 
 const LEFT: u32 = 62;
 const RIGHT: u32 = 16;
-/// Columns of a chart; more points than two for each are thinned out.
+/// The columns of a chart. If there are more than two points per column, they are thinned out.
 const COLUMNS: usize = 900;
 
 type Canvas<B> = DrawingArea<B, Shift>;
@@ -130,7 +130,7 @@ impl Chart {
         if self.unit.is_empty() { self.title.clone() } else { format!("{} ({})", self.title, self.unit) }
     }
 
-    /// Where the entries of the legend go: (curve, x, row). The heading stands first.
+    /// The places of the legend's entries: (curve, x, row). The heading comes first.
     fn legend(&self) -> (Vec<(usize, u32, u32)>, u32) {
         let (width, _) = self.size();
         let (mut x, mut row) = (LEFT + text_width(&self.heading()) + 24, 0);
@@ -148,7 +148,7 @@ impl Chart {
         (places, row + 1)
     }
 
-    /// Least and greatest value shown.
+    /// The smallest and the largest value shown.
     fn range(&self) -> (f64, f64) {
         let (least, most) = self
             .values()
@@ -163,7 +163,7 @@ impl Chart {
         (least * 1.05, most * 1.05)
     }
 
-    /// Every value that is shown.
+    /// All values shown.
     fn values(&self) -> impl Iterator<Item = f64> {
         let values = self.curves.iter().flat_map(|curve| {
             let points = curve.points.iter().map(|&(_, value)| value);
@@ -177,7 +177,7 @@ impl Chart {
         self.draw(Some(WHITE))
     }
 
-    /// The chart as an element of the report, in the page's colours.
+    /// The chart as an element of the report, in the colours of the page.
     pub(crate) fn to_inline(&self) -> String {
         themed(&self.draw(None), &self.heading())
     }
@@ -188,9 +188,9 @@ impl Chart {
         let canvas = SVGBackend::with_string(&mut svg, (width * SCALE, height * SCALE)).into_drawing_area();
         let drawn = self.draw_on(&canvas, ground);
         drop(canvas);
-        // XML has no place for control characters, which a label may well hold.
+        // XML does not allow control characters, but a label may contain them.
         svg.retain(|letter| !letter.is_control() || letter == '\n');
-        // Drawing into memory fails only where a coordinate range is empty, which `range` rules out.
+        // Drawing into memory fails only if a range is empty, which `range` excludes.
         if let Err(error) = drawn {
             return format!("<!-- {} could not be drawn: {error} -->", self.id);
         }
@@ -258,7 +258,8 @@ impl Chart {
             .axis_desc_style(label)
             .draw()?;
         for (number, curve) in self.curves.iter().enumerate() {
-            // The first ones are a little thicker, so that they show below others on the same course.
+            // The first curves are slightly thicker, so that they are visible below others with the same
+            // values.
             let above = (self.curves.len() - number - 1).min(4) as u32;
             for shape in self.shapes(curve, SCALE * 5 / 4 + above * SCALE / 4) {
                 plot.draw_series([shape])?;
@@ -267,7 +268,7 @@ impl Chart {
         Ok(())
     }
 
-    /// What a curve is drawn with: its band, its line, and marks where it stands for few values.
+    /// The shapes of a curve: its band, its line, and marks if it stands for few values.
     fn shapes<B: DrawingBackend>(
         &self,
         curve: &Curve,
@@ -305,7 +306,7 @@ impl Chart {
 }
 
 impl Chart {
-    /// Of points that would cover one another, one.
+    /// One of all points that would cover each other.
     fn apart(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         let ((least, most), x) = (self.range(), self.x.range());
         let cell = |value: f64, from: f64, to: f64, count: u32| {
@@ -320,7 +321,7 @@ impl Chart {
     }
 }
 
-/// Keeps the least and the greatest of every column, so that no peak is lost.
+/// Keeps the smallest and the largest value of every column, so that no peak is lost.
 fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if points.len() <= 2 * COLUMNS {
         return points.to_vec();
@@ -336,7 +337,7 @@ fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     kept
 }
 
-/// Turns literal colours into the page's variables, and names the picture for those who cannot see it.
+/// Replaces literal colours by variables of the page, and adds a text for screen readers.
 fn themed(svg: &str, heading: &str) -> String {
     let mut themed = svg.to_owned();
     let named = [(INK, "ink"), (MUTED, "muted"), (GRID, "grid"), (SHADE, "shade")];

@@ -1,4 +1,4 @@
-//! From what the probes saw to charts.
+//! From the samples of the probes to charts.
 
 use super::axis::Axis;
 use super::chart::{Chart, Curve, MOST_CURVES, Style};
@@ -8,12 +8,12 @@ use crate::view::shown::Shown;
 use ackclock_scenario::series::{Sample, Series};
 use std::ops::Range;
 
-/// What a chart shows of flows.
+/// A quantity of flows in a chart.
 struct Quantity {
     id: &'static str,
     title: &'static str,
     unit: &'static str,
-    /// Of many flows: their sum, or their mean?
+    /// True: the sum of many flows. False: their mean.
     sum: bool,
     value: fn(&Shown<'_>, &Series, usize, usize) -> f64,
 }
@@ -36,7 +36,7 @@ const QUANTITIES: [Quantity; 3] = [
     Quantity { id: "srtt", title: "Smoothed RTT", unit: "ms", sum: false, value: srtt_ms },
 ];
 
-/// What the sender has in the network: for pictures of published experiments.
+/// The segments in flight, for pictures of published experiments.
 const IN_FLIGHT: Quantity = Quantity {
     id: "in-flight",
     title: "In flight",
@@ -49,7 +49,7 @@ fn throughput(shown: &Shown<'_>, series: &Series, flow: usize, look: usize) -> f
     shown.rates(series, flow, look).1
 }
 
-/// A value of a flow, where it has something to send: between transfers there is no window to speak of.
+/// A value of a flow while it has data to send. Between transfers there is no meaningful window.
 fn active(series: &Series, flow: usize, look: usize, value: f64) -> f64 {
     let Sample { in_flight, arrived, .. } = series.flows[flow][look];
     if in_flight > 0.0 || arrived > 0.0 { value } else { f64::NAN }
@@ -62,9 +62,9 @@ fn srtt_ms(_: &Shown<'_>, series: &Series, flow: usize, look: usize) -> f64 {
     }
 }
 
-/// Means over so many looks.
+/// Averages over this number of samples.
 fn smooth(curve: &mut Curve, looks: usize) {
-    // The first look is at time zero, before anything was sent.
+    // The first sample is at time zero, before anything was sent.
     let Some((first, rest)) = curve.points.split_first() else { return };
     let mut smoothed = vec![*first];
     for piece in rest.chunks(looks) {
@@ -74,12 +74,12 @@ fn smooth(curve: &mut Curve, looks: usize) {
     curve.points = smoothed;
 }
 
-/// Looks that two round trips take: within one, a sender's bursts come and go.
+/// The number of samples in two round trips. Within one, the bursts of a sender come and go.
 fn looks_of_two_round_trips(shown: &Shown<'_>, series: &Series) -> usize {
     let [from, to, ..] = series.at[..] else { return 1 };
     let longest = shown.result.flows.iter().filter_map(|flow| flow.rtt_min_s).fold(0.0, f64::max);
     let looks = (2.0 * longest / to.since(from).as_secs_f64()).ceil();
-    // No coarser than can be seen.
+    // The resolution must stay visible.
     (looks as usize).clamp(1, (series.at.len() / 100).max(1))
 }
 
@@ -92,7 +92,7 @@ fn curve(series: &Series, label: String, colour: usize, value: impl Fn(usize) ->
     Curve { label, points, style: Style::Colour(colour), ..Curve::default() }
 }
 
-/// Several flows as one curve: their sum, or their mean with a band that holds the middle four fifths.
+/// Several flows as one curve: their sum, or their mean with a band of the middle four fifths.
 fn merged(
     series: &Series,
     label: String,
@@ -180,8 +180,8 @@ pub(crate) fn of_point(shown: &Shown<'_>) -> Vec<Chart> {
     charts
 }
 
-/// The points of a small sweep with what the probes saw, and the longest of them; none where curves would be
-/// too many.
+/// The points of a small sweep that have samples, and the longest of them. None if there were too many
+/// curves.
 struct Overlay<'a> {
     all: Vec<(&'a Shown<'a>, &'a Series)>,
     longest: &'a Shown<'a>,
@@ -211,7 +211,7 @@ impl<'a> Overlay<'a> {
     }
 }
 
-/// Charts in which every point of a small sweep has its curves; empty where they would be too many.
+/// Charts with the curves of all points of a small sweep. Empty if there were too many.
 pub(crate) fn overlaid(points: &[Shown<'_>]) -> Vec<Chart> {
     let Some(overlay) = Overlay::of(points).filter(|_| points.len() > 1) else { return Vec::new() };
     let mut charts: Vec<Chart> = QUANTITIES.iter().map(|quantity| overlay.chart(quantity)).collect();
@@ -219,13 +219,13 @@ pub(crate) fn overlaid(points: &[Shown<'_>]) -> Vec<Chart> {
     charts
 }
 
-/// Throughput at the receiver, or what is in flight, of all points in one.
+/// One chart for all points: throughput at the receiver, or segments in flight.
 pub(crate) fn one(points: &[Shown<'_>], in_flight: bool) -> Option<Chart> {
     let quantity = if in_flight { &IN_FLIGHT } else { &QUANTITIES[0] };
     Overlay::of(points).map(|overlay| overlay.chart(quantity))
 }
 
-/// The queue of every point where most waits: the bottleneck, whatever it is called.
+/// The longest queue of every point: that of the bottleneck, whatever its name is.
 fn busiest_queues(all: &[(&Shown<'_>, &Series)]) -> Vec<Curve> {
     let mut curves = Vec::new();
     for (shown, series) in all {
@@ -258,7 +258,7 @@ fn time(shown: &Shown<'_>) -> Axis {
 }
 
 fn queue_chart(shown: &Shown<'_>, mut curves: Vec<Curve>) -> Chart {
-    // What all labels end in goes into the title.
+    // The common end of all labels goes into the title.
     let place = |label: &str| label.rsplit_once(" at ").map_or(label, |(_, link)| link).to_owned();
     let mut places: Vec<String> = curves.iter().map(|curve| place(&curve.label)).collect();
     places.dedup();
@@ -292,7 +292,7 @@ fn queues(shown: &Shown<'_>, series: &Series, links: impl Iterator<Item = usize>
         .collect()
 }
 
-/// Unresponsive traffic, beside the goodput of those that respond to it.
+/// Unresponsive traffic, next to the goodput of the flows.
 fn streams(shown: &Shown<'_>, series: &Series) -> Option<Curve> {
     let label = match &shown.result.traffic[..] {
         [] => return None,
@@ -305,7 +305,7 @@ fn streams(shown: &Shown<'_>, series: &Series) -> Option<Curve> {
     Some(total)
 }
 
-/// The schemes' own variables, a small chart for each.
+/// The internal variables of the schemes, with a small chart for each.
 fn inner(shown: &Shown<'_>, series: &Series) -> Vec<Chart> {
     let mut names: Vec<&str> = Vec::new();
     for name in series.inner.iter().flat_map(|(names, _)| names) {
@@ -337,7 +337,7 @@ fn inner(shown: &Shown<'_>, series: &Series) -> Vec<Chart> {
                 });
                 groups.collect()
             };
-            // Whose it is, where there is no legend to tell.
+            // The title names the flow if there is no legend.
             let title = match &curves[..] {
                 [one] if shown.result.flows.len() > 1 => format!("{name} of {}", one.label),
                 _ => name.to_owned(),
@@ -355,7 +355,7 @@ fn inner(shown: &Shown<'_>, series: &Series) -> Vec<Chart> {
         .collect()
 }
 
-/// Puts rates into the unit that suits the greatest of them.
+/// Converts rates to the unit that fits the largest of them.
 pub(super) fn scale_bits(curves: &mut [Curve]) -> &'static str {
     let points = curves.iter().flat_map(|curve| &curve.points);
     let most = points.map(|&(_, value)| value).filter(|value| value.is_finite()).fold(0.0_f64, f64::max);

@@ -1,4 +1,4 @@
-//! Line charts as SVG and PNG, and what goes into them.
+//! Line charts as SVG and PNG.
 
 pub(crate) mod across;
 pub(crate) mod axis;

@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use tiny_skia::{Color, FillRule, Paint, PathBuilder, Pixmap, Rect, Stroke, Transform};
 use ttf_parser::{Face, OutlineBuilder};
 
-/// Pixels per unit of the drawing.
+/// The pixels per unit of the drawing.
 const DENSITY: f32 = 2.0;
 
 /// Plotters' font sizes are heights of lines; the letters' size is this share of them, as in SVG.

@@ -1,5 +1,5 @@
-//! The time-sequence picture of flows that were followed: every segment as it is sent, dropped and delivered,
-//! over the line of acknowledgements.
+//! The time-sequence picture of traced flows: every segment when it is sent, dropped and delivered, over the
+//! line of acknowledgements.
 
 use super::axis::Axis;
 use super::chart::{Chart, Curve, Mark, Style};
@@ -7,16 +7,16 @@ use crate::view::names::slug;
 use crate::view::shown::Shown;
 use ackclock_scenario::course::{Event, What};
 
-/// Flows of a point that get pictures.
+/// The number of flows of a point that get pictures.
 const MOST_PICTURED: usize = 4;
-/// Seconds that a picture of an episode shows before and after it, as parts of its length.
+/// The picture of an episode also shows this share of its length before and after it.
 const AROUND: f64 = 0.25;
 
 pub(crate) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// How an event is drawn: its words, its mark and its colour, and the colour and command of `xplot`.
+/// How an event is drawn: its name, mark and colour, and the colour and command of `xplot`.
 pub(crate) const LOOKS: [(What, &str, Mark, Style, &str, &str); 5] = [
     (What::Acked, "acknowledged", Mark::Line, Style::Aside, "green", "line"),
     (What::Arrived, "delivered", Mark::Dot, Style::Colour(5), "blue", "dot"),
@@ -25,7 +25,7 @@ pub(crate) const LOOKS: [(What, &str, Mark, Style, &str, &str); 5] = [
     (What::Dropped, "dropped", Mark::Cross, Style::Colour(6), "red", "x"),
 ];
 
-/// The pictures of a point: each followed flow over the whole run, and around its first episode.
+/// The pictures of a point: each traced flow over the whole run, and around its first episode.
 pub(crate) fn charts(shown: &Shown<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
     for course in shown.result.courses.iter().take(MOST_PICTURED) {
@@ -56,7 +56,7 @@ fn chart<'a>(id: &str, title: String, events: impl Iterator<Item = &'a Event> + 
     Chart { id: id.to_owned(), title, unit: "number".to_owned(), curves, x, afloat: true, ..Chart::default() }
 }
 
-/// The line of acknowledgements stays where it is until the next one, and never falls.
+/// The line of acknowledgements stays constant until the next one, and never falls.
 pub(crate) fn steps(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let mut line: Vec<(f64, f64)> = Vec::with_capacity(2 * points.len());
     for (at, acked) in points {
