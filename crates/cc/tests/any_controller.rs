@@ -128,7 +128,8 @@ fn every_response_function_falls_with_the_loss_rate() {
         for step in 0..=120 {
             let p = 10f64.powf(-8.0 + f64::from(step) * 0.05);
             let window = response(&settings, p, 0.1);
-            // A rise is allowed only to Reno's window, where a scheme reverts to Reno and the two laws do not meet.
+            // A rise is allowed only to Reno's window, where a scheme reverts to Reno and the two laws do not
+            // meet.
             let reno = (1.5 / p).sqrt() * (1.0 + 1e-9);
             assert!(
                 window > 0.0 && window <= last.max(reno),

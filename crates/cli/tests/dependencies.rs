@@ -1,12 +1,13 @@
-//! Dependencies keep the policy of deny.toml: licences, sources, duplicates, and not many of them. `make deny` asks
-//! cargo-deny, which also knows advisories; this asks cargo alone, so it always runs.
+//! Dependencies keep the policy of deny.toml: licences, sources, duplicates, and not many of them. `make
+//! deny` asks cargo-deny, which also knows advisories; this asks cargo alone, so it always runs.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// Crates that `cargo build` compiles for the program. Each costs every newcomer time: a further one needs a good reason.
+/// Crates that `cargo build` compiles for the program. Each costs every newcomer time: a further one needs a
+/// good reason.
 const MAX_CRATES: usize = 160;
 
 fn root() -> &'static Path {

@@ -38,7 +38,8 @@ fn words(line: &str) -> Option<Vec<String>> {
         .then(|| words[prefix.len()..].to_vec())
 }
 
-/// Types a page's commands. The first scenario is `mine.toml`; one that only sweeps is the end of a copy, `sweep.toml`.
+/// Types a page's commands. The first scenario is `mine.toml`; one that only sweeps is the end of a copy,
+/// `sweep.toml`.
 fn follow(page: &str) -> usize {
     let directory = tempfile::tempdir().expect("a directory");
     let file = |name: &str| directory.path().join(name);

@@ -182,7 +182,8 @@ pub struct Transfers {
     pub unfinished: u64,
     /// The same as `finished`.
     pub count: usize,
-    /// With a load: transfers that came while the one before on the same flow was under way, and began when it was over.
+    /// With a load: transfers that came while the one before on the same flow was under way, and began when
+    /// it was over.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waited: u64,
     /// Mean payload of the finished ones, bytes; this and everything below is null if none finished.

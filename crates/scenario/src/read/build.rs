@@ -359,8 +359,8 @@ impl Scenario {
         Err(self.error(&format!("{path}.start"), message).help("start it earlier, or lengthen the duration"))
     }
 
-    /// Gives a flow its share of the group's load, and says when its first transfer comes. A Poisson process that is dealt
-    /// out at random is a Poisson process for each.
+    /// Gives a flow its share of the group's load, and says when its first transfer comes. A Poisson process
+    /// that is dealt out at random is a Poisson process for each.
     fn first_arrival(
         &self,
         group: &FlowGroup,

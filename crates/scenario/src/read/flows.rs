@@ -91,7 +91,8 @@ pub(crate) fn read_flows(at: &At<'_>, base: &Config) -> Result<Vec<FlowGroup>> {
     Ok(groups)
 }
 
-/// Flows that share a load, where it is not said how many: so many that few transfers wait for one of the same flow.
+/// Flows that share a load, where it is not said how many: so many that few transfers wait for one of the
+/// same flow.
 const LOADED: u64 = 1000;
 
 fn read_group(at: &At<'_>, base: &Config) -> Result<FlowGroup> {

@@ -1,4 +1,5 @@
-//! A file with the distribution of transfers' sizes: rows of a size in bytes and the share of transfers that are no larger.
+//! A file with the distribution of transfers' sizes: rows of a size in bytes and the share of transfers that
+//! are no larger.
 
 use super::reader::{At, Result};
 use crate::sizes::SizeTable;
