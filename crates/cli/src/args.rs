@@ -210,6 +210,9 @@ pub(crate) enum Listed {
 pub(crate) struct Show {
     /// A controller, recovery, queue or experiment.
     pub(crate) name: String,
+    /// Where the name is looked for; everywhere if not given. A controller and a recovery may have the same name.
+    #[arg(long, value_enum)]
+    pub(crate) kind: Option<Listed>,
     /// Print one JSON document instead of text.
     #[arg(long)]
     pub(crate) json: bool,

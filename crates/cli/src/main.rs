@@ -12,6 +12,7 @@ macro_rules! say {
 }
 
 mod args;
+mod catalogue;
 mod commands;
 mod failure;
 mod input;

@@ -302,15 +302,35 @@ fn list_and_show_speak_json() {
         let some = some.as_array().expect("a list");
         assert!(!some.is_empty() && some.iter().all(|entry| entry["kind"] == kind), "{kind}: {some:?}");
     }
-    let controls = document(&ackclock(here, &["list", "controls", "--json"]));
-    for control in controls.as_array().expect("a list") {
-        let name = control["name"].as_str().expect("a text");
-        let shown = document(&ackclock(here, &["show", name, "--json"]));
-        assert_fields(&shown, &["name", "title", "source", "equations", "parameters"]);
-        assert_eq!(shown["name"], name);
+    let all = all.as_array().expect("a list").iter().filter(|entry| entry["kind"] != "experiments");
+    for entry in all {
+        let (name, kind) = (entry["name"].as_str().expect("a text"), entry["kind"].as_str().expect("a text"));
+        let shown = document(&ackclock(here, &["show", name, "--kind", kind, "--json"]));
+        assert_fields(
+            &shown,
+            &["kind", "name", "title", "source", "usage", "equations", "notes", "parameters"],
+        );
+        assert_eq!((&shown["name"], &shown["kind"]), (&entry["name"], &entry["kind"]));
         let text = ackclock(here, &["show", name]);
         assert_eq!(text.status.code(), Some(0));
-        assert!(stdout(&text).contains(name));
+        assert!(stdout(&text).contains(&format!("({name})")), "{}", stdout(&text));
+    }
+    // A controller goes first where a recovery has the same name; text has both.
+    assert_eq!(document(&ackclock(here, &["show", "reno", "--json"]))["kind"], "controls");
+    let both = stdout(&ackclock(here, &["show", "reno"]));
+    assert!(both.contains("control = \"reno\"") && both.contains("recovery = \"reno\""), "{both}");
+}
+
+#[test]
+fn show_says_what_was_probably_meant() {
+    for (given, meant) in
+        [("CUBIC", "cubic"), ("codell", "codel"), ("New-Reno", "newreno"), ("ctcp-fig3", "ctcp-fig-3")]
+    {
+        let output = ackclock(Path::new("."), &["show", given]);
+        assert_eq!(output.status.code(), Some(2));
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.contains(&format!("\"{given}\"")), "{error}");
+        assert!(error.contains(&format!("did you mean \"{meant}\"?")), "{error}");
     }
 }
 

@@ -12,15 +12,19 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// Every entry of a registry that has pages: their folder, and its name.
+fn entries() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let schemes = ackclock_cc::schemes().iter().map(|scheme| ("schemes", scheme.name));
+    schemes.chain(ackclock_net::disciplines().iter().map(|it| ("queues", it.entry.name)))
+}
+
 #[test]
 fn generated_pages_are_current() {
     let fresh = tempfile::tempdir().expect("a temporary directory");
     let status = Command::new(env!("CARGO_BIN_EXE_ackclock")).arg("docs").arg(fresh.path()).status();
     assert!(status.expect("the program runs").success());
-    let mut pages = vec![PathBuf::from("command-line.md"), PathBuf::from("schemes.md")];
-    for scheme in ackclock_cc::schemes() {
-        pages.push(Path::new("schemes").join(format!("{}.md", scheme.name)));
-    }
+    let mut pages = ["command-line.md", "schemes.md", "queues.md"].map(PathBuf::from).to_vec();
+    pages.extend(entries().map(|(folder, name)| Path::new(folder).join(format!("{name}.md"))));
     for page in pages {
         let current = read(&fresh.path().join(&page)) == read(&book().join(&page));
         assert!(current, "{} is stale: run `make docs`", page.display());
@@ -30,8 +34,8 @@ fn generated_pages_are_current() {
 #[test]
 fn every_page_is_in_the_summary() {
     let summary = read(&book().join("SUMMARY.md"));
-    for scheme in ackclock_cc::schemes() {
-        assert!(summary.contains(&format!("(schemes/{}.md)", scheme.name)), "{} has no entry", scheme.name);
+    for (folder, name) in entries() {
+        assert!(summary.contains(&format!("({folder}/{name}.md)")), "{name} has no entry");
     }
 }
 

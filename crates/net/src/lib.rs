@@ -27,8 +27,9 @@ pub use link::{Cause, Counters, Fate, Impairments, Link, Retransmission, Settled
 pub use loss::{Loss, Span};
 pub use path::{Access, Detour, Stage, accesses, stages};
 pub use queue::{
-    Backlog, CoDel, CoDelConfig, DropTail, DualPi2, DualPi2Config, FqCoDel, FqCoDelConfig, Limit, Pi,
-    PiConfig, Pie, PieConfig, Queue, Red, RedConfig, Rem, RemConfig, Scheme, Stepped, Verdict,
+    Backlog, CoDel, CoDelConfig, Contradiction, Discipline, DropTail, DualPi2, DualPi2Config, FqCoDel,
+    FqCoDelConfig, Limit, Pi, PiConfig, Pie, PieConfig, Queue, Red, RedConfig, Rem, RemConfig, Scale, Scheme,
+    Stepped, UNLIMITED, Verdict, discipline, disciplines,
 };
 pub use random::Stream;
 pub use reorder::Reorder;

@@ -6,6 +6,8 @@
 use crate::args::{Arguments, Completions, Docs, Man};
 use crate::failure::Failure;
 use ackclock_cc::{Scheme, Settings, schemes};
+use ackclock_net::disciplines;
+use ackclock_registry::Entry;
 use clap::CommandFactory;
 use miette::{IntoDiagnostic, WrapErr};
 use std::fmt::Write as _;
@@ -29,9 +31,19 @@ pub(crate) fn man(command: &Man) -> Result<(), Failure> {
 pub(crate) fn docs(command: &Docs) -> Result<(), Failure> {
     make(&command.dir.join("schemes"))?;
     put(&command.dir.join("command-line.md"), &command_line())?;
-    put(&command.dir.join("schemes.md"), &index())?;
+    put(
+        &command.dir.join("schemes.md"),
+        &index("Controllers", "schemes", schemes().iter().map(|it| it.entry())),
+    )?;
     for scheme in schemes() {
-        put(&command.dir.join("schemes").join(format!("{}.md", scheme.name)), &page(scheme))?;
+        put(&command.dir.join("schemes").join(format!("{}.md", scheme.name)), &scheme_page(scheme))?;
+    }
+    make(&command.dir.join("queues"))?;
+    put(&command.dir.join("queues.md"), &index("Queues", "queues", disciplines().iter().map(|it| it.entry)))?;
+    for discipline in disciplines() {
+        let usage = format!("queue = {}", discipline.example);
+        let path = command.dir.join("queues").join(format!("{}.md", discipline.entry.name));
+        put(&path, &page(&discipline.entry, &usage))?;
     }
     Ok(())
 }
@@ -59,40 +71,52 @@ fn command_line() -> String {
     format!("{GENERATED}{text}\n")
 }
 
-fn index() -> String {
-    let mut text = format!("{GENERATED}# Controllers\n\n| name | what it does | source |\n|---|---|---|\n");
-    for scheme in schemes() {
-        let _ = writeln!(
-            text,
-            "| [{0}](schemes/{0}.md) | {1} | {2} |",
-            scheme.name,
-            cell(scheme.summary),
-            cell(scheme.source)
-        );
+/// The page that lists the entries of a registry; their own pages are in `folder`.
+fn index(title: &str, folder: &str, entries: impl Iterator<Item = Entry>) -> String {
+    let mut text = format!("{GENERATED}# {title}\n\n| name | what it does | source |\n|---|---|---|\n");
+    for Entry { name, summary, source, .. } in entries {
+        let _ = writeln!(text, "| [{name}]({folder}/{name}.md) | {} | {} |", cell(summary), cell(source));
     }
     text
 }
 
-/// The page of a scheme: equations, notes, parameters, response function.
-fn page(scheme: &'static Scheme) -> String {
-    let mut text = format!(
-        "{GENERATED}# {}\n\n{}\n\n`control = \"{}\"`\n\nSource: {}\n",
-        scheme.title, scheme.summary, scheme.name, scheme.source
-    );
-    text += "\n## Laws\n\n```text\n";
-    for equation in scheme.equations {
-        let _ = writeln!(text, "{equation}");
+/// A controller's page: what all entries have, and its response function.
+fn scheme_page(scheme: &'static Scheme) -> String {
+    let mut text = page(&scheme.entry(), &format!("control = \"{}\"", scheme.name));
+    if let Some(response) = scheme.response {
+        text += "\n## Response function\n\nAverage window in segments at loss probability p, round-trip time 100 ms, with the defaults:\n\n| p | window |\n|---|---|\n";
+        let settings = Settings::defaults(scheme);
+        for exponent in [2, 3, 4, 5, 6, 7] {
+            let p = 10_f64.powi(-exponent);
+            let _ = writeln!(text, "| 1e-{exponent} | {:.1} |", response(&settings, p, 0.1));
+        }
     }
-    text += "```\n";
-    if !scheme.notes.is_empty() {
+    text
+}
+
+/// An entry's page: laws, notes, parameters.
+fn page(entry: &Entry, usage: &str) -> String {
+    let Entry { title, source, summary, equations, notes, parameters, .. } = *entry;
+    let mut text = format!("{GENERATED}# {title}\n\n{summary}\n\n`{usage}`\n");
+    if !source.is_empty() {
+        let _ = writeln!(text, "\nSource: {source}");
+    }
+    if !equations.is_empty() {
+        text += "\n## Laws\n\n```text\n";
+        for equation in equations {
+            let _ = writeln!(text, "{equation}");
+        }
+        text += "```\n";
+    }
+    if !notes.is_empty() {
         text += "\n## What this implementation chooses\n\n";
-        for note in scheme.notes {
+        for note in notes {
             let _ = writeln!(text, "- {note}");
         }
     }
-    if !scheme.parameters.is_empty() {
+    if !parameters.is_empty() {
         text += "\n## Parameters\n\n| key | default | unit | may be | what it is, and where from |\n|---|---|---|---|---|\n";
-        for p in scheme.parameters {
+        for p in parameters {
             let words = p
                 .words()
                 .iter()
@@ -107,14 +131,6 @@ fn page(scheme: &'static Scheme) -> String {
                 cell(p.about),
                 cell(&words)
             );
-        }
-    }
-    if let Some(response) = scheme.response {
-        text += "\n## Response function\n\nAverage window in segments at loss probability p, round-trip time 100 ms, with the defaults:\n\n| p | window |\n|---|---|\n";
-        let settings = Settings::defaults(scheme);
-        for exponent in [2, 3, 4, 5, 6, 7] {
-            let p = 10_f64.powi(-exponent);
-            let _ = writeln!(text, "| 1e-{exponent} | {:.1} |", response(&settings, p, 0.1));
         }
     }
     text

@@ -1,71 +1,77 @@
 //! `ackclock show`.
 
-use crate::args::Show;
+use crate::args::{Listed, Show};
+use crate::catalogue::{Named, catalogue, json};
 use crate::commands::reproduce;
 use crate::failure::Failure;
 use crate::view::table::plain_table;
-use ackclock_cc::{Domain, Scheme, scheme, schemes};
+use ackclock_registry::Entry;
+use ackclock_scenario::nearest;
 use ackclock_study::reproduce::Library;
 use miette::miette;
-use serde_json::json;
 
 pub(crate) fn run(command: &Show) -> Result<(), Failure> {
-    let Some(scheme) = scheme(&command.name) else {
-        if let Some(experiment) = Library::built_in()?.find(&command.name) {
-            if command.json {
-                say!("{}", experiment.to_json());
-            } else {
-                say!("{}", reproduce::describe(experiment).trim_end());
-            }
+    let asked = |kind: Listed| command.kind.is_none_or(|wanted| wanted == kind);
+    let all: Vec<Named> = catalogue().into_iter().filter(|named| asked(named.kind)).collect();
+    let found: Vec<&Named> = all.iter().filter(|named| named.entry.name == command.name).collect();
+    if let Some(first) = found.first() {
+        if command.json {
+            say!("{}", json(first));
             return Ok(());
         }
-        let known: Vec<_> = schemes().iter().map(|scheme| scheme.name).collect();
-        let help = format!("ackclock list says what there is; the controllers are {}", known.join(", "));
-        return Err(Failure::Report(miette!(help = help, "there is nothing called \"{}\"", command.name)));
-    };
-    if command.json {
-        let parameters: Vec<_> = scheme
-            .parameters
-            .iter()
-            .map(|p| json!({"name": p.name, "default": p.default.to_string(), "unit": p.unit, "domain": p.domain_text(), "about": p.about}))
-            .collect();
-        say!(
-            "{}",
-            json!({"name": scheme.name, "title": scheme.title, "source": scheme.source, "summary": scheme.summary,
-                   "equations": scheme.equations, "notes": scheme.notes, "parameters": parameters})
-        );
+        // A controller and a recovery may have the same name.
+        let texts: Vec<String> = found.iter().map(|named| describe(named)).collect();
+        say!("{}", texts.join("\n\n"));
         return Ok(());
     }
-    say!("{}", describe(scheme).trim_end());
-    Ok(())
+    let library = Library::built_in()?;
+    if let Some(experiment) = library.find(&command.name).filter(|_| asked(Listed::Experiments)) {
+        if command.json {
+            say!("{}", experiment.to_json());
+        } else {
+            say!("{}", reproduce::describe(experiment).trim_end());
+        }
+        return Ok(());
+    }
+    let names = all.iter().map(|named| named.entry.name);
+    let ids = library.experiments().iter().filter(|_| asked(Listed::Experiments)).map(|it| &*it.id);
+    let help = match nearest(&command.name, names.chain(ids)) {
+        Some(name) => format!("did you mean \"{name}\"? `ackclock list` says what there is"),
+        None => "`ackclock list` says what there is".to_owned(),
+    };
+    Err(Failure::Report(miette!(help = help, "there is nothing called \"{}\"", command.name)))
 }
 
-fn describe(scheme: &Scheme) -> String {
-    let mut text =
-        format!("{} ({})\n{}\n\nSource: {}\n\n", scheme.title, scheme.name, scheme.summary, scheme.source);
-    for equation in scheme.equations {
+fn describe(named: &Named) -> String {
+    let Entry { name, title, source, summary, equations, notes, parameters } = named.entry;
+    let mut text = format!("{title} ({name})\n{summary}\n\nIn a scenario: {}\n", named.usage);
+    if !source.is_empty() {
+        text += &format!("Source: {source}\n");
+    }
+    if !equations.is_empty() {
+        text += "\n";
+    }
+    for equation in equations {
         text += &format!("    {equation}\n");
     }
-    if !scheme.notes.is_empty() {
+    if !notes.is_empty() {
         text += "\n";
-        for note in scheme.notes {
+        for note in notes {
             text += &format!("  * {note}\n");
         }
     }
-    if !scheme.parameters.is_empty() {
-        let rows = scheme.parameters.iter().map(|p| {
-            let about = match &p.domain {
-                Domain::Words(words) => {
-                    let words: Vec<_> =
-                        words.iter().map(|(word, meaning)| format!("\"{word}\": {meaning}")).collect();
-                    format!("{}. {}", p.about, words.join("; "))
-                }
-                _ => p.about.to_owned(),
+    if !parameters.is_empty() {
+        let rows = parameters.iter().map(|p| {
+            let words: Vec<_> =
+                p.words().iter().map(|(word, meaning)| format!("\"{word}\": {meaning}")).collect();
+            let about = match words.is_empty() {
+                true => p.about.to_owned(),
+                false => format!("{}. {}", p.about, words.join("; ")),
             };
             vec![p.name.to_owned(), p.default.to_string(), p.unit.to_owned(), p.domain_text(), about]
         });
         text +=
             &format!("\n{}\n", plain_table(&["parameter", "default", "unit", "may be", "what it is"], rows));
     }
-    text
+    text.trim_end().to_owned()
 }

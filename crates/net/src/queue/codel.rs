@@ -3,9 +3,55 @@
 //! Source: RFC 8289, section 5 (the pseudo-code). The RFC leaves two things open. The limit of the queue is
 //! the user's choice. Marking is done as in Linux: a marked packet leaves the queue, and counts as a drop.
 
+use super::discipline::{Discipline, always};
+use super::droptail::LIMIT;
 use super::pool::{Chain, Pool};
-use super::{Limit, Sent};
+use super::sampled::MARK;
+use super::stepped::Scheme;
+use super::{Limit, Queue, Sent};
+use ackclock_registry::{Entry, Parameter, Settings};
 use ackclock_units::{Duration, Time};
+
+pub(super) const DISCIPLINE: Discipline = Discipline {
+    entry: Entry {
+        name: "codel",
+        title: "CoDel",
+        source: "RFC 8289",
+        summary: "drops or marks while the time that packets wait stays above a target; decides when the transmitter is free",
+        equations: &[
+            "a drop state begins once the delay of each packet that leaves has been above target for interval",
+            "n-th drop of a state to the next: interval / sqrt(n)",
+        ],
+        notes: &[
+            "The RFC leaves the limit open (section 5.4 speaks of a full buffer); it must be given.",
+            "Marking is done as in Linux: a packet that is marked leaves, and counts as a drop does.",
+        ],
+        parameters: &[LIMIT, TARGET_PARAMETER, INTERVAL_PARAMETER, MARK],
+    },
+    example: "{ codel = { limit = \"1000 packets\" } }",
+    dequeue_driven: true,
+    check: always,
+    build: |settings, scale, _| {
+        let config = CoDelConfig::of(settings, scale.segment);
+        let limit = scale.limit(settings.get("limit"));
+        Queue::from(Scheme::CoDel(CoDel::new(config, limit)))
+    },
+};
+
+/// RFC 8289 section 4.3; FQ-CoDel has it, too.
+pub(super) const TARGET_PARAMETER: Parameter =
+    Parameter::time("target", TARGET, MIN_TIME, "TARGET: the acceptable standing delay");
+/// RFC 8289 section 4.2; FQ-CoDel has it, too.
+pub(super) const INTERVAL_PARAMETER: Parameter = Parameter::time(
+    "interval",
+    INTERVAL,
+    MIN_TIME,
+    "INTERVAL: how long the delay must have been above the target, and the first spacing of drops",
+);
+
+const TARGET: Duration = Duration::from_millis(5);
+const INTERVAL: Duration = Duration::from_millis(100);
+const MIN_TIME: Duration = Duration::from_micros(1);
 
 /// CoDel's parameters.
 #[derive(Clone, Debug)]
@@ -23,11 +69,16 @@ pub struct CoDelConfig {
 impl CoDelConfig {
     /// The RFC's values (section 5.3) for packets of up to `mtu` bytes, without marking.
     pub fn usual(mtu: u32) -> CoDelConfig {
+        CoDelConfig { target: TARGET, interval: INTERVAL, mtu, mark: false }
+    }
+
+    /// These settings, for packets of up to `mtu` bytes.
+    pub(super) fn of(settings: &Settings, mtu: u32) -> CoDelConfig {
         CoDelConfig {
-            target: Duration::from_millis(5),
-            interval: Duration::from_millis(100),
+            target: settings.get("target"),
+            interval: settings.get("interval"),
             mtu,
-            mark: false,
+            mark: settings.get("mark"),
         }
     }
 }

@@ -10,11 +10,112 @@
 //! - `floor` (`Th_len`) counts the packets that remain behind it, as in the pseudo-code.
 //! - A likelihood above 1 counts as 1: no more than every packet can be marked.
 
+use super::discipline::{Discipline, always};
 use super::pool::{Chain, Pool};
 use super::sampled::Clock;
-use super::{Limit, Sent};
+use super::stepped::Scheme;
+use super::{Limit, Queue, Sent};
 use crate::Ecn;
-use ackclock_units::{Duration, Time};
+use ackclock_registry::{Entry, Parameter, Settings};
+use ackclock_units::{Duration, Room, Time};
+
+pub(super) const DISCIPLINE: Discipline = Discipline {
+    entry: Entry {
+        name: "dualpi2",
+        title: "DualPI2",
+        source: "RFC 9332",
+        summary: "a shallow queue for scalable (L4S) flows beside a classic one, and a controller that couples both; decides when the transmitter is free",
+        equations: &[
+            "p' += alpha (delay - target) + beta (delay - delay one period ago) once a period",
+            "classic packets are dropped or marked with p'^2, L packets marked with coupling p' or by their own ramp, whichever is more",
+        ],
+        notes: &[
+            "Packets that say ECT(1), or that another queue has marked, go to the L4S queue, all others to the classic one.",
+            "It has no mark: it always marks what may be marked. Overload is met by drops (\"drop on saturation\").",
+            "The scheduler is weighted round robin by bytes; its credit changes only while both queues hold packets.",
+        ],
+        parameters: &[
+            Parameter::room("limit", Room::Bytes(0), "what both queues together may hold (figure 2)")
+                .otherwise("what the link sends in 250 ms"),
+            Parameter::time(
+                "target",
+                DualPi2Config::TARGET,
+                MIN_TIME,
+                "the target delay of the classic queue (figure 2)",
+            ),
+            Parameter::time(
+                "rtt_max",
+                DualPi2Config::RTT_MAX,
+                MIN_TIME,
+                "the longest round-trip time to be expected (figure 2)",
+            ),
+            Parameter::time(
+                "period",
+                DualPi2Config::TARGET,
+                MIN_TIME,
+                "Tupdate: the time between two updates of the probability",
+            )
+            .otherwise("target, at most a third of rtt_max"),
+            Parameter::number("alpha", 0.15, "Hz", 0.0..=1e9, "the integral gain")
+                .otherwise("0.1 period / rtt_max^2"),
+            Parameter::number("beta", 3.0, "Hz", 0.0..=1e9, "the proportional gain")
+                .otherwise("0.3 / rtt_max"),
+            Parameter::number(
+                "coupling",
+                COUPLING,
+                "",
+                0.01..=100.0,
+                "k: the L queue's probability is so many times the root of the classic one",
+            ),
+            Parameter::time(
+                "threshold",
+                THRESHOLD,
+                Duration::ZERO,
+                "minTh: the delay of the L queue at which its own marking begins",
+            ),
+            Parameter::time(
+                "range",
+                RANGE,
+                Duration::ZERO,
+                "by how much more delay it has become certain; 0 s makes it a step",
+            ),
+            Parameter::count(
+                "floor",
+                FLOOR,
+                "packets",
+                0..=1_000_000,
+                "Th_len: how many packets must be left behind one that is marked by the L queue's own threshold",
+            ),
+            Parameter::number(
+                "share",
+                SHARE,
+                "",
+                0.001..=0.999,
+                "what the classic queue gets of the link while both have packets",
+            ),
+        ],
+    },
+    example: "\"dualpi2\"",
+    dequeue_driven: true,
+    check: always,
+    build: |settings, scale, _| {
+        let room = settings.given("limit").map(|room| scale.limit(room));
+        let limit = room.unwrap_or(Limit::Bytes(scale.rate.bytes_in(ROOM) as u64));
+        let config = DualPi2Config::of(settings, DualPi2Config::usual(scale.segment, limit));
+        Queue::from(Scheme::DualPi2(DualPi2::new(config)))
+    },
+};
+
+const MIN_TIME: Duration = Duration::from_micros(1);
+// RFC 9332 figure 2.
+/// The capacity, as time at the link's rate.
+const ROOM: Duration = Duration::from_millis(250);
+const COUPLING: f64 = 2.0;
+const THRESHOLD: Duration = Duration::from_micros(800);
+const RANGE: Duration = Duration::from_micros(400);
+/// Packets.
+const FLOOR: u64 = 1;
+const SHARE: f64 = 1.0 / 16.0;
 
 /// DualPI2's parameters.
 #[derive(Clone, Debug)]
@@ -57,11 +158,11 @@ impl DualPi2Config {
             period: Duration::ZERO,
             alpha: 0.0,
             beta: 0.0,
-            coupling: 2.0,
-            threshold: Duration::from_micros(800),
-            range: Duration::from_micros(400),
-            floor: 1,
-            share: 1.0 / 16.0,
+            coupling: COUPLING,
+            threshold: THRESHOLD,
+            range: RANGE,
+            floor: FLOOR as u32,
+            share: SHARE,
             mtu,
             limit,
         };
@@ -80,6 +181,22 @@ impl DualPi2Config {
             alpha: 0.1 * period.as_secs_f64() / (longest * longest),
             beta: 0.3 / longest,
             ..self
+        }
+    }
+
+    /// These settings; `usual` says what depends on the link.
+    fn of(settings: &Settings, usual: DualPi2Config) -> DualPi2Config {
+        let paths = usual.on_paths(settings.get("target"), settings.get("rtt_max"));
+        DualPi2Config {
+            period: settings.given("period").unwrap_or(paths.period),
+            alpha: settings.given("alpha").unwrap_or(paths.alpha),
+            beta: settings.given("beta").unwrap_or(paths.beta),
+            coupling: settings.get("coupling"),
+            threshold: settings.get("threshold"),
+            range: settings.get("range"),
+            floor: settings.get::<u64>("floor") as u32,
+            share: settings.get("share"),
+            ..paths
         }
     }
 }

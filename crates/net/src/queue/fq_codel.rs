@@ -9,11 +9,70 @@
 //! - The host gives each flow a number. The number is salted by addition, as the RFC says, and hashed by
 //!   SplitMix64's finaliser instead of a Jenkins hash.
 
-use super::codel::{CoDelConfig, Law, Source};
+use super::codel::{self, CoDelConfig, Law, Source};
+use super::discipline::{Discipline, always};
 use super::pool::{Chain, Pool};
-use super::{Limit, Sent};
+use super::stepped::Scheme;
+use super::{Limit, Queue, Sent};
 use crate::Stream;
-use ackclock_units::Time;
+use ackclock_registry::{Entry, Parameter};
+use ackclock_units::{Bytes, Room, Time};
+
+pub(super) const DISCIPLINE: Discipline = Discipline {
+    entry: Entry {
+        name: "fq_codel",
+        title: "FQ-CoDel",
+        source: "RFC 8290",
+        summary: "a queue for each flow in fair turns, new ones first, and CoDel in each; marks or drops; decides when the transmitter is free",
+        equations: &["a queue's turn ends when it has sent quantum bytes; CoDel's laws hold in each queue"],
+        notes: &[
+            "Every connection is a flow, its acknowledgements are another, and each [[traffic]] is one, too; in an emulation addresses, protocol and ports tell them apart.",
+            "A turn ends when the credits are used up, as in Linux and section 3; section 4.2 says \"negative\".",
+            "An overflow drops at least one packet; section 4.1 says half of a queue's packets, which are none of one.",
+        ],
+        parameters: &[
+            Parameter::room("limit", Room::Packets(LIMIT), "what all queues together may hold (section 5.2)"),
+            codel::TARGET_PARAMETER,
+            codel::INTERVAL_PARAMETER,
+            Parameter::count(
+                "queues",
+                QUEUES,
+                "",
+                1..=MAX_QUEUES,
+                "how many queues there are; flows are hashed to them (section 5.2)",
+            ),
+            Parameter::size(
+                "quantum",
+                Bytes(QUANTUM),
+                1..=MAX_QUANTUM,
+                "what a queue may send in its turn (section 5.2)",
+            ),
+            Parameter::flag("mark", true, "ECN-capable packets are marked where others are dropped early"),
+        ],
+    },
+    example: "\"fq_codel\"",
+    dequeue_driven: true,
+    check: always,
+    build: |settings, scale, stream| {
+        let config = FqCoDelConfig {
+            codel: CoDelConfig::of(settings, scale.segment),
+            queues: settings.get::<u64>("queues") as u32,
+            quantum: settings.get::<Bytes>("quantum").0 as u32,
+            limit: scale.limit(settings.get("limit")),
+        };
+        Queue::from(Scheme::FqCoDel(FqCoDel::new(config, stream)))
+    },
+};
+
+/// Packets.
+const LIMIT: f64 = 10_240.0;
+const QUEUES: u64 = 1024;
+/// Section 1.3: as many queues as Linux can have.
+const MAX_QUEUES: u64 = 65_535;
+/// Bytes.
+const QUANTUM: u64 = 1514;
+/// Bytes.
+const MAX_QUANTUM: u64 = 1 << 30;
 
 /// FQ-CoDel's parameters.
 #[derive(Clone, Debug)]
@@ -33,9 +92,9 @@ impl FqCoDelConfig {
     pub fn usual(mtu: u32) -> FqCoDelConfig {
         FqCoDelConfig {
             codel: CoDelConfig { mark: true, ..CoDelConfig::usual(mtu) },
-            queues: 1024,
-            quantum: 1514,
-            limit: Limit::Packets(10_240),
+            queues: QUEUES as u32,
+            quantum: QUANTUM as u32,
+            limit: Limit::Packets(LIMIT as u32),
         }
     }
 }

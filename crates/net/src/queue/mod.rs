@@ -4,6 +4,7 @@
 //! disciplines decide when the transmitter is free, and keep their packets themselves.
 
 mod codel;
+mod discipline;
 mod droptail;
 mod dualpi2;
 mod fq_codel;
@@ -14,8 +15,10 @@ mod red;
 mod rem;
 mod sampled;
 mod stepped;
+mod unlimited;
 
 pub use codel::{CoDel, CoDelConfig};
+pub use discipline::{Contradiction, Discipline, Scale, discipline, disciplines};
 pub use droptail::{DropTail, Limit};
 pub use dualpi2::{DualPi2, DualPi2Config};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
@@ -24,6 +27,7 @@ pub use pie::{Pie, PieConfig};
 pub use red::{Red, RedConfig};
 pub use rem::{Rem, RemConfig};
 pub use stepped::{Scheme, Stepped};
+pub use unlimited::DISCIPLINE as UNLIMITED;
 
 pub(crate) use pool::Waiting;
 
@@ -96,6 +100,12 @@ pub enum Queue {
     Stepped(Box<Stepped>),
 }
 
+impl From<Scheme> for Queue {
+    fn from(scheme: Scheme) -> Queue {
+        Queue::Stepped(Box::new(Stepped::from(scheme)))
+    }
+}
+
 impl Queue {
     /// Decides about a packet of `bytes` that arrives at `now`. `markable`: true if it may be marked instead
     /// of dropped.
@@ -120,6 +130,15 @@ impl Queue {
             Queue::Stepped(queue) => Some(queue.limit()),
             Queue::Rem(_) | Queue::Pi(_) | Queue::Pie(_) => self.sampled().map(Sampled::limit),
         }
+    }
+
+    /// The largest number of packets of `bytes` that can wait. `None` without a limit: then only what the hosts may have in
+    /// flight bounds it.
+    pub fn capacity(&self, bytes: u32) -> Option<f64> {
+        self.limit().map(|limit| match limit {
+            Limit::Packets(packets) => f64::from(packets),
+            Limit::Bytes(limit) => limit as f64 / f64::from(bytes.max(1)),
+        })
     }
 
     /// The instant of the next periodic update, if the discipline has any.
@@ -159,6 +178,11 @@ impl Queue {
             Queue::Pi(queue) => Some(queue.sampled()),
             Queue::Pie(queue) => Some(queue.sampled()),
         }
+    }
+
+    /// True if the queue decides when the transmitter is free, and not when a packet arrives.
+    pub fn is_dequeue_driven(&self) -> bool {
+        matches!(self, Queue::Stepped(_))
     }
 
     /// True if the queue has no limit.

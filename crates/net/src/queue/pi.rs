@@ -4,10 +4,62 @@
 //! Supporting TCP Flows", INFOCOM 2001: p += a (q - q_ref) - b (q_old - q_ref) at 170 Hz. The default is the
 //! source's design for 3750 packets/s.
 
-use super::sampled::Sampled;
-use super::{Backlog, Limit, Verdict};
+use super::discipline::{Discipline, always};
+use super::droptail::LIMIT;
+use super::sampled::{MARK, MIN_PERIOD, Sampled};
+use super::{Backlog, Limit, Queue, Verdict};
 use crate::Stream;
-use ackclock_units::Duration;
+use ackclock_registry::{Entry, Parameter};
+use ackclock_units::{Duration, Room};
+
+pub(super) const DISCIPLINE: Discipline = Discipline {
+    entry: Entry {
+        name: "pi",
+        title: "PI",
+        source: "Hollot, Misra, Towsley and Gong 2001",
+        summary: "a proportional-integral controller steers the queue to a target; drops or marks",
+        equations: &["p += a (queue - target) - b (queue one period ago - target) once a period"],
+        notes: &[
+            "The gains are the source's design for 3750 packets/s; the target is ns-2's.",
+            "Packets are counted, not bytes.",
+        ],
+        parameters: &[
+            LIMIT,
+            Parameter::room("target", Room::Packets(TARGET), "the target queue (ns-2)"),
+            Parameter::number("a", A, "per packet", 0.0..=1.0, "the gain of the queue now"),
+            Parameter::number("b", B, "per packet", 0.0..=1.0, "the gain of the queue one period ago"),
+            Parameter::time(
+                "period",
+                PERIOD,
+                MIN_PERIOD,
+                "the time between two samples of the queue: 170 Hz",
+            ),
+            MARK,
+        ],
+    },
+    example: "{ pi = { limit = \"1 bdp\" } }",
+    dequeue_driven: false,
+    check: always,
+    build: |settings, scale, stream| {
+        let config = PiConfig {
+            a: settings.get("a"),
+            b: settings.get("b"),
+            target: scale.packets(settings.get("target")),
+            period: settings.get("period"),
+            mark: settings.get("mark"),
+            limit: scale.limit(settings.get("limit")),
+        };
+        Queue::Pi(Box::new(Pi::new(config, stream)))
+    },
+};
+
+// The values of the source, and of ns-2.
+const A: f64 = 1.822e-5;
+const B: f64 = 1.816e-5;
+/// Packets.
+const TARGET: f64 = 50.0;
+/// 1/170 s.
+const PERIOD: Duration = Duration::from_nanos(5_882_353);
 
 /// PI's parameters. Queue lengths are in packets.
 #[derive(Clone, Debug)]
@@ -29,8 +81,7 @@ pub struct PiConfig {
 impl PiConfig {
     /// The source's gains and sampling rate, and a target of 50 packets as in ns-2.
     pub fn usual(limit: Limit) -> PiConfig {
-        let period = Duration::from_secs_f64(1.0 / 170.0);
-        PiConfig { a: 1.822e-5, b: 1.816e-5, target: 50.0, period, mark: false, limit }
+        PiConfig { a: A, b: B, target: TARGET, period: PERIOD, mark: false, limit }
     }
 }
 

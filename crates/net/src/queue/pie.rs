@@ -4,10 +4,68 @@
 //! link, which is known here; section 5.2 estimates it. ECN-capable packets are marked while the probability
 //! is at most 10 % (section 5.1).
 
-use super::sampled::Sampled;
-use super::{Backlog, Limit, Verdict};
+use super::discipline::{Discipline, always};
+use super::droptail::LIMIT;
+use super::sampled::{MARK, MIN_PERIOD, Sampled};
+use super::{Backlog, Limit, Queue, Verdict};
 use crate::Stream;
+use ackclock_registry::{Entry, Parameter};
 use ackclock_units::{Duration, Rate};
+
+pub(super) const DISCIPLINE: Discipline = Discipline {
+    entry: Entry {
+        name: "pie",
+        title: "PIE",
+        source: "RFC 8033",
+        summary: "a proportional-integral controller steers the delay to a target, with room for bursts; drops or marks",
+        equations: &[
+            "p += alpha (delay - target) + beta (delay - delay one period ago) once a period",
+            "the step is divided by 2 to 2048 while p is small (section 4.2)",
+        ],
+        notes: &[
+            "The delay is what waits over the link's rate, which is known here (section 5.2 estimates it).",
+            "ECN-capable packets are marked while p is at most 10 % (section 5.1).",
+        ],
+        parameters: &[
+            LIMIT,
+            Parameter::time("target", TARGET, MIN_PERIOD, "QDELAY_REF: the target delay"),
+            Parameter::time("period", PERIOD, MIN_PERIOD, "T_UPDATE: the time between two updates"),
+            Parameter::number(
+                "alpha",
+                ALPHA,
+                "1/s",
+                0.0..=1e3,
+                "the weight of the delay's distance from the target",
+            ),
+            Parameter::number("beta", BETA, "1/s", 0.0..=1e3, "the weight of the delay's change"),
+            Parameter::time("burst", BURST, Duration::ZERO, "MAX_BURST: how long a burst is let through"),
+            MARK,
+        ],
+    },
+    example: "{ pie = { limit = \"1 bdp\" } }",
+    dequeue_driven: false,
+    check: always,
+    build: |settings, scale, stream| {
+        let usual = PieConfig::usual(scale.rate, scale.segment, scale.limit(settings.get("limit")));
+        let config = PieConfig {
+            target: settings.get("target"),
+            period: settings.get("period"),
+            alpha: settings.get("alpha"),
+            beta: settings.get("beta"),
+            burst: settings.get("burst"),
+            mark: settings.get("mark"),
+            ..usual
+        };
+        Queue::Pie(Box::new(Pie::new(config, stream)))
+    },
+};
+
+// RFC 8033 sections 4.2 and 4.4.
+const TARGET: Duration = Duration::from_millis(15);
+const PERIOD: Duration = Duration::from_millis(15);
+const ALPHA: f64 = 0.125;
+const BETA: f64 = 1.25;
+const BURST: Duration = Duration::from_millis(150);
 
 /// PIE's parameters.
 #[derive(Clone, Debug)]
@@ -36,11 +94,11 @@ impl PieConfig {
     /// The RFC's values, for a link of `rate` and packets of `packet` bytes.
     pub fn usual(rate: Rate, packet: u32, limit: Limit) -> PieConfig {
         PieConfig {
-            target: Duration::from_millis(15),
-            period: Duration::from_millis(15),
-            alpha: 0.125,
-            beta: 1.25,
-            burst: Duration::from_millis(150),
+            target: TARGET,
+            period: PERIOD,
+            alpha: ALPHA,
+            beta: BETA,
+            burst: BURST,
             rate,
             packet,
             mark: false,

@@ -9,9 +9,118 @@
 //! packets wait, however high the average still is; otherwise a link could idle and drop at the same time.
 //! The packet with which the average crosses the lower threshold is admitted.
 
-use super::{Backlog, Limit, Verdict};
+use super::discipline::{Contradiction, Discipline, Scale};
+use super::droptail::LIMIT;
+use super::sampled::MARK;
+use super::{Backlog, Limit, Queue, Verdict};
 use crate::Stream;
-use ackclock_units::{Duration, Time};
+use ackclock_registry::{Entry, Parameter, Settings};
+use ackclock_units::{Duration, Room, Time};
+
+pub(super) const DISCIPLINE: Discipline = Discipline {
+    entry: Entry {
+        name: "red",
+        title: "RED",
+        source: "Floyd and Jacobson 1993; Floyd 2000; Floyd, Gummadi and Shenker 2001",
+        summary: "random early detection: classic, gentle or adaptive; drops or marks",
+        equations: &[
+            "average += weight (queue - average) at each arrival",
+            "p = probability (average - min) / (max - min) between the thresholds",
+            "gentle: from probability at max to 1 at 2 max; otherwise 1 above max",
+        ],
+        notes: &[
+            "The average counts packets, and probabilities are not scaled by packet size.",
+            "As in ns-2, nothing is dropped early while fewer than two packets wait, and the packet with which the average crosses min is let in.",
+            "Equal thresholds are a step: with weight = 1 all packets are marked above a momentary queue, which is the queue that DCTCP wants.",
+        ],
+        parameters: &[
+            LIMIT,
+            Parameter::room(
+                "min",
+                Room::Packets(5.0),
+                "the average queue below which nothing is dropped early; min and max go together",
+            )
+            .otherwise("what the link sends in 2.5 ms, at least 5 packets"),
+            Parameter::room(
+                "max",
+                Room::Packets(15.0),
+                "the average queue at which the probability is reached",
+            )
+            .otherwise("three times min"),
+            Parameter::number(
+                "probability",
+                MAX_PROBABILITY,
+                "",
+                1e-6..=1.0,
+                "the probability at max (Adaptive RED section 5)",
+            ),
+            Parameter::number(
+                "weight",
+                0.002,
+                "",
+                1e-9..=1.0,
+                "the weight of an arrival in the average queue (Adaptive RED section 5)",
+            )
+            .otherwise("1 - exp(-1 / packets that the link sends in a second)"),
+            Parameter::flag(
+                "gentle",
+                true,
+                "between max and 2 max the probability rises to 1 instead of jumping there",
+            ),
+            Parameter::flag(
+                "wait",
+                true,
+                "early drops are 1/p to 2/p packets apart, as in ns-2; false: 1 to 1/p, as in the paper",
+            ),
+            Parameter::flag(
+                "adaptive",
+                false,
+                "the probability follows the load, so that the average stays midway between the thresholds",
+            ),
+            MARK,
+        ],
+    },
+    example: "{ red = { limit = \"1 bdp\" } }",
+    dequeue_driven: false,
+    check,
+    build: |settings, scale, stream| {
+        let transmission = scale.rate.time_for(u64::from(scale.segment));
+        let automatic = RedConfig::automatic(transmission, scale.limit(settings.get("limit")));
+        let packets =
+            |name: &str, automatic: f64| settings.given(name).map_or(automatic, |room| scale.packets(room));
+        let config = RedConfig {
+            min_threshold: packets("min", automatic.min_threshold),
+            max_threshold: packets("max", automatic.max_threshold),
+            max_probability: settings.get("probability"),
+            weight: settings.given("weight").unwrap_or(automatic.weight),
+            gentle: settings.get("gentle"),
+            wait: settings.get("wait"),
+            adaptive: settings.get("adaptive"),
+            mark: settings.get("mark"),
+            limit: automatic.limit,
+        };
+        Queue::Red(Box::new(Red::new(config, stream)))
+    },
+};
+
+fn check(settings: &Settings, scale: &Scale) -> Result<(), Contradiction> {
+    let threshold = |name: &str| settings.given::<Room>(name).map(|room| scale.packets(room));
+    match (threshold("min"), threshold("max")) {
+        (None, None) => Ok(()),
+        (Some(min), Some(max)) if min <= max => Ok(()),
+        (Some(min), Some(max)) => Err(Contradiction {
+            problem: format!("RED's thresholds are {min:.1} and {max:.1} packets here"),
+            remedy: "min must be below max, or equal to it for a step",
+        }),
+        _ => Err(Contradiction {
+            problem: "RED takes both thresholds, min and max, or neither".to_owned(),
+            remedy: "without them they are chosen automatically",
+        }),
+    }
+}
+
+/// "Adaptive RED" section 5, and ns-2's `linterm_`: the probability at the upper threshold.
+const MAX_PROBABILITY: f64 = 0.1;
 
 /// RED's parameters. Queue lengths are in packets.
 #[derive(Clone, Debug)]
@@ -48,7 +157,7 @@ impl RedConfig {
         RedConfig {
             min_threshold,
             max_threshold: 3.0 * min_threshold,
-            max_probability: 0.1,
+            max_probability: MAX_PROBABILITY,
             weight: 1.0 - libm::exp(-per_packet),
             gentle: true,
             wait: true,

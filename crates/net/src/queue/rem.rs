@@ -8,10 +8,81 @@
 //! The intervals follow ns-2, whose REM is by the same authors: 2 ms, with the input rate of each interval
 //! alone. `weight` can smooth the rate over several intervals. The queue counts packets, not bytes.
 
-use super::sampled::Sampled;
-use super::{Backlog, Limit, Verdict};
+use super::discipline::{Discipline, always};
+use super::droptail::LIMIT;
+use super::sampled::{MARK, MIN_PERIOD, Sampled};
+use super::{Backlog, Limit, Queue, Verdict};
 use crate::Stream;
-use ackclock_units::Duration;
+use ackclock_registry::{Entry, Parameter};
+use ackclock_units::{Duration, Room};
+
+pub(super) const DISCIPLINE: Discipline = Discipline {
+    entry: Entry {
+        name: "rem",
+        title: "REM",
+        source: "Athuraliya, Low, Li and Yin 2001",
+        summary: "a price from queue and rate, and a probability from the price; drops or marks",
+        equations: &[
+            "price = max(0, price + gamma (alpha (queue - target) + arrivals - capacity)) once a period",
+            "p = 1 - phi^(-price)",
+        ],
+        notes: &[
+            "Intervals follow ns-2, whose REM is by the same authors: 2 ms, with the input rate of each alone; weight smooths it over several.",
+            "Packets are counted, not bytes.",
+        ],
+        parameters: &[
+            LIMIT,
+            Parameter::room("target", Room::Packets(TARGET), "the target queue b*"),
+            Parameter::number("gamma", GAMMA, "", 0.0..=1e3, "the step size of the price"),
+            Parameter::number(
+                "alpha",
+                ALPHA,
+                "",
+                0.0..=1e3,
+                "the weight of the queue's mismatch beside the rate's",
+            ),
+            Parameter::number("phi", PHI, "", 1.0..=10.0, "the base of the probability's exponential"),
+            Parameter::number(
+                "weight",
+                WEIGHT,
+                "",
+                1e-9..=1.0,
+                "the weight of the newest interval in the average input rate",
+            ),
+            Parameter::time("period", PERIOD, MIN_PERIOD, "the length of an interval (ns-2)"),
+            MARK,
+        ],
+    },
+    example: "{ rem = { limit = \"1 bdp\" } }",
+    dequeue_driven: false,
+    check: always,
+    build: |settings, scale, stream| {
+        let transmission = scale.rate.time_for(u64::from(scale.segment));
+        let usual = RemConfig::usual(transmission, scale.limit(settings.get("limit")));
+        let period: Duration = settings.get("period");
+        let config = RemConfig {
+            gamma: settings.get("gamma"),
+            alpha: settings.get("alpha"),
+            phi: settings.get("phi"),
+            target: scale.packets(settings.get("target")),
+            weight: settings.get("weight"),
+            capacity: usual.capacity * period.as_secs_f64() / usual.period.as_secs_f64(),
+            period,
+            mark: settings.get("mark"),
+            limit: usual.limit,
+        };
+        Queue::Rem(Box::new(Rem::new(config, stream)))
+    },
+};
+
+// The values of the source and of ns-2.
+const GAMMA: f64 = 0.001;
+const ALPHA: f64 = 0.1;
+const PHI: f64 = 1.001;
+/// Packets.
+const TARGET: f64 = 20.0;
+const WEIGHT: f64 = 1.0;
+const PERIOD: Duration = Duration::from_millis(2);
 
 /// REM's parameters.
 #[derive(Clone, Debug)]
@@ -39,13 +110,13 @@ pub struct RemConfig {
 impl RemConfig {
     /// The values of the source and of ns-2, for a link on which one packet takes `transmission`.
     pub fn usual(transmission: Duration, limit: Limit) -> RemConfig {
-        let period = Duration::from_millis(2);
+        let period = PERIOD;
         RemConfig {
-            gamma: 0.001,
-            alpha: 0.1,
-            phi: 1.001,
-            target: 20.0,
-            weight: 1.0,
+            gamma: GAMMA,
+            alpha: ALPHA,
+            phi: PHI,
+            target: TARGET,
+            weight: WEIGHT,
             period,
             capacity: period.as_secs_f64() / transmission.as_secs_f64().max(1e-12),
             mark: false,

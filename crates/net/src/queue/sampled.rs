@@ -2,7 +2,14 @@
 
 use super::{Backlog, Limit, Verdict};
 use crate::Stream;
+use ackclock_registry::Parameter;
 use ackclock_units::{Duration, Time};
+
+/// Marking instead of dropping.
+pub(super) const MARK: Parameter =
+    Parameter::flag("mark", false, "ECN-capable packets are marked where others are dropped early");
+/// The least period of a clock.
+pub(super) const MIN_PERIOD: Duration = Duration::from_micros(1);
 
 /// A clock for the updates, a probability, and the drop or mark decision.
 #[derive(Clone, Debug)]

@@ -6,13 +6,12 @@ use super::error::suggest;
 use super::flows::{Ends, FlowGroup, Start, TrafficSpec};
 use super::impairments::Medium;
 use super::predict::{PredictSpec, Settle};
-use super::queue::Scale;
 use super::reader::{At, Result};
 use super::topology::{Access, LinkSpec, NO_LIMIT, reverse_of};
 use crate::plan::{FlowPlan, Plan, StreamPlan};
 use crate::requests::{Gap, Requests};
 use ackclock_cc::predictor::Options;
-use ackclock_net::{Link, Queue, Stream, Variate};
+use ackclock_net::{Link, Queue, Scale, Stream, Variate};
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::HashMap;
 
@@ -318,16 +317,15 @@ impl Scenario {
     /// The memory for packets on a link and in its queue, bytes, as far as it is limited.
     fn room(&self, spec: &LinkSpec, rtt: Duration) -> Result<f64> {
         let scale = self.scale(spec, rtt);
-        if let Some((min, max, path)) = spec.queue.thresholds(&scale)
-            && min > max
-        {
-            return Err(self
-                .error(path, format!("RED's thresholds are {min:.1} and {max:.1} packets here"))
-                .help("min must be below max, or equal to it for a step"));
-        }
+        spec.queue
+            .check(&scale)
+            .map_err(|wrong| self.error(&spec.queue.path, wrong.problem).help(wrong.remedy))?;
         let medium = Medium { rate: spec.rate, segment: scale.segment };
         let late = spec.rate.bps_f64() / 8.0 * spec.impairments.lateness(&medium);
-        let held = spec.queue.most(&scale).unwrap_or(0.0) + (scale.bdp + late) / f64::from(scale.segment);
+        let queue =
+            spec.queue.build(&scale, Stream::new(self.seed, "a queue that is only asked for its room"));
+        let waiting = queue.capacity(scale.segment).unwrap_or(0.0);
+        let held = waiting + (scale.bdp + late) / f64::from(scale.segment);
         Ok(held * PER_PACKET)
     }
 

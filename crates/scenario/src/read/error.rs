@@ -141,12 +141,16 @@ impl Diagnostic for ScenarioError {
     }
 }
 
-/// The known word that is most like `word`, if one is like it at all.
+/// The known word that is most like `word`, if one is like it at all. Case counts only among words that are equally alike.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // The distance takes time and memory in proportion to both lengths, and is at least their difference.
     let comparable = known.into_iter().filter(|known| word.len() <= 2 * known.len() + 4);
-    let alike = comparable.map(|known| (strsim::damerau_levenshtein(word, known), known));
-    alike.filter(|(distance, known)| *distance <= known.len().max(3) / 3).min().map(|(_, known)| known)
+    let distance = |known: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &known.to_lowercase());
+    let alike = comparable.map(|known| (distance(known), known));
+    let close = alike.filter(|(distance, known)| *distance <= known.len().max(3) / 3);
+    close
+        .min_by_key(|&(distance, known)| (distance, strsim::damerau_levenshtein(word, known), known))
+        .map(|(_, known)| known)
 }
 
 /// The remedy for a misspelt word: "did you mean ...", or the list of what there is.

@@ -1,6 +1,5 @@
 //! Scenario files: from text to a plan for the engine.
 
-mod aqm;
 mod build;
 mod document;
 mod error;
@@ -11,8 +10,8 @@ mod predict;
 mod queue;
 pub mod reader;
 mod requests;
+mod settings;
 mod size_file;
-mod stepped;
 mod sweep;
 mod tcp;
 mod topology;

@@ -214,11 +214,11 @@ fn read_link_keys(table: &Table<'_>, like: Option<&LinkSpec>) -> Result<LinkSpec
     };
     let queue = match table.get("queue") {
         Some(at) => read_queue(&at)?,
-        None => like.map_or(QueueSpec::Unlimited, |like| like.queue.clone()),
+        None => like.map_or_else(QueueSpec::unlimited, |like| like.queue.clone()),
     };
     let impairments = read_impairments(table, delay)?;
     if let (true, true, Some(at)) =
-        (queue.is_stepped(), impairments.retransmits(), table.get("retransmission"))
+        (queue.is_dequeue_driven(), impairments.retransmits(), table.get("retransmission"))
     {
         return Err(at
             .error("a queue that decides when the transmitter is free does not go with retransmission")

@@ -1,0 +1,64 @@
+//! Everything that a scenario chooses by name: the entries of all registries.
+
+use crate::args::Listed;
+use ackclock_cc::schemes;
+use ackclock_net::disciplines;
+use ackclock_registry::{Entry, Parameter};
+use ackclock_scenario::RECOVERIES;
+use serde_json::{Value, json};
+
+/// An entry of one of the registries.
+pub(crate) struct Named {
+    pub(crate) kind: Listed,
+    pub(crate) entry: Entry,
+    /// How a scenario writes it.
+    pub(crate) usage: String,
+}
+
+/// All entries, registry by registry.
+pub(crate) fn catalogue() -> Vec<Named> {
+    let control = schemes().iter().map(|scheme| named(Listed::Controls, scheme.entry(), None));
+    let recovery = RECOVERIES.iter().map(|&(name, summary)| {
+        let entry =
+            Entry { name, title: name, source: "", summary, equations: &[], notes: &[], parameters: &[] };
+        named(Listed::Recoveries, entry, None)
+    });
+    let queue = disciplines().iter().map(|it| named(Listed::Queues, it.entry, Some(it.example)));
+    control.chain(recovery).chain(queue).collect()
+}
+
+fn named(kind: Listed, entry: Entry, example: Option<&str>) -> Named {
+    let quoted = format!("\"{}\"", entry.name);
+    Named { kind, entry, usage: format!("{} = {}", kind.key(), example.unwrap_or(&quoted)) }
+}
+
+impl Listed {
+    /// The word in tables and JSON.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Listed::Controls => "controls",
+            Listed::Recoveries => "recoveries",
+            Listed::Queues => "queues",
+            Listed::Experiments => "experiments",
+        }
+    }
+
+    /// The key of a scenario that takes such a name.
+    fn key(self) -> &'static str {
+        match self {
+            Listed::Controls => "control",
+            Listed::Recoveries => "recovery",
+            Listed::Queues => "queue",
+            Listed::Experiments => "experiment",
+        }
+    }
+}
+
+/// An entry as a JSON object.
+pub(crate) fn json(named: &Named) -> Value {
+    let Entry { name, title, source, summary, equations, notes, parameters } = named.entry;
+    let parameter = |p: &Parameter| json!({"name": p.name, "default": p.default.to_string(), "unit": p.unit, "domain": p.domain_text(), "about": p.about});
+    let parameters: Vec<_> = parameters.iter().map(parameter).collect();
+    json!({"kind": named.kind.word(), "name": name, "title": title, "source": source, "summary": summary,
+           "usage": named.usage, "equations": equations, "notes": notes, "parameters": parameters})
+}
