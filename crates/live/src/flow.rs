@@ -11,14 +11,16 @@ use ackclock_scenario::measured::Transfer;
 use ackclock_scenario::plan::FlowPlan;
 use ackclock_scenario::writing::BurstTally;
 use ackclock_units::{Duration, Time};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::sockopt::{
     Timeout, set_socket_linger, set_socket_recv_buffer_size_force, set_socket_send_buffer_size_force,
-    set_socket_timeout, set_tcp_congestion,
+    set_socket_timeout, set_tcp_congestion, socket_error,
 };
-use rustix::net::{AddressFamily, SocketType, connect, ipproto, socket};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,6 +30,10 @@ const PORT: u16 = 5001;
 pub(crate) const CHUNK: usize = 256 << 10;
 /// Bytes that wait in the socket beside those in flight.
 const UNSENT: i32 = 2 << 20;
+/// A connection never gives up, however much is lost, as a simulated one does not: most segments that a handshake begins
+/// with (TCP_SYNCNT), and how long data may stay unacknowledged (TCP_USER_TIMEOUT, ms).
+const HANDSHAKES: i32 = 127;
+const UNACKNOWLEDGED: i32 = i32::MAX;
 /// How soon a blocked thread notices the end of the run.
 const PATIENCE: std::time::Duration = std::time::Duration::from_millis(50);
 
@@ -228,30 +234,75 @@ impl<'a> Flow<'a> {
     /// written.
     fn transfer(&self, segments: Option<u64>) -> Result<bool, LiveError> {
         let failed = || LiveError::kernel(format!("{} cannot send", self.sender.name));
-        let socket = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP))
-            .map_err(|error| failed()(error.into()))?;
+        let Some(mut stream) = self.connect()? else { return Ok(false) };
+        self.tracked().follow(stream.try_clone().ok());
+        let written = match self.plan.writing.and_then(|writing| writing.bursts) {
+            Some(bursts) => self.write_bursts(&mut stream, bursts),
+            None => self.write_all(&mut stream, segments),
+        };
+        let ended = written.and_then(|all| {
+            if !self.over() {
+                stream.shutdown(Shutdown::Write)?;
+            }
+            Ok(all)
+        });
+        match ended {
+            // At the end of the run either end may close first; then the other one's error says nothing.
+            Err(_) if self.over() => Ok(false),
+            ended => ended.map_err(failed()),
+        }
+    }
+
+    /// Connects. `None`: the run was over before the handshake was.
+    fn connect(&self) -> Result<Option<TcpStream>, LiveError> {
+        let failed = || LiveError::kernel(format!("{} cannot connect", self.sender.name));
+        let refused = |error: Errno| failed()(error.into());
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, Some(ipproto::TCP))
+            .map_err(refused)?;
         set_tcp_congestion(&socket, self.control)
             .map_err(|error| LiveError::Control { name: self.control.to_owned(), reason: error.into() })?;
-        set_option(socket.as_fd(), libc::TCP_NOTSENT_LOWAT, UNSENT).map_err(failed())?;
+        for (option, value) in [
+            (libc::TCP_NOTSENT_LOWAT, UNSENT),
+            (libc::TCP_SYNCNT, HANDSHAKES),
+            (libc::TCP_USER_TIMEOUT, UNACKNOWLEDGED),
+        ] {
+            set_option(socket.as_fd(), option, value).map_err(failed())?;
+        }
         if let Some(buffer) = self.plan.writing.and_then(|writing| writing.buffer) {
             // The kernel doubles what is asked for, and counts little besides the data itself.
-            set_socket_send_buffer_size_force(&socket, (buffer / 2) as usize)
-                .map_err(|error| failed()(error.into()))?;
+            set_socket_send_buffer_size_force(&socket, (buffer / 2) as usize).map_err(refused)?;
         }
-        connect(&socket, &SocketAddrV4::new(self.receiver.address, PORT))
-            .map_err(|error| failed()(error.into()))?;
-        let mut stream = TcpStream::from(socket);
+        match connect(&socket, &SocketAddrV4::new(self.receiver.address, PORT)) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(error) => return Err(refused(error)),
+        }
+        if !self.handshake(&socket).map_err(refused)? {
+            return Ok(None);
+        }
+        ioctl_fionbio(&socket, false).map_err(refused)?;
+        let stream = TcpStream::from(socket);
         stream.set_write_timeout(Some(PATIENCE)).map_err(failed())?;
         forget_when_over(&stream).map_err(failed())?;
-        self.tracked().follow(stream.try_clone().ok());
-        let all = match self.plan.writing.and_then(|writing| writing.bursts) {
-            Some(bursts) => self.write_bursts(&mut stream, bursts).map_err(failed())?,
-            None => self.write_all(&mut stream, segments).map_err(failed())?,
-        };
-        if !self.over() {
-            stream.shutdown(Shutdown::Write).map_err(failed())?;
+        Ok(Some(stream))
+    }
+
+    /// Waits for the end of a handshake. False: the run was over before.
+    fn handshake(&self, socket: &OwnedFd) -> rustix::io::Result<bool> {
+        let patience = Timespec { tv_sec: 0, tv_nsec: PATIENCE.as_nanos() as _ };
+        while !self.over() {
+            match poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&patience)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => match socket_error(socket)? {
+                    Ok(()) => return Ok(true),
+                    // Over, and the other end has closed already: the next look at the run says so.
+                    Err(_) if self.over() => {}
+                    Err(error) => return Err(error),
+                },
+                Err(error) => return Err(error),
+            }
         }
-        Ok(all)
+        Ok(false)
     }
 
     /// Writes a transfer of so many segments, or for as long as there is time; true if all of it was written.

@@ -93,12 +93,19 @@ pub fn emulate(request: &Request<'_>, go_on: &dyn Fn(f64) -> bool) -> Result<Out
         group.payload = layout::payload(config);
         group.segment = u32::from(config.segment_bytes());
     }
-    let make = |host: &layout::HostPlan| Host::make(&host.name, host.address, host.address6, &host.settings);
+    let make = |host: &layout::HostPlan| {
+        if !go_on(0.0) {
+            return Err(LiveError::Interrupted);
+        }
+        Host::make(&host.name, host.address, host.address6, &host.settings)
+    };
     let hosts = layout.hosts.iter().map(make).collect::<Result<Vec<_>, _>>()?;
     let cookies: Vec<u64> = hosts.iter().filter_map(|host| host.cookie).collect();
     (request.admit)(&cookies).map_err(LiveError::kernel("the controllers cannot be told of the hosts"))?;
-    let (clock, stop) = (Clock::start(), AtomicBool::new(false));
-    Run { request, built: &built, layout: &layout, hosts: &hosts, clock, stop: &stop }.perform(go_on)
+    let (clock, stop, closed) = (Clock::start(), AtomicBool::new(false), AtomicBool::new(false));
+    let run =
+        Run { request, built: &built, layout: &layout, hosts: &hosts, clock, stop: &stop, closed: &closed };
+    run.perform(go_on)
 }
 
 /// A run that is under way.
@@ -109,7 +116,10 @@ struct Run<'a> {
     layout: &'a Layout,
     hosts: &'a [Host],
     clock: Clock,
+    /// The run is over: flows and programs end.
     stop: &'a AtomicBool,
+    /// Nobody is left who sends: the paths end, last of all.
+    closed: &'a AtomicBool,
 }
 
 /// What the flows or programs left.
@@ -158,6 +168,7 @@ impl<'a> Run<'a> {
                 load => self.with_programs(load, go_on),
             };
             self.stop.store(true, Ordering::Relaxed);
+            self.closed.store(true, Ordering::Relaxed);
             let parts = parts.into_iter().map(|part| joined(part, "a part of the path")).collect::<Vec<_>>();
             let written = writer.map_or(Ok(()), |writer| joined(writer, "the capture"));
             // What made a run end early is the reason, not what followed from it.
@@ -168,7 +179,8 @@ impl<'a> Run<'a> {
         self.outcome(carried, parts, &flows, wall)
     }
 
-    /// Whatever way the work ends early, by an error or a panic, it ends the run.
+    /// Whatever way the work ends early, by an error or a panic, it ends the run. The paths go on until flows and programs
+    /// have seen that.
     fn ending<T>(self, work: impl FnOnce() -> Result<T, LiveError>) -> Result<T, LiveError> {
         struct Ends<'a>(&'a AtomicBool, bool);
         impl Drop for Ends<'_> {
@@ -239,7 +251,7 @@ impl<'a> Run<'a> {
             looks: Looks::new(times, &measured),
             captured: captured.to_vec(),
             capture,
-            stop: self.stop,
+            stop: self.closed,
         }
     }
 

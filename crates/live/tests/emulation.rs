@@ -11,6 +11,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 type Checked = Result<(), Failed>;
 /// A test's name, and the test.
@@ -34,7 +35,11 @@ fn main() {
         ("a_host_that_is_not_there", no_host),
         ("a_controller_that_is_not_there", no_controller),
         ("captured_packets_are_whole", captures),
+        ("a_handshake_does_not_outlast_its_run", late_start),
+        ("short_transfers_end_with_their_run", short_transfers),
+        ("a_path_that_loses_everything_has_results", nothing_arrives),
         ("an_interrupted_run_ends_soon", interrupted),
+        ("a_run_is_interrupted_whenever_it_is", interrupted_anywhere),
         ("nothing_is_left", nothing_left),
     ];
     let trial = |&(name, test): &Named| match &lack {
@@ -83,7 +88,7 @@ fn error(text: &str, load: Load) -> Result<LiveError, Failed> {
 }
 
 fn fills() -> Checked {
-    let outcome = flows(&scenario("", "", "[[expect]]\nthat = \"utilisation('bottleneck') > 0.5\"\n"))?;
+    let outcome = flows(&scenario("", "", ""))?;
     let (result, own) = (&outcome.result, &outcome.emulation);
     let flow = &result.flows[0];
     // 20 Mbit/s are 19.3 Mbit/s of payload.
@@ -93,8 +98,7 @@ fn fills() -> Checked {
     let link = &result.links[0];
     ensure(link.arrivals > 2000 && link.queue_max > 0 && link.utilisation > 0.7, format!("{link:?}"))?;
     ensure(own.lateness.count > 5000 && own.busy.len() == 2, format!("{own:?}"))?;
-    ensure(own.trusted == own.doubts.is_empty(), format!("{own:?}"))?;
-    ensure(result.expectations[0].holds, "the expectation does not hold")
+    ensure(own.trusted == own.doubts.is_empty(), format!("{own:?}"))
 }
 
 fn losses() -> Checked {
@@ -296,6 +300,56 @@ fn check_capture(path: &Path) -> Result<(u64, u64), Failed> {
         counts[usize::from(!from_sender)] += 1;
     }
     Ok((counts[0], counts[1]))
+}
+
+/// Far more than what is left of a run when it is over, and far less than the 135 s after which the kernel gives up a
+/// handshake.
+const SOON: Duration = Duration::from_secs(20);
+
+/// The outcome of a run of 3 s, which must not take much longer.
+fn soon(text: &str) -> Result<Outcome, Failed> {
+    let began = Instant::now();
+    let outcome = flows(text)?;
+    ensure(began.elapsed() < SOON, format!("it took {:?}", began.elapsed()))?;
+    Ok(outcome)
+}
+
+/// It begins less than a round trip before the end.
+fn late_start() -> Checked {
+    let rest = "[[flows]]\nlabel = \"late\"\ncontrol = \"reno\"\nstart = \"2.99 s\"\n";
+    let outcome = soon(&scenario("", "label = \"early\"", rest))?;
+    let (early, late) = (&outcome.result.flows[0], &outcome.result.flows[1]);
+    ensure(early.goodput_bps > 10e6 && late.goodput_bps == 0.0, format!("{early:?} {late:?}"))
+}
+
+/// Some of twenty flows are always in a handshake.
+fn short_transfers() -> Checked {
+    let outcome = soon(&scenario("", "count = 20\nsize = \"10 kB\"\nrepeat = 100000", ""))?;
+    let completed: Vec<usize> = outcome.result.flows.iter().map(|flow| flow.completions_s.len()).collect();
+    ensure(completed.len() == 20 && completed.iter().all(|&count| count > 3), format!("{completed:?}"))
+}
+
+fn nothing_arrives() -> Checked {
+    let outcome = soon(&scenario(", loss = 1.0", "", ""))?;
+    let (flow, link) = (&outcome.result.flows[0], &outcome.result.links[0]);
+    ensure(flow.goodput_bps == 0.0 && link.random_losses > 0, format!("{flow:?} {link:?}"))
+}
+
+/// At any time from before the first host to the end, on a path that carries everything or nothing.
+fn interrupted_anywhere() -> Checked {
+    let text = scenario(
+        ", loss = 1.0",
+        "count = 3",
+        "[[flows]]\nlabel = \"back\"\ncontrol = \"reno\"\nreverse = true\n",
+    );
+    for looks in [0_u32, 1, 5, 9, 12, 20, 40] {
+        let (began, left) = (Instant::now(), std::cell::Cell::new(looks));
+        let go_on = |_| left.replace(left.get().saturating_sub(1)) > 0;
+        let outcome = request(&text, Load::Flows, |request| emulate(request, &go_on))?;
+        ensure(matches!(outcome, Err(LiveError::Interrupted)), format!("not interrupted at {looks}"))?;
+        ensure(began.elapsed() < SOON, format!("{looks}: it took {:?}", began.elapsed()))?;
+    }
+    Ok(())
 }
 
 fn interrupted() -> Checked {
