@@ -1,11 +1,9 @@
 //! Identifies this program.
 
+use ackclock_study::store::Build;
 use miette::{IntoDiagnostic, WrapErr};
 
-/// An identifier of this build. Another build may give other results.
-pub(crate) fn build() -> miette::Result<String> {
-    let program = std::env::current_exe().and_then(std::fs::read);
-    let program =
-        program.into_diagnostic().wrap_err("this program cannot be read; give --store a directory")?;
-    Ok(ackclock_study::store::digest_of(&program))
+/// This very program: another build may give other results.
+pub(crate) fn build() -> miette::Result<Build> {
+    Build::of_this_program().into_diagnostic().wrap_err("this program's own file cannot be read")
 }

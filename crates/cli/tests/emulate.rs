@@ -26,6 +26,7 @@ fn main() {
         ("the_document_is_the_simulators", document),
         ("an_experiment_is_judged_twice", reproduced),
         ("an_experiment_without_privilege", reproduced_without_privilege),
+        ("the_same_directory_twice", twice),
         ("a_command_has_the_last_word", exit_status),
         ("sigterm_ends_it_in_order", || ended_by("TERM", Some(130))),
         ("sigkill_leaves_nothing", || ended_by("KILL", None)),
@@ -100,6 +101,18 @@ fn wrong_use() -> Checked {
         let output = ackclock(directory.path(), &[&["emulate"], line].concat());
         let said = stderr(&output);
         ensure(output.status.code() == Some(2) && said.contains(expected), format!("{line:?}: {said}"))?;
+    }
+    Ok(())
+}
+
+/// An emulation replaces what an emulation left, and so does a simulation.
+fn twice() -> Checked {
+    let directory = directory(SHORT)?;
+    for command in ["emulate", "emulate", "run"] {
+        let output = ackclock(directory.path(), &[command, "case.toml", "--out", "out"]);
+        ensure(output.status.code() == Some(0), stderr(&output))?;
+        let left = directory.path().join("out/emulation.json").exists();
+        ensure(left == (command == "emulate"), format!("{command}: emulation.json"))?;
     }
     Ok(())
 }
@@ -256,7 +269,10 @@ fn reproduced() -> Checked {
         .filter_map(Result::ok)
         .find(|entry| entry.file_name().to_string_lossy().starts_with("emulated-"));
     let emulated = emulated.ok_or("nothing was kept")?.path();
-    ensure(fs::read_dir(&emulated)?.count() == 2, "a result and what the emulator says of it")?;
+    ensure(
+        fs::read_dir(&emulated)?.count() == 3,
+        "a result, how long it took, what the emulator says of it",
+    )?;
     let again = ackclock(directory.path(), &[&REPRODUCE[..], &["--json", "--strict"]].concat());
     ensure(again.status.code() == Some(1) && stdout(&again) == stdout(&output), stderr(&again))?;
     let table = ackclock(directory.path(), &REPRODUCE);

@@ -60,6 +60,7 @@ fn a_single_run_leaves_a_report_and_series() {
         "series/flows.csv",
         "series/inner.csv",
         "series/links.csv",
+        "timing.json",
     ];
     let (painted, others): (Vec<_>, Vec<_>) =
         files(&out).into_iter().partition(|name| name.ends_with(".png"));
@@ -70,8 +71,13 @@ fn a_single_run_leaves_a_report_and_series() {
     }
     let read = |name: &str| fs::read_to_string(out.join(name)).expect("a file");
     assert_eq!(read("scenario.toml"), SCENARIO);
-    let told: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
-    let kept: serde_json::Value = serde_json::from_str(&read("results.json")).expect("JSON");
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+    let (mut told, kept, timing) =
+        (json(&stdout(&output)), json(&read("results.json")), json(&read("timing.json")));
+    let point = told["points"][0].as_object_mut().expect("a point");
+    for field in ["wall_s", "segments_per_wall_s"] {
+        assert_eq!(point.remove(field).expect("it is told"), timing["points"][0][field], "{field}");
+    }
     assert_eq!(told, kept);
     let page = read("report.html");
     for part in ["an example", "seed=3", "--set", "<svg", "✓ holds", "compound", "bottleneck"] {
@@ -172,6 +178,25 @@ fn captures_lie_beside_the_other_files() {
     assert!(!home.path().join("new").exists() && !home.path().join("new.partial").exists());
     let output = ackclock(home.path(), &["run", "case.toml", "--capture", "bottleneck"]);
     assert_eq!(output.status.code(), Some(2), "a capture needs a place");
+}
+
+/// What two runs write and print is the same to the last byte, but for the file that says how long they took.
+#[test]
+fn two_runs_leave_the_same_bytes() {
+    let home = home(&and(SWEEP));
+    let run = |out: &str| {
+        let output = ackclock(home.path(), &["run", "case.toml", "--out", "out", "--capture", "bottleneck"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        fs::rename(home.path().join("out"), home.path().join(out)).expect("renamed");
+        stdout(&output)
+    };
+    assert_eq!(run("first"), run("second"));
+    let [first, second] = ["first", "second"].map(|name| home.path().join(name));
+    assert_eq!(files(&first), files(&second));
+    for name in files(&first).iter().filter(|name| *name != "timing.json") {
+        let read = |directory: &Path| fs::read(directory.join(name)).expect("a file");
+        assert!(read(&first) == read(&second), "{name}");
+    }
 }
 
 /// A sweep of eight points on one thread, interrupted when the first of them is finished.

@@ -5,6 +5,7 @@
 //! of the links, not of the emulator.
 
 use crate::error::LiveError;
+use ackclock_files::Folder;
 use ackclock_scenario::LinkInfo;
 use ackclock_scenario::capture_file::file_name;
 use ackclock_units::{Duration, Time};
@@ -17,7 +18,7 @@ use pcap_file::{DataLink, PcapError};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -61,18 +62,18 @@ pub(crate) struct Captures {
 }
 
 impl Captures {
-    /// Starts captures of the links with these names, in files below `directory`.
+    /// Captures of links with these names into new files in `folder`.
     pub(crate) fn begin(
         names: &[String],
         links: &[LinkInfo],
-        directory: &Path,
+        folder: &Folder,
     ) -> Result<Captures, LiveError> {
-        fs::create_dir_all(directory).map_err(refused(directory))?;
         let tap = |name: &String| -> Result<Tap, LiveError> {
             let link = links.iter().position(|link| link.name == *name).expect("names are checked before");
-            let path = directory.join(file_name(name));
+            let path = folder.path().join(file_name(name));
             let open = || {
-                let mut file = PcapNgWriter::new(BufWriter::new(File::create(&path)?)).map_err(plain)?;
+                let mut file =
+                    PcapNgWriter::new(BufWriter::new(folder.create(file_name(name))?)).map_err(plain)?;
                 file.write_pcapng_block(interface(&links[link])).map_err(plain)?;
                 Ok(file)
             };

@@ -11,6 +11,7 @@ use crate::looks::{Looks, Times};
 use crate::part::{Part, PartReport, Source, Stream, Way};
 use crate::program::{self, Program};
 use crate::sample::{Due, Schedule, Watched};
+use ackclock_files::Folder;
 use ackclock_net::{accesses, stages};
 use ackclock_scenario::measured::{LinkTally, Measured, StreamTally};
 use ackclock_scenario::results::PointResult;
@@ -19,7 +20,6 @@ use ackclock_scenario::{Built, Point};
 use ackclock_units::{Duration, Time};
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, ScopedJoinHandle};
@@ -63,7 +63,7 @@ pub struct Request<'a> {
     /// What goes over the path.
     pub load: Load,
     /// Links to capture, and the directory for the files.
-    pub captures: Option<(Vec<String>, PathBuf)>,
+    pub captures: Option<(Vec<String>, Folder)>,
     /// Hears the cookies of the hosts' network namespaces before anything is sent there.
     pub admit: &'a (dyn Fn(&[u64]) -> io::Result<()> + Sync),
 }
@@ -146,7 +146,7 @@ impl<'a> Run<'a> {
         };
         let times = Times { from: measure.0, to: measure.1, probe };
         let captures = match &self.request.captures {
-            Some((names, directory)) => Some(Captures::begin(names, &self.built.links, directory)?),
+            Some((names, folder)) => Some(Captures::begin(names, &self.built.links, folder)?),
             None => None,
         };
         let captured = captures.as_ref().map(Captures::links).unwrap_or_default();

@@ -253,8 +253,9 @@ fn no_controller() -> Checked {
 fn captures() -> Checked {
     let directory = std::env::temp_dir().join(format!("ackclock-capture-{}", std::process::id()));
     let text = scenario("", "size = \"300 kB\"", "");
+    let folder = ackclock_files::Folder::own(&directory)?;
     let outcome = request(&text, Load::Flows, |request| {
-        let captures = Some((vec!["bottleneck".to_owned()], directory.clone()));
+        let captures = Some((vec!["bottleneck".to_owned()], folder.clone()));
         emulate(
             &Request { captures, load: Load::Flows, controls: request.controls.clone(), ..*request },
             &|_| true,

@@ -37,10 +37,12 @@ pub struct PointResult {
     /// The expectations, and whether they hold.
     pub expectations: Vec<Expectation>,
     /// The wall time of the run, s.
+    #[serde(default)]
     pub wall_s: f64,
     /// Segments delivered in order over the whole run.
     pub delivered_segments: u64,
     /// Delivered segments per second of wall time.
+    #[serde(default)]
     pub segments_per_wall_s: f64,
     /// How well predictors predicted losses, if the scenario asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,6 +53,26 @@ pub struct PointResult {
     /// The traces of the flows that were traced segment by segment.
     #[serde(skip)]
     pub courses: Vec<Course>,
+}
+
+/// How long a run took: what two runs of the same point do not have in common.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Timing {
+    /// Time that the run took, s.
+    pub wall_s: f64,
+    /// Delivered segments per second of wall time.
+    pub segments_per_wall_s: f64,
+}
+
+impl Timing {
+    /// Removes the fields that tell it from a point's document.
+    pub fn remove_from(point: &mut serde_json::Value) {
+        if let Some(fields) = point.as_object_mut() {
+            for field in ["wall_s", "segments_per_wall_s"] {
+                fields.shift_remove(field);
+            }
+        }
+    }
 }
 
 /// The results of a flow in the measuring window.
@@ -436,6 +458,16 @@ impl LinkResult {
 }
 
 impl PointResult {
+    /// How long the run took.
+    pub fn timing(&self) -> Timing {
+        Timing { wall_s: self.wall_s, segments_per_wall_s: self.segments_per_wall_s }
+    }
+
+    /// Says how long the run took.
+    pub fn set_timing(&mut self, timing: Timing) {
+        Timing { wall_s: self.wall_s, segments_per_wall_s: self.segments_per_wall_s } = timing;
+    }
+
     /// Adds names and units to the measurements of a run. Expectations are added later.
     pub fn new(
         parameters: &[(String, Value)],
@@ -573,7 +605,8 @@ fn link_result(info: &LinkInfo, tally: &LinkTally, window_s: f64) -> LinkResult 
     LinkResult {
         name: info.name.clone(),
         rate_bps: info.rate.bps_f64(),
-        utilisation: tally.busy.as_secs_f64() / window_s,
+        // The window's length is a difference of two roundings: without a bound it may give 1.0000000000000002.
+        utilisation: (tally.busy.as_secs_f64() / window_s).min(1.0),
         arrivals: counters.arrivals,
         drops: counters.drops(),
         random_losses: counters.errors,

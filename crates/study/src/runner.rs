@@ -144,6 +144,7 @@ impl Runner<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Build;
     use ackclock_scenario::Sweep;
     use std::sync::atomic::AtomicUsize;
 
@@ -180,7 +181,7 @@ mod tests {
     fn an_interrupted_sweep_goes_on_with_what_is_missing_and_ends_the_same() {
         let sweep = Sweep::read("test", SCENARIO, &[]).expect("a scenario");
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let store = PointStore::open(directory.path()).expect("a store");
+        let store = PointStore::open(directory.path(), &Build::of(b"this one")).expect("a store");
         let (stop, counting) = (AtomicBool::new(false), Counting(AtomicUsize::new(0)));
         // The interruption comes in the middle of the third point.
         let interrupt = |number: usize, share: f64| stop.store(number == 2 && share > 0.5, Ordering::Relaxed);

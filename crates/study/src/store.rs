@@ -1,28 +1,54 @@
 //! Finished points on disk, so that an interrupted sweep can continue.
 //!
-//! The file of a point is named by a digest of everything that determines its result: the scenario with all
-//! its values, the values of its axes, and the version of this program. A file gets its name only when it is
-//! complete.
+//! A point is found by a digest of what determines its result: the scenario with every value in place, the
+//! values of its axes, and the build of this program. A file appears under its name only when it is complete, and bears a
+//! checksum of its content. What two runs of the same build cannot have in common, the time that they took, is kept in a file
+//! of its own beside it, so that the points themselves are identical byte by byte.
 
+use ackclock_files::Folder;
 use ackclock_scenario::Point;
 use ackclock_scenario::course::Course;
-use ackclock_scenario::results::PointResult;
+use ackclock_scenario::results::{PointResult, Timing};
 use ackclock_scenario::series::Series;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::{self, Read};
+use std::path::Path;
 
-/// The number of writes so far. It keeps partial files apart.
-static WRITES: AtomicU64 = AtomicU64::new(0);
+/// The time that a point's run took is kept under this word beside its result.
+const TIMING: &str = "timing";
+
+/// Which build of a program computes: another one may give other results.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Build(String);
+
+impl Build {
+    /// The build that consists of these bytes, such as those of the program or of the library that computes.
+    pub fn of(bytes: &[u8]) -> Build {
+        Build(digest_of(bytes))
+    }
+
+    /// The build of the program that runs.
+    ///
+    /// # Errors
+    ///
+    /// The program's own file cannot be read.
+    pub fn of_this_program() -> io::Result<Build> {
+        Ok(Build::of(&std::fs::read(std::env::current_exe()?)?))
+    }
+
+    /// A word for it that can be the name of a directory.
+    pub fn word(&self) -> &str {
+        &self.0
+    }
+}
 
 /// A directory of finished points.
 #[derive(Clone, Debug)]
 pub struct PointStore {
-    directory: PathBuf,
+    folder: Folder,
+    build: Build,
 }
 
 /// A result with its series and traces, which the JSON contract leaves out.
@@ -36,96 +62,123 @@ struct Kept {
 /// The same, borrowed.
 #[derive(Serialize)]
 struct Keeping<'a> {
-    result: &'a PointResult,
+    result: &'a serde_json::Value,
     series: Option<&'a Series>,
     courses: &'a [Course],
 }
 
 impl PointStore {
-    /// Opens a store, and creates its directory if there is none.
+    /// Opens a store at `directory`, making it if need be, for points that this build computes.
     ///
     /// # Errors
     ///
-    /// If the directory cannot be created.
-    pub fn open(directory: impl Into<PathBuf>) -> io::Result<PointStore> {
-        let directory = directory.into();
-        fs::create_dir_all(&directory)?;
-        Ok(PointStore { directory })
+    /// It cannot be made or opened, or belongs to another user, whose points are not to be believed.
+    pub fn open(directory: impl AsRef<Path>, build: &Build) -> io::Result<PointStore> {
+        Ok(PointStore::within(Folder::own(directory)?, build))
+    }
+
+    /// A store in a directory that is open already.
+    pub fn within(folder: Folder, build: &Build) -> PointStore {
+        PointStore { folder, build: build.clone() }
     }
 
     /// The directory.
-    pub fn directory(&self) -> &Path {
-        &self.directory
+    pub fn folder(&self) -> &Folder {
+        &self.folder
     }
 
-    /// The result of a point, if it is finished. A file that cannot be read counts as missing.
+    /// The result of a point that is finished. A file that cannot be read, or whose content is not what was written, counts as
+    /// none.
     pub fn get(&self, point: &Point) -> Option<PointResult> {
-        let file = File::open(self.path(point)).ok()?;
-        let kept: Kept = serde_json::from_reader(BufReader::new(file)).ok()?;
-        Some(PointResult { series: kept.series, courses: kept.courses, ..kept.result })
+        let kept: Kept = self.read(&self.name(point, "json"))?;
+        let mut result = PointResult { series: kept.series, courses: kept.courses, ..kept.result };
+        result.set_timing(self.get_beside(point, TIMING).unwrap_or_default());
+        Some(result)
     }
 
     /// True if this point is finished.
     pub fn contains(&self, point: &Point) -> bool {
-        self.path(point).is_file()
+        self.folder.is_file(self.name(point, "json"))
     }
 
-    /// Stores the result of a point.
+    /// Keeps the result of a point.
     ///
     /// # Errors
     ///
-    /// If the file cannot be written.
+    /// It cannot be written; then nothing of it is there.
     pub fn put(&self, point: &Point, result: &PointResult) -> io::Result<()> {
-        let keeping = Keeping { result, series: result.series.as_ref(), courses: &result.courses };
-        self.write(&self.path(point), &keeping)
+        let mut own = serde_json::to_value(result)?;
+        Timing::remove_from(&mut own);
+        self.put_beside(point, TIMING, &result.timing())?;
+        let keeping = Keeping { result: &own, series: result.series.as_ref(), courses: &result.courses };
+        self.write(&self.name(point, "json"), &keeping)
     }
 
     /// The additional data of a point that was stored under this name.
     pub fn get_beside<T: DeserializeOwned>(&self, point: &Point, word: &str) -> Option<T> {
-        let file = File::open(self.path(point).with_extension(word)).ok()?;
-        serde_json::from_reader(BufReader::new(file)).ok()
+        self.read(&self.name(point, word))
     }
 
-    /// Stores additional data of a point under this name, for example what the emulator reports about its own
-    /// error.
+    /// Keeps something beside a point's result under this word, such as what the one that measured it says of itself.
     ///
     /// # Errors
     ///
-    /// If the file cannot be written.
+    /// It cannot be written; then nothing of it is there.
     pub fn put_beside<T: Serialize>(&self, point: &Point, word: &str, it: &T) -> io::Result<()> {
-        self.write(&self.path(point).with_extension(word), it)
+        self.write(&self.name(point, word), it)
     }
 
-    fn write<T: Serialize>(&self, path: &Path, it: &T) -> io::Result<()> {
-        // Two points may be equal, and finish at the same time.
-        let partial = path.with_extension(format!("{}.partial", WRITES.fetch_add(1, Ordering::Relaxed)));
-        let mut file = BufWriter::new(File::create(&partial)?);
-        serde_json::to_writer(&mut file, it)?;
-        file.flush()?;
-        drop(file);
-        fs::rename(partial, path)
+    fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        let mut text = String::new();
+        self.folder.open(name).and_then(|mut file| file.read_to_string(&mut text)).ok()?;
+        serde_json::from_str(unsealed(name, &text)?).ok()
     }
 
-    fn path(&self, point: &Point) -> PathBuf {
-        self.directory.join(format!("{}.json", digest(point)))
+    fn write<T: Serialize>(&self, name: &str, it: &T) -> io::Result<()> {
+        let sealed = sealed(name, &serde_json::to_string(it)?);
+        self.folder.replace(name, |file| file.write_all(sealed.as_bytes()))
+    }
+
+    /// The name of a file of this point.
+    fn name(&self, point: &Point, word: &str) -> String {
+        format!("{}.{word}", digest_of(format!("{} {}", self.build.0, digest(point)).as_bytes()))
     }
 }
 
-/// A digest of everything that determines the result of a point.
+/// What stands around a file's content: its checksum, and the key under which it stands.
+const SUM: (&str, &str, &str) = ("{\"sha256\":\"", "\",\"kept\":", "}\n");
+
+/// A file's content with its checksum, as one JSON document. The file's name belongs to what is summed up.
+fn sealed(name: &str, content: &str) -> String {
+    let (before, between, after) = SUM;
+    format!("{before}{}{between}{content}{after}", checksum(name, content))
+}
+
+/// The content, if it is what was written into the file of this name.
+fn unsealed<'a>(name: &str, text: &'a str) -> Option<&'a str> {
+    let (before, between, after) = SUM;
+    let (sum, content) = text.strip_prefix(before)?.strip_suffix(after)?.split_once(between)?;
+    (sum == checksum(name, content)).then_some(content)
+}
+
+fn checksum(name: &str, content: &str) -> String {
+    hexadecimal(&Sha256::new().chain_update(name).chain_update([0]).chain_update(content).finalize())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A digest of what a point is: its scenario, its seed and the values of its axes.
 pub fn digest(point: &Point) -> String {
     let parameters: Vec<_> = point.parameters.iter().map(|(axis, value)| (axis, value.to_json())).collect();
-    let identity = serde_json::json!([
-        env!("CARGO_PKG_VERSION"),
-        point.scenario.seed,
-        parameters,
-        point.scenario.to_json()
-    ]);
+    let identity = serde_json::json!([point.scenario.seed, parameters, point.scenario.to_json()]);
     digest_of(identity.to_string().as_bytes())
 }
 
 /// A short digest of bytes.
 pub fn digest_of(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&Sha256::digest(bytes)[..16])
 }
 
 #[cfg(test)]
@@ -134,6 +187,7 @@ mod tests {
     use crate::run::run_point;
     use ackclock_scenario::Sweep;
     use std::collections::HashSet;
+    use std::fs;
     use std::sync::atomic::AtomicBool;
 
     const SCENARIO: &str = r#"
@@ -150,10 +204,14 @@ mod tests {
         that = "utilisation('bottleneck') > 0.1"
     "#;
 
+    fn build() -> Build {
+        Build::of(b"this one")
+    }
+
     #[test]
     fn a_kept_point_is_the_same_as_before() {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let store = PointStore::open(directory.path().join("points")).expect("a store");
+        let store = PointStore::open(directory.path().join("points"), &build()).expect("a store");
         let sweep = Sweep::read("test", SCENARIO, &[]).expect("a scenario");
         let mut digests = HashSet::new();
         for point in &sweep.points {
@@ -170,7 +228,7 @@ mod tests {
     #[test]
     fn what_is_kept_beside_a_point_is_not_the_point() {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let store = PointStore::open(directory.path()).expect("a store");
+        let store = PointStore::open(directory.path(), &build()).expect("a store");
         let sweep = Sweep::read("test", SCENARIO, &[]).expect("a scenario");
         let [point, other, ..] = &sweep.points[..] else { panic!("several points") };
         store.put_beside(point, "emulation", &[1, 2]).expect("kept");
@@ -182,13 +240,63 @@ mod tests {
     #[test]
     fn half_a_file_counts_as_none() {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let store = PointStore::open(directory.path()).expect("a store");
+        let store = PointStore::open(directory.path(), &build()).expect("a store");
         let sweep = Sweep::read("test", SCENARIO, &[]).expect("a scenario");
         let point = &sweep.points[0];
         let result = run_point(point, true, &AtomicBool::new(false)).expect("a result");
         store.put(point, &result).expect("kept");
-        let text = fs::read(store.path(point)).expect("the file");
-        fs::write(store.path(point), &text[..text.len() / 2]).expect("cut short");
+        let path = directory.path().join(store.name(point, "json"));
+        let text = fs::read(&path).expect("the file");
+        fs::write(&path, &text[..text.len() / 2]).expect("cut short");
         assert!(store.get(point).is_none());
+    }
+
+    #[test]
+    fn a_digit_that_was_changed_is_noticed() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let store = PointStore::open(directory.path(), &build()).expect("a store");
+        let sweep = Sweep::read("test", SCENARIO, &[]).expect("a scenario");
+        let [point, other, ..] = &sweep.points[..] else { panic!("several points") };
+        let result = run_point(point, true, &AtomicBool::new(false)).expect("a result");
+        store.put(point, &result).expect("kept");
+        let path = directory.path().join(store.name(point, "json"));
+        let text = fs::read_to_string(&path).expect("the file");
+        let key = "\"delivered_segments\":";
+        let at = text.find(key).expect("a number") + key.len();
+        let digit = if text[at..].starts_with('1') { "2" } else { "1" };
+        let changed = format!("{}{digit}{}", &text[..at], &text[at + 1..]);
+        serde_json::from_str::<serde_json::Value>(&changed).expect("it can still be read");
+        fs::write(&path, changed).expect("written");
+        assert!(store.get(point).is_none(), "a changed digit is believed");
+        fs::write(directory.path().join(store.name(other, "json")), text).expect("written");
+        assert!(store.get(other).is_none(), "another point's result is believed");
+    }
+
+    #[test]
+    fn another_build_does_not_share_its_points() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let sweep = Sweep::read("test", SCENARIO, &[]).expect("a scenario");
+        let point = &sweep.points[0];
+        let result = run_point(point, false, &AtomicBool::new(false)).expect("a result");
+        let store = |bytes: &[u8]| PointStore::open(directory.path(), &Build::of(bytes)).expect("a store");
+        store(b"one").put(point, &result).expect("kept");
+        assert!(store(b"one").contains(point) && store(b"one").get(point).is_some());
+        assert!(!store(b"another").contains(point) && store(b"another").get(point).is_none());
+    }
+
+    #[test]
+    fn two_runs_keep_identical_points() {
+        let sweep = Sweep::read("test", SCENARIO, &[]).expect("a scenario");
+        let point = &sweep.points[0];
+        let keep = || {
+            let directory = tempfile::tempdir().expect("a temporary directory");
+            let store = PointStore::open(directory.path(), &build()).expect("a store");
+            let result = run_point(point, true, &AtomicBool::new(false)).expect("a result");
+            store.put(point, &result).expect("kept");
+            let kept = store.get(point).expect("found again");
+            assert_eq!(kept.timing(), result.timing());
+            fs::read_to_string(directory.path().join(store.name(point, "json"))).expect("the file")
+        };
+        assert_eq!(keep(), keep());
     }
 }

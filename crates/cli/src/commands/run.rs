@@ -12,7 +12,7 @@ use ackclock_sim::engine::Nobody;
 use ackclock_study::captures::{self, Captures};
 use ackclock_study::run::check;
 use ackclock_study::runner::{Runner, RunnerError};
-use miette::miette;
+use miette::{IntoDiagnostic, WrapErr, miette};
 use std::path::Path;
 
 /// The task of `run` and `compare`.
@@ -58,7 +58,7 @@ impl Job<'_> {
         if let Some(directory) = directory {
             output::write(&directory, &self.request, self.sweep, &results)?;
             if !self.captures.is_empty() {
-                output::keep_captures(&directory, &self.captured(&directory), self.sweep, &results)?;
+                output::keep_captures(&directory, &self.captured(&directory)?, self.sweep, &results)?;
             }
             directory.finish()?;
         }
@@ -87,16 +87,18 @@ impl Job<'_> {
         };
         let points = &self.sweep.points;
         let results = match directory.filter(|_| !self.captures.is_empty()) {
-            Some(directory) => runner.run(points, &self.captured(directory)),
+            Some(directory) => runner.run(points, &self.captured(directory).map_err(Stopped::Otherwise)?),
             None => runner.run(points, &Nobody),
         };
         progress.clear();
         results.map_err(Stopped::Running)
     }
 
-    /// The captures of unfinished sweeps are in the directories of their points.
-    fn captured(&self, directory: &OutputDirectory) -> Captures {
-        Captures::new(self.captures, directory.store().directory().join("captures"))
+    /// Captures of unfinished sweeps lie beside the points they belong to.
+    fn captured(&self, directory: &OutputDirectory) -> miette::Result<Captures> {
+        let folder = directory.store().folder().folder("captures").into_diagnostic();
+        let folder = folder.wrap_err("the directory for captures cannot be made")?;
+        Ok(Captures::new(self.captures, folder))
     }
 
     /// Handles a run without results: what to print, and what to keep.

@@ -1,195 +1,258 @@
-//! The output directory. It is never half-written.
+//! The output directory, never half-written.
 //!
-//! Everything goes into `DIR.partial` first. It gets the name of the directory at the very end. Until then an
-//! older result stays as it is.
+//! Everything goes into `DIR.partial` beside it, which takes the directory's name at the very end. Until
+//! then an older result stays as it was. What ackclock may remove bears its mark; what lacks it is refused. All files are
+//! reached from open directories that belong to this user, so that nobody can lead what is written here elsewhere.
+
+mod guard;
 
 use crate::failure::Failure;
+use ackclock_files::Folder;
 use ackclock_study::store::PointStore;
+pub(crate) use guard::check;
+use guard::{ENTRIES, MARKER, POINTS, foreign, names, only_ours, refuse, whole};
 use miette::miette;
-use std::fs::{self, File, TryLockError};
+use std::ffi::OsString;
+use std::fs::{File, TryLockError};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-/// An entry of a finished output directory. `results.json` identifies it.
-const MARK: &str = "results.json";
-const ENTRIES: [&str; 6] = [MARK, "report.html", "scenario.toml", "series", "pictures", "capture"];
-/// Further entries of an unfinished directory. A finished one may have the first, too: `ackclock reproduce`
-/// keeps its points there, and they stay when the directory is replaced.
-const POINTS: &str = "points";
-const LOCK: &str = "lock";
+/// What the mark says to who opens it.
+const WORDS: &str = "This directory holds the unfinished output of a run of ackclock. The same command goes on where that run has \
+                     stopped.\nIt may be removed, if no such run is going on.\n";
+
+/// How often a directory is looked at again that another run has just finished or begun.
+const TRIES: u32 = 100;
 
 /// An output directory that is being written.
 pub(crate) struct OutputDirectory {
-    target: PathBuf,
-    partial: PathBuf,
+    /// The directory in which both lie.
+    parent: Folder,
+    target: OsString,
+    partial: OsString,
+    folder: Folder,
     store: PointStore,
+    /// The mark, locked: it goes last.
     lock: File,
 }
 
 fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
     let help = match error.kind() {
-        io::ErrorKind::PermissionDenied => "choose a directory that you may write to, with --out",
+        io::ErrorKind::PermissionDenied => "choose a directory of your own that you may write to, with --out",
         io::ErrorKind::StorageFull => "make room on this file system, or choose another with --out",
         _ => "choose another directory with --out",
     };
     Failure::Report(miette!(help = help, "{} cannot be {what}: {error}", path.display()))
 }
 
-/// The names in a directory; none if it does not exist.
-fn names(path: &Path) -> Result<Vec<String>, Failure> {
-    let entries = match fs::read_dir(path) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(cannot("read", path, &error)),
+/// Takes the mark's lock, if nobody else has it.
+fn lock(mark: &File, folder: &Folder) -> Result<(), Failure> {
+    match mark.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            let help = "wait until it has finished, or choose another directory with --out";
+            Err(Failure::Report(miette!(
+                help = help,
+                "another run is writing to {}",
+                folder.path().display()
+            )))
+        }
+        // Where a file system cannot lock, nothing watches over two runs at once; that is all.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+    }
+}
+
+/// A new mark in this directory.
+fn mark(folder: &Folder) -> io::Result<File> {
+    let mut mark = folder.create(MARKER)?;
+    mark.write_all(WORDS.as_bytes())?;
+    Ok(mark)
+}
+
+/// The unfinished directory of this name, and its mark, locked: a new one, or the one that an interrupted run has left.
+/// `None` if it changed while it was looked at.
+fn take(parent: &Folder, name: &OsString) -> Result<Option<(Folder, File)>, Failure> {
+    let path = parent.path().join(name);
+    let entered = match parent.enter(name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        other => Some(other.map_err(|error| cannot("entered", &path, &error))?),
     };
-    let names: io::Result<Vec<String>> =
-        entries.map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned())).collect();
-    names.map_err(|error| cannot("read", path, &error))
-}
-
-fn refuse(path: &Path, why: &str) -> Failure {
-    let help = "choose another directory with --out, or move this one out of the way";
-    Failure::Report(miette!(help = help, "{} will not be replaced: {why}", path.display()))
-}
-
-/// Checks that `path` may be replaced by an output directory. Returns its real path, and changes nothing.
-pub(crate) fn check(path: &Path) -> Result<PathBuf, Failure> {
-    // A link to a directory stays a link. Its target is replaced.
-    let target = if path.exists() {
-        path.canonicalize().map_err(|error| cannot("read", path, &error))?
-    } else {
-        path.to_owned()
+    let Some(folder) = entered else {
+        // It appears under its name with its mark in it, so that nobody ever sees it without.
+        let beginning = format!(".{}-", name.to_string_lossy());
+        let (fresh, folder) = parent.fresh(&beginning).map_err(|error| cannot("made", &path, &error))?;
+        let marked = mark(&folder).map_err(|error| cannot("written", &path, &error)).and_then(|mark| {
+            lock(&mark, &folder)?;
+            Ok(mark)
+        });
+        let placed = marked.map(|mark| parent.rename(&fresh, parent, name).ok().map(|()| mark));
+        return match placed {
+            Ok(Some(mark)) => Ok(parent.enter(name).ok().map(|folder| (folder, mark))),
+            Ok(None) => {
+                parent.remove(&fresh).map(|()| None).map_err(|error| cannot("removed", &path, &error))
+            }
+            Err(failure) => {
+                let _ = parent.remove(&fresh);
+                Err(failure)
+            }
+        };
     };
-    if target.file_name().is_none() {
-        return Err(refuse(path, "it has no name"));
+    let found = names(&folder)?;
+    let mark = match folder.open_to_lock(MARKER) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if found.is_empty() {
+                // Somebody's empty directory, or one that another run is just removing.
+                let Ok(mark) = mark(&folder) else { return Ok(None) };
+                mark
+            } else {
+                return Err(foreign(&path, &found));
+            }
+        }
+        other => other.map_err(|error| cannot("used", &path.join(MARKER), &error))?,
+    };
+    lock(&mark, &folder)?;
+    // Whoever had the lock before may have finished and taken the directory away.
+    let still = parent.leads_to(name, &folder) && folder.is_file(MARKER);
+    if still {
+        only_ours(&path, &found)?;
     }
-    if target.is_file() {
-        return Err(refuse(path, "it is a file"));
-    }
-    let found = names(&target)?;
-    if !found.iter().all(|name| name == POINTS) && !found.iter().any(|name| name == MARK) {
-        return Err(refuse(path, "it is not an ackclock output directory (it holds no results.json)"));
-    }
-    let known = |name: &String| ENTRIES.contains(&name.as_str()) || name == POINTS;
-    if let Some(other) = found.iter().find(|name| !known(name)) {
-        return Err(refuse(path, &format!("it holds \"{other}\", which ackclock did not write")));
-    }
-    let partial = partial_of(&target);
-    let unfinished = names(&partial)?;
-    if !unfinished.iter().all(|name| known(name) || name == LOCK) {
-        return Err(refuse(&partial, "it holds files that ackclock did not write"));
-    }
-    Ok(target)
-}
-
-fn partial_of(target: &Path) -> PathBuf {
-    let mut name = target.file_name().unwrap_or_default().to_owned();
-    name.push(".partial");
-    target.with_file_name(name)
+    Ok(still.then_some((folder, mark)))
 }
 
 impl OutputDirectory {
-    /// Starts to write the directory that will be at `path`. Continues an interrupted run.
+    /// Begins to write what will be at `path`; goes on where an interrupted run has left off.
     pub(crate) fn begin(path: &Path) -> Result<OutputDirectory, Failure> {
         let target = check(path)?;
-        let partial = partial_of(&target);
-        fs::create_dir_all(&partial).map_err(|error| cannot("made", &partial, &error))?;
-        let lock = partial.join(LOCK);
-        let lock = File::create(&lock).map_err(|error| cannot("made", &lock, &error))?;
-        match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                let help = "wait until it has finished, or choose another directory with --out";
-                let shown = partial.display();
-                return Err(Failure::Report(miette!(help = help, "another run is writing to {shown}")));
+        let above = target.parent().map_or_else(PathBuf::new, Path::to_owned);
+        let parent = Folder::at(&above).map_err(|error| cannot("opened", &above, &error))?;
+        let name = target.file_name().unwrap_or_default().to_owned();
+        match parent.enter(&name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(cannot("replaced", &target, &error));
             }
-            // If a file system has no locks, nothing detects two runs at the same time.
-            Ok(()) | Err(TryLockError::Error(_)) => {}
+            _ => {}
         }
+        let partial = guard::partial(&name);
+        let taken = (0..TRIES).find_map(|_| take(&parent, &partial).transpose()).transpose()?;
+        let Some((folder, lock)) = taken else {
+            return Err(refuse(&parent.path().join(&partial), "other runs keep changing it"));
+        };
         for stale in ENTRIES {
-            remove(&partial.join(stale))?;
+            folder.remove(stale).map_err(|error| cannot("removed", &folder.path().join(stale), &error))?;
         }
         // Another build may give other results.
-        let build = crate::program::build().unwrap_or_else(|_| env!("CARGO_PKG_VERSION").to_owned());
-        let points = partial.join(POINTS).join(build);
-        let store = PointStore::open(&points).map_err(|error| cannot("made", &points, &error))?;
-        Ok(OutputDirectory { target, partial, store, lock })
+        let build = crate::program::build()?;
+        let points = folder.folder(POINTS).and_then(|points| points.folder(build.word()));
+        let points = points.map_err(|error| cannot("made", &folder.path().join(POINTS), &error))?;
+        let store = PointStore::within(points, &build);
+        Ok(OutputDirectory { parent, target: name, partial, folder, store, lock })
     }
 
-    /// The store of finished points, until all are finished.
+    /// Where finished points are kept until everything is.
     pub(crate) fn store(&self) -> &PointStore {
         &self.store
     }
 
-    /// The directory of an unfinished run.
+    /// Where an unfinished run stays.
     pub(crate) fn partial(&self) -> &Path {
-        &self.partial
+        self.folder.path()
     }
 
-    /// Creates a file, and the directories on the way to it.
+    /// A new file, with the folders that lead to it.
     pub(crate) fn create(&self, name: impl AsRef<Path>) -> Result<BufWriter<File>, Failure> {
-        let path = self.partial.join(name);
-        let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| File::create(&path));
-        made.map(BufWriter::new).map_err(|error| cannot("made", &path, &error))
+        let made = self.folder.create(known(name.as_ref()));
+        made.map(BufWriter::new).map_err(|error| cannot("made", &self.partial().join(name), &error))
     }
 
-    /// Creates a file with this content.
+    /// A new file with this content.
     pub(crate) fn write(&self, name: impl AsRef<Path>, content: &[u8]) -> Result<(), Failure> {
         let mut file = self.create(&name)?;
         let written = file.write_all(content).and_then(|()| file.flush());
-        written.map_err(|error| cannot("written", &self.partial.join(name), &error))
+        written.map_err(|error| cannot("written", &self.partial().join(name), &error))
     }
 
-    /// Moves a directory from elsewhere to this place.
-    pub(crate) fn adopt(&self, from: &Path, name: impl AsRef<Path>) -> Result<(), Failure> {
-        let to = self.partial.join(name);
-        let moved = to.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::rename(from, &to));
-        moved.map_err(|error| cannot("made", &to, &error))
+    /// A new folder.
+    pub(crate) fn folder(&self, name: impl AsRef<Path>) -> Result<Folder, Failure> {
+        let made = self.folder.folders(known(name.as_ref()));
+        made.map_err(|error| cannot("made", &self.partial().join(name), &error))
     }
 
-    /// Everything is written: replaces the directory that was there before.
+    /// Puts a directory that was made elsewhere in its place here.
+    pub(crate) fn adopt(&self, from: &Folder, called: &str, name: impl AsRef<Path>) -> Result<(), Failure> {
+        let name = known(name.as_ref());
+        let above = self.folder(name.parent().unwrap_or(Path::new("")))?;
+        let moved = from.rename(called, &above, name.file_name().unwrap_or_default());
+        moved.map_err(|error| cannot("made", &self.partial().join(name), &error))
+    }
+
+    /// Everything is written: takes the place of what was there before.
     pub(crate) fn finish(self) -> Result<(), Failure> {
-        remove(&self.partial.join(POINTS))?;
-        drop(self.lock);
-        remove(&self.partial.join(LOCK))?;
-        let rename =
-            |from: &Path, to: &Path| fs::rename(from, to).map_err(|error| cannot("made", to, &error));
-        if !self.target.exists() {
-            return rename(&self.partial, &self.target);
+        let path = self.parent.path().join(&self.target);
+        self.folder.remove(POINTS).map_err(|error| cannot("removed", self.partial(), &error))?;
+        let old = match self.parent.enter(&self.target) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            other => Some(other.map_err(|error| cannot("replaced", &path, &error))?),
+        };
+        match old {
+            None => self.parent.rename(&self.partial, &self.parent, &self.target),
+            Some(old) => {
+                whole(&path, &names(&old)?)?;
+                self.replace(&old)
+            }
         }
-        let points = self.target.join(POINTS);
-        if points.exists() {
-            rename(&points, &self.partial.join(POINTS))?;
-        }
-        let mut aside = self.partial.clone().into_os_string();
-        aside.push(".replaced");
-        let aside = PathBuf::from(aside);
-        remove(&aside)?;
-        rename(&self.target, &aside)?;
-        rename(&self.partial, &self.target)?;
-        remove(&aside)
+        .and_then(|()| self.folder.remove(MARKER))
+        .map_err(|error| cannot("replaced", &path, &error))
     }
 
-    /// Removes everything.
+    /// Takes the place of `old`, which is removed.
+    fn replace(&self, old: &Folder) -> io::Result<()> {
+        if old.kind(POINTS).is_some() {
+            old.rename(POINTS, &self.folder, POINTS)?;
+        }
+        // From now on it may be removed, if not by us, then by who comes next.
+        if old.kind(MARKER).is_none() {
+            mark(old)?;
+        }
+        let away = if self.parent.exchange(&self.partial, &self.target)? {
+            self.partial.clone()
+        } else {
+            // Only an empty directory is ever replaced by a renaming, here one of our own.
+            let (aside, _) = self.parent.fresh(&format!(".{}-", self.partial.to_string_lossy()))?;
+            self.parent.rename(&self.target, &self.parent, &aside)?;
+            self.parent.rename(&self.partial, &self.parent, &self.target)?;
+            aside.into()
+        };
+        if self.parent.leads_to(&away, old) { self.parent.remove(&away) } else { Ok(()) }
+    }
+
+    /// Nothing of this is to be kept.
     pub(crate) fn discard(self) -> Result<(), Failure> {
+        let all = names(&self.folder)?;
+        // The mark goes last, and the lock with it.
+        let removed = all.iter().filter(|name| *name != MARKER).try_for_each(|name| self.folder.remove(name));
+        let removed = removed.and_then(|()| {
+            let ours = self.parent.leads_to(&self.partial, &self.folder);
+            if ours { self.parent.remove(&self.partial) } else { Ok(()) }
+        });
+        let removed = removed.map_err(|error| cannot("removed", self.partial(), &error));
         drop(self.lock);
-        remove(&self.partial)
+        removed
     }
 }
 
-/// Removes a file or a directory, if it exists.
-fn remove(path: &Path) -> Result<(), Failure> {
-    let removed = match path.symlink_metadata() {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    };
-    removed.map_err(|error| cannot("removed", path, &error))
+/// The name of something in an output directory; that it is in the list of these is the programmer's duty.
+fn known(name: &Path) -> &Path {
+    let first = name.components().next();
+    let known =
+        matches!(first, Some(Component::Normal(first)) if ENTRIES.iter().any(|entry| first == *entry));
+    debug_assert!(known, "{} is missing in the list of what is in an output directory", name.display());
+    name
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use guard::MARK;
+    use std::fs;
 
     fn finished(path: &Path, content: &str) {
         let Ok(directory) = OutputDirectory::begin(path) else { panic!("it can be made") };
@@ -203,6 +266,10 @@ mod tests {
             Err(Failure::Report(report)) => report.to_string(),
             _ => panic!("{} is not refused", path.display()),
         }
+    }
+
+    fn listed(path: &Path) -> Vec<OsString> {
+        Folder::at(path).and_then(|folder| folder.names()).expect("a directory")
     }
 
     #[test]
@@ -219,8 +286,8 @@ mod tests {
         finished(&out, "second");
         assert_eq!(fs::read_to_string(out.join(MARK)).expect("a file"), "second");
         assert!(out.join("pictures/a/b.svg").exists() && out.join("points/kept").exists());
-        assert_eq!(names(home.path()).ok(), Some(vec!["out".to_owned()]), "nothing is left over");
-        assert_eq!(names(&out).map(|names| names.len()).ok(), Some(3));
+        assert_eq!(listed(home.path()), ["out"], "nothing is left over");
+        assert_eq!(listed(&out), ["pictures", "points", "results.json"]);
     }
 
     #[test]
@@ -238,6 +305,8 @@ mod tests {
         fs::create_dir(&partial).expect("a directory");
         fs::write(partial.join("notes"), "").expect("a file");
         assert!(refusal(&home.path().join("new")).contains("new.partial"));
+        fs::write(partial.join(MARKER), "").expect("a file");
+        assert!(refusal(&home.path().join("new")).contains("notes"), "marked, but with something in it");
         assert!(out.join("thesis.tex").exists() && partial.join("notes").exists());
     }
 
@@ -248,7 +317,24 @@ mod tests {
         let Ok(first) = OutputDirectory::begin(&out) else { panic!("it can be made") };
         assert!(OutputDirectory::begin(&out).is_err());
         assert!(first.discard().is_ok());
-        assert_eq!(names(home.path()).map(|names| names.len()).ok(), Some(0));
+        assert!(listed(home.path()).is_empty());
         assert!(OutputDirectory::begin(&out).is_ok());
+    }
+
+    #[test]
+    fn an_interruption_in_the_middle_of_the_change_is_made_good() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let out = home.path().join("out");
+        finished(&out, "first");
+        // As it is when the directories have changed places, and nothing more was done.
+        let Ok(directory) = OutputDirectory::begin(&out) else { panic!("it can be made") };
+        assert!(directory.write(MARK, b"second").is_ok());
+        mark(&Folder::own(&out).expect("a folder")).expect("marked");
+        assert!(directory.folder.remove(POINTS).is_ok());
+        assert!(directory.parent.exchange("out.partial", "out").is_ok());
+        drop(directory);
+        finished(&out, "third");
+        assert_eq!(fs::read_to_string(out.join(MARK)).expect("a file"), "third");
+        assert_eq!((listed(home.path()).len(), listed(&out).len()), (1, 2), "nothing is left over");
     }
 }

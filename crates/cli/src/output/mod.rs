@@ -16,7 +16,7 @@ use crate::view::report;
 use crate::view::request::Request;
 use crate::view::shown::{Shown, shown};
 use ackclock_scenario::Sweep;
-use ackclock_scenario::results::PointResult;
+use ackclock_scenario::results::{PointResult, Timing};
 use ackclock_study::captures::Captures;
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -24,6 +24,12 @@ use std::path::{Path, PathBuf};
 
 /// The largest number of pictures that are all rendered as PNG, too.
 const MOST_PAINTED: usize = 64;
+
+/// Without the time that it took, which no two runs have in common.
+fn lasting(mut document: Value) -> Value {
+    document["points"].as_array_mut().into_iter().flatten().for_each(Timing::remove_from);
+    document
+}
 
 /// The JSON contract.
 pub(crate) fn document(sweep: &Sweep, results: &[PointResult]) -> Value {
@@ -74,7 +80,9 @@ pub(crate) fn write(
     to.write("scenario.toml", request.text.as_bytes())?;
     let page = report::page(request, sweep, results, &points, &gallery)?;
     to.write("report.html", page.as_bytes())?;
-    to.write("results.json", format!("{:#}\n", document(sweep, results)).as_bytes())
+    let timing: Vec<Timing> = results.iter().map(PointResult::timing).collect();
+    to.write("timing.json", format!("{:#}\n", json!({"points": timing})).as_bytes())?;
+    to.write("results.json", format!("{:#}\n", lasting(document(sweep, results))).as_bytes())
 }
 
 /// Moves the captures of every point to its other files.
@@ -85,10 +93,10 @@ pub(crate) fn keep_captures(
     results: &[PointResult],
 ) -> Result<(), Failure> {
     for (shown, point) in shown(results).iter().zip(&sweep.points) {
-        let from = captures.folder(point);
-        // Equal points share one capture. It goes to the first point.
-        if from.exists() {
-            to.adopt(&from, Path::new("capture").join(&shown.folder))?;
+        let name = Captures::name(point);
+        // Two points that are the same share one capture, which goes to the first.
+        if captures.folder().kind(&name).is_some() {
+            to.adopt(captures.folder(), &name, Path::new("capture").join(&shown.folder))?;
         }
     }
     Ok(())

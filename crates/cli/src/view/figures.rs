@@ -142,7 +142,7 @@ pub(crate) fn transfers(sweep: &Sweep, results: &[PointResult]) -> Figures {
 
 /// One row per link with packets that waited or were lost, and point.
 pub(crate) fn links(sweep: &Sweep, results: &[PointResult]) -> Figures {
-    let columns = ["utilisation %", "queue mean", "queue max", "drops", "drop rate", "marks", "M segments/s"];
+    let columns = ["utilisation %", "queue mean", "queue max", "drops", "drop rate", "marks"];
     let mut figures = Figures::new(sweep, results, &["link"], &columns);
     for point in results {
         for link in point.links.iter().filter(|link| link.is_telling()) {
@@ -156,7 +156,6 @@ pub(crate) fn links(sweep: &Sweep, results: &[PointResult]) -> Figures {
                     link.drops.to_string(),
                     if link.drops == 0 { "0".to_owned() } else { format!("{:.2e}", link.drop_rate) },
                     link.marks.to_string(),
-                    format!("{:.2}", point.segments_per_wall_s / 1e6),
                 ],
             );
         }

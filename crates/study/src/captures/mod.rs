@@ -10,6 +10,7 @@ mod tests;
 
 use crate::runner::Watch;
 use crate::store::digest;
+use ackclock_files::Folder;
 use ackclock_net::Fate;
 use ackclock_scenario::capture_file::file_name;
 use ackclock_scenario::{Point, suggest};
@@ -17,10 +18,9 @@ use ackclock_sim::engine::{Carrying, Observer};
 use ackclock_sim::observers::{MOST_PAYLOAD, Tap, tap};
 use ackclock_tcp::Sender;
 use ackclock_units::{Duration, Time};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 
 /// Why a link cannot be captured.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
@@ -58,7 +58,7 @@ pub enum CaptureError {
 #[derive(Clone, Debug)]
 pub struct Captures {
     links: Vec<String>,
-    directory: PathBuf,
+    folder: Folder,
 }
 
 /// Checks that these links can be captured at every one of these points. Runs nothing and writes nothing.
@@ -89,31 +89,33 @@ pub fn check(links: &[String], points: &[Point]) -> Result<(), CaptureError> {
 }
 
 impl Captures {
-    /// Captures of these links, below this directory.
-    pub fn new(links: &[String], directory: impl Into<PathBuf>) -> Captures {
+    /// Of these links, in this directory.
+    pub fn new(links: &[String], folder: Folder) -> Captures {
         let mut unique: Vec<String> = Vec::new();
         for link in links {
             if !unique.contains(link) {
                 unique.push(link.clone());
             }
         }
-        Captures { links: unique, directory: directory.into() }
+        Captures { links: unique, folder }
     }
 
-    /// The directory of a point.
-    pub fn folder(&self, point: &Point) -> PathBuf {
-        self.directory.join(digest(point))
+    /// The directory in which the points' own are.
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// The name of a point's own directory.
+    pub fn name(point: &Point) -> String {
+        digest(point)
     }
 }
 
-/// The number of captures so far. It keeps their partial directories apart.
-static CAPTURES: AtomicU64 = AtomicU64::new(0);
-
-/// The taps of one point.
+/// What watches one point.
 pub struct Taps {
     taps: Vec<Tap<BufWriter<File>>>,
-    /// The directory of the files until they are complete.
-    folder: PathBuf,
+    /// The directory where the files are until they are complete.
+    partial: String,
     end: Time,
 }
 
@@ -121,32 +123,31 @@ impl Watch for Captures {
     type Observer = Taps;
 
     fn has(&self, point: &Point) -> bool {
-        self.links.iter().all(|link| self.folder(point).join(file_name(link)).is_file())
+        let folder = Captures::name(point);
+        self.links.iter().all(|link| self.folder.is_file(Path::new(&folder).join(file_name(link))))
     }
 
     fn begin(&self, point: &Point) -> io::Result<Taps> {
-        // Two points may be equal, and run at the same time.
-        let number = CAPTURES.fetch_add(1, Ordering::Relaxed);
-        let folder = self.folder(point).with_extension(format!("{number}.partial"));
-        fs::create_dir_all(&folder)?;
+        // Two points may be the same one, and run at the same time.
+        let (partial, folder) = self.folder.fresh(&format!("{}.partial-", Captures::name(point)))?;
         let built = point.scenario.build().map_err(io::Error::other)?;
         let taps = self.links.iter().map(|link| {
-            let file = BufWriter::new(File::create(folder.join(file_name(link)))?);
+            let file = BufWriter::new(folder.create(file_name(link))?);
             tap(&built, link, file)
         });
-        Ok(Taps { taps: taps.collect::<io::Result<_>>()?, end: built.plan.duration, folder })
+        Ok(Taps { taps: taps.collect::<io::Result<_>>()?, end: built.plan.duration, partial })
     }
 
     fn finish(&self, point: &Point, taps: Taps) -> io::Result<()> {
         for tap in taps.taps {
             tap.finish(taps.end)?.flush()?;
         }
-        let folder = self.folder(point);
-        if folder.exists() && !self.has(point) {
-            fs::remove_dir_all(&folder)?; // from an earlier run that captured other links
+        let name = Captures::name(point);
+        if !self.has(point) {
+            self.folder.remove(&name)?; // an earlier run captured other links
         }
-        match fs::rename(&taps.folder, folder) {
-            Err(_) if self.has(point) => fs::remove_dir_all(taps.folder),
+        match self.folder.rename(&taps.partial, &self.folder, &name) {
+            Err(_) if self.has(point) => self.folder.remove(&taps.partial),
             renamed => renamed,
         }
     }

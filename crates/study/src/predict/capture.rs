@@ -362,7 +362,10 @@ mod tests {
             store: None,
             progress: &|_, _| {},
         };
-        let captures = Captures::new(&["bottleneck".to_owned()], directory.path());
+        let captures = Captures::new(
+            &["bottleneck".to_owned()],
+            ackclock_files::Folder::own(directory.path()).expect("a folder"),
+        );
         runner.run(&sweep.points, &captures).expect("it runs");
         let file = std::fs::read_dir(directory.path())
             .expect("a directory")

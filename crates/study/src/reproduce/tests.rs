@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::runner::Runner;
-use crate::store::PointStore;
+use crate::store::{Build, PointStore};
 use ackclock_scenario::ScenarioError;
 use ackclock_sim::engine::Nobody;
 use std::sync::atomic::AtomicBool;
@@ -108,7 +108,7 @@ fn a_shared_scenario_is_run_once_and_a_kept_point_not_again() {
         "scenario = \"one\"\n[[claim]]\ntext = \"t\"\nthat = \"goodput('reno', rate='5 Mbit/s') > 0\"\n";
     let library = library(vec![file("one", SCENARIO), file("two", other)]);
     let directory = tempfile::tempdir().expect("a directory");
-    let store = PointStore::open(directory.path()).expect("a store");
+    let store = PointStore::open(directory.path(), &Build::of(b"this one")).expect("a store");
     let plan = Plan::new(&library, library.select("all").expect("two")).expect("a plan");
     assert_eq!(plan.points().len(), 4);
     let first = run(&library, "all", Some(&store));

@@ -19,7 +19,7 @@ use ackclock_study::run::{check, judge};
 use controllers::Counts;
 use miette::{Report, miette};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The result of the emulation of a point.
@@ -116,10 +116,13 @@ fn all(
     let folders = folders(sweep);
     let mut emulated = Vec::new();
     for (number, point) in sweep.points.iter().enumerate() {
-        let captures = directory.filter(|_| !command.captures.is_empty()).map(|directory| {
-            let folder = directory.partial().join("capture").join(&folders[number]);
-            (command.captures.clone(), folder)
-        });
+        let captures = match directory.filter(|_| !command.captures.is_empty()) {
+            Some(directory) => {
+                let folder = directory.folder(Path::new("capture").join(&folders[number]))?;
+                Some((command.captures.clone(), folder))
+            }
+            None => None,
+        };
         let admit = |namespaces: &[u64]| controllers.admit(namespaces);
         let names = controllers.names(point)?;
         let request = Request { point, controls: names, load: load.clone(), captures, admit: &admit };

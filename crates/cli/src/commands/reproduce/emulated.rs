@@ -8,7 +8,6 @@ use ackclock_scenario::Point;
 use ackclock_scenario::results::PointResult;
 use ackclock_study::reproduce::{Counts, Plan, Reproduction};
 use ackclock_study::run::judge;
-use ackclock_study::store::PointStore;
 use miette::{IntoDiagnostic, WrapErr};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -52,9 +51,7 @@ pub(super) fn emulate(plan: &Plan<'_>, store: &Path, stop: &AtomicBool) -> Resul
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim().to_owned();
     let directory = store.join(format!("emulated-{release}"));
-    let store = PointStore::open(&directory)
-        .into_diagnostic()
-        .wrap_err_with(|| format!("{} cannot be made", directory.display()))?;
+    let store = super::open_store(&directory)?;
     let points = plan.points();
     let kept = |point: &Point| Some((store.get(point)?, store.get_beside::<Own>(point, KEPT)?));
     if points.iter().any(|point| kept(point).is_none()) {

@@ -9,6 +9,7 @@ use crate::progress::Progress;
 use crate::view::gallery::picture;
 use crate::view::table::plain_table;
 use crate::{args, interrupt, memory, program};
+use ackclock_files::Folder;
 use ackclock_scenario::results::PointResult;
 use ackclock_sim::engine::Nobody;
 use ackclock_study::reproduce::{
@@ -18,11 +19,11 @@ use ackclock_study::run::check;
 use ackclock_study::runner::{Runner, RunnerError};
 use ackclock_study::store::PointStore;
 use emulated::Emulated;
-use miette::{IntoDiagnostic, WrapErr, miette};
+use miette::miette;
 use page::{Picture, page};
 use serde_json::{Value, json};
 use shown::{in_doubt, measured, published, total, word};
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -42,7 +43,7 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
     }
     let store = match &command.store {
         Some(directory) => directory.clone(),
-        None => PathBuf::from("ackclock-out/points").join(program::build()?),
+        None => PathBuf::from("ackclock-out/points").join(program::build()?.word()),
     };
     let stop = interrupt::listen()?;
     let results = simulate(command, &plan, &store, stop)?;
@@ -74,9 +75,7 @@ fn simulate(
     let points = plan.points();
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     memory::check(check(points, false)?, command.threads.unwrap_or_else(cores).min(points.len()))?;
-    let store = PointStore::open(directory)
-        .into_diagnostic()
-        .wrap_err_with(|| format!("{} cannot be made", directory.display()))?;
+    let store = open_store(directory)?;
     let progress = Progress::new(points)?;
     let runner = Runner {
         probes: false,
@@ -105,6 +104,14 @@ fn simulate(
     })
 }
 
+/// The store of this build's points in a directory.
+fn open_store(directory: &Path) -> miette::Result<PointStore> {
+    PointStore::open(directory, &program::build()?).map_err(|error| {
+        let help = "give --store another directory, one of your own";
+        miette!(help = help, "{} cannot be used: {error}", directory.display())
+    })
+}
+
 /// The JSON contract.
 fn document(reproductions: &[Reproduction], emulated: Option<&Emulated>) -> Value {
     let mut document = json!({"counts": total(reproductions), "experiments": reproductions});
@@ -122,15 +129,13 @@ fn write(
     reproductions: &[Reproduction],
     emulated: Option<&Emulated>,
 ) -> Result<(), Failure> {
-    let folder = out.join(PICTURES);
-    std::fs::create_dir_all(&folder)
-        .into_diagnostic()
-        .wrap_err_with(|| format!("{} cannot be made", folder.display()))?;
+    let help = "give --out another directory, one of your own";
+    let folder = Folder::own(out)
+        .map_err(|error| miette!(help = help, "{} cannot be used: {error}", out.display()))?;
     let save = |name: &str, text: String| {
-        let path = out.join(name);
-        std::fs::write(&path, text)
-            .into_diagnostic()
-            .wrap_err_with(|| format!("{} cannot be written", path.display()))
+        let written = folder.replace(name, |file| file.write_all(text.as_bytes()));
+        written
+            .map_err(|error| miette!(help = help, "{} cannot be written: {error}", out.join(name).display()))
     };
     let mut pictures = pictures(plan, reproductions, "");
     if let Some(emulated) = emulated {

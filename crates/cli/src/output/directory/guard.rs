@@ -1,0 +1,121 @@
+//! Which directories may be written to and replaced: those of ackclock's own making.
+
+use super::cannot;
+use crate::failure::Failure;
+use ackclock_files::Folder;
+use miette::miette;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What is in a finished output directory, and in no other; it is written last.
+pub(super) const MARK: &str = "results.json";
+/// Everything that may be in a finished one.
+pub(super) const ENTRIES: [&str; 8] =
+    [MARK, "timing.json", "emulation.json", "report.html", "scenario.toml", "series", "pictures", "capture"];
+/// What is in an unfinished one besides. A finished one may have it, too: `ackclock reproduce` keeps its
+/// points there, and they stay when the directory is replaced.
+pub(super) const POINTS: &str = "points";
+/// The mark of an unfinished one, which is also its lock. What bears it may be removed.
+pub(super) const MARKER: &str = "ackclock-unfinished";
+
+/// May this be in an output directory, finished or not? A run that was killed at the very end may leave the mark in a finished one.
+fn ours(name: &OsStr) -> bool {
+    ENTRIES.iter().any(|entry| name == *entry) || name == POINTS || name == MARKER
+}
+
+pub(super) fn refuse(path: &Path, why: &str) -> Failure {
+    let help = "choose another directory with --out, or move this one out of the way";
+    Failure::Report(miette!(help = help, "{} will not be replaced: {why}", path.display()))
+}
+
+/// What is said of a directory that stands where an unfinished one would, and is none.
+pub(super) fn foreign(path: &Path, found: &[OsString]) -> Failure {
+    let finished = found.iter().any(|name| name == MARK);
+    let what =
+        if finished { "it holds finished results" } else { "it holds files that ackclock did not write" };
+    refuse(path, &format!("{what}, not an unfinished run (there is no {MARKER} in it)"))
+}
+
+/// Is there something that ackclock did not write?
+pub(super) fn only_ours(path: &Path, found: &[OsString]) -> Result<(), Failure> {
+    match found.iter().find(|name| !ours(name)) {
+        Some(other) => {
+            Err(refuse(path, &format!("it holds \"{}\", which ackclock did not write", other.display())))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The names in a directory.
+pub(super) fn names(folder: &Folder) -> Result<Vec<OsString>, Failure> {
+    folder.names().map_err(|error| cannot("read", folder.path(), &error))
+}
+
+/// The names in the directory of this path; nothing if there is none.
+fn names_at(path: &Path) -> Result<Vec<OsString>, Failure> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(cannot("read", path, &error)),
+    };
+    let names: io::Result<Vec<OsString>> =
+        entries.map(|entry| entry.map(|entry| entry.file_name())).collect();
+    names.map_err(|error| cannot("read", path, &error))
+}
+
+/// Is what holds these names an output directory, or as good as empty?
+pub(super) fn whole(path: &Path, found: &[OsString]) -> Result<(), Failure> {
+    if !found.iter().all(|name| name == POINTS) && !found.iter().any(|name| name == MARK) {
+        return Err(refuse(path, "it is not an ackclock output directory (it holds no results.json)"));
+    }
+    only_ours(path, found)
+}
+
+/// The name of the unfinished directory beside the one of this name.
+pub(super) fn partial(name: &OsStr) -> OsString {
+    let mut partial = name.to_owned();
+    partial.push(".partial");
+    partial
+}
+
+/// Does this link belong to another user, who could let it lead anywhere? The superuser is trusted.
+fn planted(link: &fs::Metadata) -> bool {
+    link.is_symlink() && ![0, rustix::process::geteuid().as_raw()].contains(&link.uid())
+}
+
+/// May `path` be replaced by an output directory? Returns where it really lies, and touches nothing.
+pub(crate) fn check(path: &Path) -> Result<PathBuf, Failure> {
+    if path.symlink_metadata().is_ok_and(|found| planted(&found)) {
+        return Err(refuse(path, "it is a link that belongs to another user"));
+    }
+    // A link to a directory stays a link; what it leads to is replaced.
+    let target = if path.exists() {
+        path.canonicalize().map_err(|error| cannot("read", path, &error))?
+    } else {
+        path.to_owned()
+    };
+    let Some(name) = target.file_name() else { return Err(refuse(path, "it has no name")) };
+    if target.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(refuse(path, "it is a file"));
+    }
+    whole(path, &names_at(&target)?)?;
+    let partial = target.with_file_name(partial(name));
+    match partial.symlink_metadata() {
+        Ok(found) if !found.is_dir() => {
+            return Err(refuse(
+                &partial,
+                "it is not a directory, and unfinished results would be kept there",
+            ));
+        }
+        _ => {}
+    }
+    let unfinished = names_at(&partial)?;
+    if !unfinished.is_empty() && !unfinished.iter().any(|name| name == MARKER) {
+        return Err(foreign(&partial, &unfinished));
+    }
+    only_ours(&partial, &unfinished)?;
+    Ok(target)
+}

@@ -1,0 +1,22 @@
+//! Names that nobody else has.
+
+use std::hash::{BuildHasher, RandomState};
+
+/// A word of 32 hexadecimal digits that is the only one of its kind, among all processes and all hosts that share a file system:
+/// the keys of each [`RandomState`] come from the operating system's entropy.
+pub fn unique() -> String {
+    let half = || RandomState::new().hash_one(std::process::id());
+    format!("{:016x}{:016x}", half(), half())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unique;
+    use std::collections::HashSet;
+
+    #[test]
+    fn no_word_comes_twice() {
+        let words: HashSet<String> = (0..10_000).map(|_| unique()).collect();
+        assert_eq!(words.len(), 10_000);
+    }
+}
