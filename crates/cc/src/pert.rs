@@ -13,11 +13,13 @@ mod curve;
 mod pi;
 mod red;
 mod rem;
+mod seen;
 
 use crate::predictor::Ewma;
 use crate::{Ack, Controller, Event, Given, Lost, Parameter, Path, Scheme, Settings, Signal, Window};
 use ackclock_units::{Duration, Time};
-use curve::{Curve, Seen};
+use curve::Curve;
+use seen::Seen;
 
 /// The registry's entry.
 pub const SCHEME: Scheme = Scheme {

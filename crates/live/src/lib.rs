@@ -18,7 +18,6 @@ mod lateness;
 mod layout;
 mod looks;
 mod netlink;
-mod offload;
 mod part;
 pub mod privilege;
 mod program;
@@ -26,10 +25,8 @@ mod run;
 mod sample;
 mod schedule;
 mod tcp_info;
-mod train;
 mod trains;
 mod tun;
-mod wire;
 mod writer;
 
 pub use emulation::Emulation;

@@ -1,8 +1,7 @@
 //! The measurements of links: from the start to the end of the measuring window, and at every sample of the
 //! probe.
 
-use ackclock_net::{Counters, Link};
-use ackclock_scenario::measured::LinkTally;
+use ackclock_net::{Link, LinkMeter, LinkTally};
 use ackclock_units::{Duration, Time};
 
 /// The times of all samples.
@@ -27,23 +26,13 @@ pub(crate) struct Looks {
 
 struct Seen {
     link: usize,
-    from: Counters,
-    busy_from: Duration,
-    busy_probed: Duration,
-    tally: LinkTally,
+    meter: LinkMeter,
     series: LinkSeries,
 }
 
 impl Looks {
     pub(crate) fn new(times: Times, links: &[usize]) -> Looks {
-        let seen = |&link: &usize| Seen {
-            link,
-            from: Counters::default(),
-            busy_from: Duration::ZERO,
-            busy_probed: Duration::ZERO,
-            tally: LinkTally::default(),
-            series: Vec::new(),
-        };
+        let seen = |&link: &usize| Seen { link, meter: LinkMeter::default(), series: Vec::new() };
         Looks {
             times,
             next_probe: Time::ZERO,
@@ -78,30 +67,20 @@ impl Looks {
     fn begin(&mut self, now: Time, links: &mut [Link]) {
         self.begun = true;
         for seen in &mut self.links {
-            let link = &mut links[seen.link];
-            link.forget_longest(now);
-            seen.from = Counters { waited_ns: link.waited_ns(now), ..*link.counters() };
-            seen.busy_from = link.busy(now);
+            seen.meter.begin(now, &mut links[seen.link]);
         }
     }
 
     fn end(&mut self, now: Time, links: &[Link]) {
         self.ended = true;
         for seen in &mut self.links {
-            let link = &links[seen.link];
-            let to = Counters { waited_ns: link.waited_ns(now), ..*link.counters() };
-            seen.tally = LinkTally { counters: to.since(&seen.from), busy: link.busy(now) - seen.busy_from };
+            seen.meter.end(now, &links[seen.link]);
         }
     }
 
     fn probe(&mut self, now: Time, links: &mut [Link]) {
-        let per_second = 1.0 / self.times.probe.as_secs_f64();
         for seen in &mut self.links {
-            let link = &mut links[seen.link];
-            let busy = link.busy(now);
-            let share = (busy - seen.busy_probed).as_secs_f64() * per_second;
-            seen.busy_probed = busy;
-            seen.series.push((link.waiting(now).0, (share * link.rate().bps_f64()) as f32));
+            seen.series.push(seen.meter.look(now, self.times.probe, &mut links[seen.link]));
         }
     }
 
@@ -110,6 +89,6 @@ impl Looks {
         self.times.to = self.times.to.min(now);
         self.times.from = self.times.from.min(now);
         self.look(now, links);
-        self.links.into_iter().map(|seen| (seen.link, seen.tally, seen.series)).collect()
+        self.links.into_iter().map(|seen| (seen.link, seen.meter.tally(), seen.series)).collect()
     }
 }

@@ -14,14 +14,15 @@ use crate::lanes::{Lanes, NO_TRAIN, Parcel};
 use crate::lateness::Lateness;
 use crate::looks::{LinkSeries, Looks};
 use crate::schedule;
-use crate::train::{Head, MOST_BYTES, Train};
 use crate::trains::Trains;
-use crate::wire;
+use ackclock_net::LinkTally;
 use ackclock_net::{Carried, Ecn, Fate, Link, Settled};
 use ackclock_net::{Detour, Stage};
-use ackclock_scenario::measured::{LinkTally, StreamTally};
+use ackclock_scenario::measured::StreamTally;
 use ackclock_scenario::plan::StreamPlan;
 use ackclock_units::{Duration, Time};
+use ackclock_wire::packet;
+use ackclock_wire::{Head, MOST_BYTES, Train};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
@@ -194,7 +195,7 @@ impl<'a> Carrier<'a> {
             trains: Trains::new(),
             batch: None,
             due: Vec::new(),
-            head: Head::new(),
+            head: Head::default(),
             lateness: Lateness::new(),
             astray: 0,
             refused: 0,
@@ -300,14 +301,14 @@ impl<'a> Carrier<'a> {
 
     /// Puts the packets of a train on their paths.
     fn depart(&mut self, source: usize, now: Time, train: Train) {
-        let destination = wire::destination(train.packet());
+        let destination = packet::destination(train.packet());
         let ways = &self.part.sources[source].ways;
         let Some(&(_, way)) = ways.iter().find(|(address, _)| *address == destination) else {
             self.astray += 1;
             self.trains.give_back(train.into_bytes());
             return;
         };
-        let (segments, ecn) = (train.segments(), wire::ecn(train.packet()));
+        let (segments, ecn) = (train.segments(), packet::ecn(train.packet()));
         let sizes = (train.wire_bytes(0), train.wire_bytes(segments - 1));
         let number = self.trains.insert(train);
         for segment in 0..segments {
@@ -369,7 +370,7 @@ impl<'a> Carrier<'a> {
         let gate = self.part.ways[way].stages[stage].gate.map(|gate| gate as usize);
         let Some(number) = self.stepped.iter().position(|(link, _)| Some(*link) == gate) else { return };
         // Unresponsive traffic has no headers. Each path of it is a flow.
-        let flow = self.trains.get(parcel.train).map_or(way as u64, |train| wire::flow(train.packet()));
+        let flow = self.trains.get(parcel.train).map_or(way as u64, |train| packet::flow(train.packet()));
         let (link, waiting) = &mut self.stepped[number];
         let ticket = self.part.links[*link].hold(at, flow, &parcel) as usize;
         if ticket >= waiting.len() {

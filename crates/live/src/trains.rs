@@ -1,7 +1,7 @@
 //! Trains in flight, and buffers for the next ones. Once a run is going, nothing is allocated per packet.
 
 use crate::lanes::NO_TRAIN;
-use crate::train::Train;
+use ackclock_wire::Train;
 
 /// The sizes of buffers that are kept: for one segment, short trains, long trains.
 const SIZES: [usize; 3] = [2 << 10, 16 << 10, 66 << 10];

@@ -1,7 +1,7 @@
 //! A TUN device: what a host sends is read from a file, and what is written to the file is received by the
 //! host.
 
-use crate::offload::LENGTH;
+use ackclock_wire::offload::LENGTH;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, IoSlice};
 use rustix::ioctl::{IntegerSetter, Opcode, Setter, ioctl, opcode};

@@ -23,7 +23,7 @@ mod variate;
 pub use alternate::Alternate;
 pub use ecn::Ecn;
 pub use graph::{Edge, Graph, NoRoute};
-pub use link::{Cause, Counters, Fate, Impairments, Link, Retransmission, Settled};
+pub use link::{Cause, Counters, Fate, Impairments, Link, LinkMeter, LinkTally, Retransmission, Settled};
 pub use loss::{Loss, Span};
 pub use path::{Access, Detour, Stage, accesses, stages};
 pub use queue::{

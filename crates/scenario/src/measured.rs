@@ -2,7 +2,7 @@
 
 use crate::series::Series;
 use crate::writing::BurstTally;
-use ackclock_net::Counters as LinkCounters;
+use ackclock_net::LinkTally;
 use ackclock_tcp::Counters;
 use ackclock_units::{Duration, Time};
 
@@ -74,13 +74,4 @@ pub struct StreamTally {
     pub delivered: u64,
     /// Bytes that arrived, headers included.
     pub delivered_bytes: u64,
-}
-
-/// The measurements of a link.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LinkTally {
-    /// The counters of the link.
-    pub counters: LinkCounters,
-    /// The time that the transmitter was busy.
-    pub busy: Duration,
 }

@@ -2,7 +2,7 @@
 //! units.
 
 use crate::course::Course;
-use crate::measured::{FlowTally, LinkTally, Measured, StreamTally};
+use crate::measured::{FlowTally, Measured, StreamTally};
 use crate::plan::Plan;
 use crate::predictions::Predictions;
 use crate::read::{Built, GroupInfo, LinkInfo, Value};
@@ -10,6 +10,7 @@ use crate::requests::{Gap, Size};
 use crate::series::Series;
 use crate::writing::BurstTally;
 use ackclock_cc::analysis::jain;
+use ackclock_net::LinkTally;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 

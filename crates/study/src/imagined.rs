@@ -3,9 +3,10 @@
 
 use ackclock_cc::Settings;
 use ackclock_cc::predictor::predictors;
+use ackclock_net::LinkTally;
 use ackclock_net::Stream;
 use ackclock_scenario::course::{Course, Episode, Estimate, Event, Life, What};
-use ackclock_scenario::measured::{FlowTally, LinkTally, Measured, StreamTally, Transfer};
+use ackclock_scenario::measured::{FlowTally, Measured, StreamTally, Transfer};
 use ackclock_scenario::predictions::{BINS, Counts, Outcome, Predicted, Predictions};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::series::{Sample, Series};

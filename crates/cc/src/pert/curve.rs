@@ -1,19 +1,7 @@
 //! Response curves: from the delay of an acknowledgement to the probability of an early response.
 
+use super::seen::Seen;
 use super::{pi::Pi, red::Red, rem::Rem};
-use ackclock_units::Time;
-
-/// The input of a curve at an acknowledgement. Times are in nanoseconds.
-pub(super) struct Seen {
-    /// The host's clock.
-    pub(super) now: Time,
-    /// P, the smallest round-trip time.
-    pub(super) base: f64,
-    /// The smoothed round-trip time minus `base`; NaN before the first sample.
-    pub(super) delay: f64,
-    /// The raw round-trip time of this acknowledgement minus `base`; NaN without a sample.
-    pub(super) raw: f64,
-}
 
 /// A response curve.
 pub(super) enum Curve {

@@ -6,7 +6,7 @@
 //! 1.822e-5 and b = 1.816e-5 per packet on a link of 3750 packets/s. On that link a packet is 1/3750 s of
 //! delay. This gives the defaults here, which are per second.
 
-use super::curve::Seen;
+use super::seen::Seen;
 use crate::Settings;
 use ackclock_units::{Duration, Time};
 

@@ -1,6 +1,6 @@
 //! The response curve of gentle RED, over delay instead of queue length (section IV.B, Figure 42).
 
-use super::curve::Seen;
+use super::seen::Seen;
 use crate::Settings;
 
 const NS_PER_S: f64 = 1e9;

@@ -5,7 +5,7 @@
 //! queue. Its change since the acknowledgement before is the rate mismatch. An empty queue cannot show that
 //! the arrival rate is below the capacity; in that case the price decays.
 
-use super::curve::Seen;
+use super::seen::Seen;
 use crate::Settings;
 
 /// The unit of equation 4.1.

@@ -1,7 +1,7 @@
 //! Files about traced flows: tables of their segments and round-trip times, and a file for `xplot`.
 
+use super::csv::open;
 use super::directory::OutputDirectory;
-use super::series::open;
 use crate::failure::Failure;
 use crate::view::charts::chart::Mark;
 use crate::view::charts::sequence::{LOOKS, seconds, steps};

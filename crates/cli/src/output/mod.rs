@@ -1,6 +1,7 @@
 //! Results as files: one page that shows everything, and files for other programs.
 
 mod courses;
+mod csv;
 mod directory;
 mod series;
 

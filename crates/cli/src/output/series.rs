@@ -1,23 +1,13 @@
 //! The samples of the probes as CSV: one row per time and flow, link or variable.
 
 use super::courses;
+use super::csv::open;
 use super::directory::OutputDirectory;
 use crate::failure::Failure;
 use crate::view::names::{plain, seconds};
 use crate::view::shown::Shown;
-use csv::Writer;
 use miette::IntoDiagnostic;
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::Path;
-
-type Csv = Writer<BufWriter<File>>;
-
-pub(super) fn open(to: &OutputDirectory, folder: &Path, name: &str, header: &[&str]) -> Result<Csv, Failure> {
-    let mut file = Writer::from_writer(to.create(folder.join(name))?);
-    file.write_record(header).into_diagnostic()?;
-    Ok(file)
-}
 
 /// Writes the series of every point, and a table of the points if there are several.
 pub(crate) fn write(to: &OutputDirectory, points: &[Shown<'_>], axes: &[String]) -> Result<(), Failure> {

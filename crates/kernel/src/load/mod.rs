@@ -13,6 +13,7 @@ mod directory;
 mod error;
 mod pins;
 mod prefix;
+mod privilege;
 
 pub use check::{Requirement, check};
 pub use error::LoadError;
@@ -73,7 +74,7 @@ pub fn load_object(request: &Request, program: &'static [u8]) -> Result<String, 
         return Err(LoadError::Name { name });
     }
     let parameters = Parameters::new(&request.settings)?;
-    check::privilege()?;
+    privilege::privilege()?;
     check::btf()?;
     let root = pins::ready()?;
     pins::free(&root, &name)?;

@@ -135,7 +135,7 @@ pub(super) fn remove(root: &Directory, name: &str) {
 /// [`LoadError`] if the directory cannot be read, or belongs to another user.
 pub fn list() -> Result<Vec<Entry>, LoadError> {
     let root = root().map_err(|error| match error {
-        LoadError::Unreadable { .. } => super::check::privilege().err().unwrap_or(error),
+        LoadError::Unreadable { .. } => super::privilege::privilege().err().unwrap_or(error),
         other => other,
     })?;
     let Some(root) = root else { return Ok(Vec::new()) };
@@ -162,7 +162,7 @@ fn entry(root: &Directory, name: &str) -> Result<Entry, LoadError> {
     let statistics = match MapHandle::from_pinned_path(directory.pin("statistics")) {
         Ok(map) => statistics(&map),
         Err(_) => {
-            super::check::privilege()?;
+            super::privilege::privilege()?;
             None
         }
     };
@@ -212,7 +212,7 @@ pub fn admit(name: &str, cookies: &[u64]) -> Result<(), LoadError> {
 /// [`LoadError`] if nothing of that name is loaded, the process lacks the capabilities, or the kernel does
 /// not release the name.
 pub fn unload(name: &str) -> Result<Unloaded, LoadError> {
-    super::check::privilege()?;
+    super::privilege::privilege()?;
     let known = list()?;
     let Some(entry) = known.iter().find(|entry| entry.name == name) else {
         let names: Vec<&str> = known.iter().map(|entry| entry.name.as_str()).collect();

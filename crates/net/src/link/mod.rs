@@ -2,11 +2,13 @@
 
 mod counters;
 mod impaired;
+mod meter;
 mod retransmission;
 mod stepped;
 
 pub use counters::Counters;
 pub use impaired::Impairments;
+pub use meter::{LinkMeter, LinkTally};
 pub use retransmission::Retransmission;
 pub use stepped::Settled;
 pub(crate) use stepped::Steps;

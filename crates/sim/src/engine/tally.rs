@@ -1,7 +1,7 @@
 //! Counters: the events in the measuring window, and the samples of the probes.
 
-use ackclock_net::{Counters as LinkCounters, Link};
-use ackclock_scenario::measured::{FlowTally, LinkTally, Measured, StreamTally, Transfer};
+use ackclock_net::{Link, LinkMeter};
+use ackclock_scenario::measured::{FlowTally, Measured, StreamTally, Transfer};
 use ackclock_scenario::series::{Sample, Series};
 use ackclock_tcp::{Counters, Receiver, Sender};
 use ackclock_units::{Duration, Time};
@@ -71,14 +71,6 @@ struct FlowCount {
 }
 
 #[derive(Clone, Copy, Default)]
-struct LinkCount {
-    from: LinkCounters,
-    busy_from: Duration,
-    within: LinkTally,
-    probed_busy: Duration,
-}
-
-#[derive(Clone, Copy, Default)]
 struct StreamCount {
     from: StreamTally,
     within: StreamTally,
@@ -87,7 +79,7 @@ struct StreamCount {
 
 pub(crate) struct Tally {
     flows: Vec<FlowCount>,
-    links: Vec<LinkCount>,
+    links: Vec<LinkMeter>,
     streams: Vec<StreamCount>,
     measuring: bool,
     series: Option<Series>,
@@ -97,7 +89,7 @@ impl Tally {
     pub(crate) fn new(flows: usize, streams: usize, links: usize, probing: bool) -> Tally {
         Tally {
             flows: vec![FlowCount::default(); flows],
-            links: vec![LinkCount::default(); links],
+            links: vec![LinkMeter::default(); links],
             streams: vec![StreamCount::default(); streams],
             measuring: false,
             series: probing.then(|| Series {
@@ -164,11 +156,7 @@ impl Tally {
             count.from = count.totals(sender, receiver);
             count.last_change = now;
         }
-        for (count, link) in self.links.iter_mut().zip(links) {
-            link.forget_longest(now);
-            count.from = LinkCounters { waited_ns: link.waited_ns(now), ..*link.counters() };
-            count.busy_from = link.busy(now);
-        }
+        self.links.iter_mut().zip(links).for_each(|(meter, link)| meter.begin(now, link));
         for (count, stream) in self.streams.iter_mut().zip(streams) {
             count.from = stream;
         }
@@ -187,11 +175,7 @@ impl Tally {
             count.within = count.totals(sender, receiver).minus(&count.from);
         }
         self.measuring = false;
-        for (count, link) in self.links.iter_mut().zip(links) {
-            let to = LinkCounters { waited_ns: link.waited_ns(now), ..*link.counters() };
-            count.within =
-                LinkTally { counters: to.since(&count.from), busy: link.busy(now) - count.busy_from };
-        }
+        self.links.iter_mut().zip(links).for_each(|(meter, link)| meter.end(now, link));
         for (count, to) in self.streams.iter_mut().zip(streams) {
             let from = count.from;
             count.within = StreamTally {
@@ -233,11 +217,8 @@ impl Tally {
                 values.push(value as f32);
             });
         }
-        for ((count, link), seen) in self.links.iter_mut().zip(links).zip(&mut series.links) {
-            let busy = link.busy(now);
-            let share = (busy - count.probed_busy).as_secs_f64() * per_second;
-            count.probed_busy = busy;
-            seen.push((link.waiting(now).0, (share * link.rate().bps_f64()) as f32));
+        for ((meter, link), seen) in self.links.iter_mut().zip(links).zip(&mut series.links) {
+            seen.push(meter.look(now, interval, link));
         }
         for ((count, stream), seen) in self.streams.iter_mut().zip(streams).zip(&mut series.streams) {
             let bits = (stream.delivered_bytes - count.probed_bytes) as f64 * 8.0;
@@ -279,7 +260,7 @@ impl Tally {
         Measured {
             flows: flows.collect(),
             streams: self.streams.into_iter().map(|count| count.within).collect(),
-            links: self.links.into_iter().map(|count| count.within).collect(),
+            links: self.links.iter().map(LinkMeter::tally).collect(),
             delivered_segments,
             series: self.series,
         }

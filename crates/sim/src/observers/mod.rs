@@ -2,11 +2,9 @@
 //! links.
 
 mod follow;
-mod headers;
 mod record;
 mod tap;
 
 pub use follow::Follower;
-pub use headers::{Connection, Frame, MOST_HEADERS, MOST_PAYLOAD, datagram};
 pub use record::{Recorder, Recording};
 pub use tap::{Tap, tap};

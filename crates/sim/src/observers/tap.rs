@@ -1,11 +1,11 @@
 //! A tap at the transmitting end of a link. It writes one file, in order of time.
 
-use super::headers::{Connection, Frame, MOST_HEADERS, datagram};
 use crate::engine::{Carrying, Observer};
 use ackclock_net::Fate;
 use ackclock_scenario::Built;
 use ackclock_tcp::{Ack, Config, Data, Sender};
 use ackclock_units::{Duration, Rate, Time};
+use ackclock_wire::{Connection, Frame, MOST_HEADERS, datagram};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{

@@ -1,7 +1,8 @@
 //! Functions for arithmetic on numbers and lists.
 
-use super::call::{Answer, Arguments, add_numeric, number, wrong};
+use super::call::{Answer, Arguments, add_numeric, wrong};
 use super::trace::Trace;
+use super::values::number;
 use ackclock_cc::analysis;
 use minijinja::value::{Kwargs, Rest};
 use minijinja::{Environment, Error, Value};
@@ -19,7 +20,7 @@ pub(super) fn add_all(env: &mut Environment<'static>, trace: &Trace) {
     over_all(env, "max", |all| all.iter().copied().fold(f64::NEG_INFINITY, f64::max));
     over_all(env, "mean", |all| all.iter().sum::<f64>() / all.len() as f64);
     over_all(env, "jain_of", |all| analysis::jain(all).unwrap_or(f64::NAN));
-    over_all(env, "median", super::measures::median);
+    over_all(env, "median", super::functions::median);
     // first_above(keys, values, bound): the first key whose value is above the bound; the last key if there
     // is none.
     env.add_function("first_above", |keys: Value, values: Value, bound: f64| -> Result<Value, Error> {

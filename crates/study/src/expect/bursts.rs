@@ -1,7 +1,7 @@
 //! Functions of the bursts that flows write: over all flows of a group, and over the whole run.
 
 use super::call::{Answer, Arguments, wrong};
-use super::measures::{Words, group_flows};
+use super::functions::{Words, group_flows};
 use ackclock_scenario::results::{BurstResult, PointResult};
 use minijinja::Error;
 

@@ -1,6 +1,7 @@
 //! Function calls: their arguments, lists in place of arguments, and how a call is printed.
 
 use super::trace::Trace;
+use super::values::{number, shown_value};
 use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Value};
 
@@ -89,36 +90,8 @@ impl Arguments {
     }
 }
 
-/// Converts JSON to a value of the language.
-pub(crate) fn from_json(json: &serde_json::Value) -> Value {
-    Value::from(minijinja::value::Serde(json))
-}
-
 fn is_list(value: &Value) -> bool {
     value.kind() == ValueKind::Seq
-}
-
-pub(crate) fn number(value: &Value) -> Option<f64> {
-    if value.is_number() { f64::try_from(value.clone()).ok() } else { None }
-}
-
-/// A value as written in an expression.
-pub(crate) fn shown_value(value: &Value) -> String {
-    match (number(value), value.as_str()) {
-        (Some(number), _) => shown_number(number),
-        (_, Some(text)) => format!("'{text}'"),
-        _ => value.to_string(),
-    }
-}
-
-/// A number as written in an expression, with six digits.
-pub(crate) fn shown_number(number: f64) -> String {
-    let rounded: f64 = format!("{number:.5e}").parse().unwrap_or(number);
-    if rounded != 0.0 && !(1e-3..1e7).contains(&rounded.abs()) {
-        format!("{rounded:e}")
-    } else {
-        rounded.to_string()
-    }
 }
 
 /// Adds a function. Lists in place of arguments give lists of answers.

@@ -1,7 +1,7 @@
 //! Functions of time series: all samples as a list, and the time until a goodput or a fairness is reached.
 
 use super::call::{Arguments, add, wrong};
-use super::measures::{Words, meant};
+use super::functions::{Words, meant};
 use super::series::{Looks, flow_looks, named, within};
 use ackclock_cc::analysis;
 use ackclock_scenario::results::PointResult;

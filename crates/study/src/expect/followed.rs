@@ -4,7 +4,7 @@
 //! Times are in seconds. A span includes its start, but not its end.
 
 use super::call::{Arguments, wrong};
-use super::measures::{Words, group_flows};
+use super::functions::{Words, group_flows};
 use ackclock_scenario::course::{Course, Estimate, What};
 use ackclock_scenario::results::{PointResult, Spread, percentile};
 use minijinja::Error;

@@ -19,6 +19,7 @@ mod call;
 mod calls;
 mod course;
 mod followed;
+mod functions;
 mod measures;
 mod predictions;
 mod published;
@@ -26,16 +27,19 @@ mod select;
 mod series;
 mod trace;
 mod transfers;
+mod values;
 
 pub use select::View;
 
 use ackclock_scenario::nearest;
 use ackclock_scenario::results::{Seen, Spread};
-use call::{Arguments, from_json, number, wrong};
+use call::{Arguments, wrong};
+use functions::Words;
 use minijinja::value::{Kwargs, Rest};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use std::collections::BTreeMap;
 use trace::{Published, Trace};
+use values::{from_json, number};
 
 /// The names that an expression can use.
 pub type Names = BTreeMap<String, serde_json::Value>;
@@ -99,7 +103,17 @@ impl Language {
         let mut env = Environment::new();
         env.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
         let trace = Trace::default();
-        measures::add_all(&mut env, view, &trace);
+        let mut words = Words { env: &mut env, view, trace: &trace };
+        let looking: [fn(&mut Words<'_>); 7] = [
+            measures::add_all,
+            transfers::add_all,
+            bursts::add_all,
+            series::add_all,
+            course::add_all,
+            followed::add_all,
+            predictions::add_all,
+        ];
+        looking.iter().for_each(|add_all| add_all(&mut words));
         arithmetic::add_all(&mut env, &trace);
         published::add_all(&mut env, &trace);
         Language { env, trace, published: Value::UNDEFINED, seeds: view.seeds() }

@@ -1,7 +1,7 @@
 //! Functions of predictions, for scenarios with `[predict]`.
 
 use super::call::{Arguments, wrong};
-use super::measures::Words;
+use super::functions::Words;
 use ackclock_scenario::predictions::{BINS, Outcome};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::suggest;

@@ -1,7 +1,8 @@
 //! The published analyses as functions: `ackclock_cc::analysis`, under names that tell the publication.
 
-use super::call::{Arguments, add, add_numeric, from_json, number, wrong};
+use super::call::{Arguments, add, add_numeric, wrong};
 use super::trace::Trace;
+use super::values::{from_json, number};
 use ackclock_cc::analysis::{self, compound, layered, pert};
 use ackclock_cc::{Given, Settings, scheme, schemes};
 use minijinja::{Environment, Error, Value};

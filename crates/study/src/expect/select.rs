@@ -1,6 +1,7 @@
 //! Selects the points that an expression means.
 
-use super::call::{from_json, number, wrong};
+use super::call::wrong;
+use super::values::{from_json, number};
 use ackclock_scenario::results::PointResult;
 use minijinja::{Error, Value};
 use std::collections::BTreeSet;

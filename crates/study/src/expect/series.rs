@@ -5,7 +5,7 @@
 //! For a group the values of its flows are added.
 
 use super::call::{Answer, Arguments, wrong};
-use super::measures::{Words, group_flows};
+use super::functions::{Words, group_flows};
 use ackclock_scenario::results::{FlowResult, PointResult};
 use ackclock_scenario::series::{Sample, Series};
 use ackclock_scenario::suggest;

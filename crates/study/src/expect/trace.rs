@@ -1,6 +1,6 @@
 //! Records the numbers behind an expression: every function call with its value, and every published number.
 
-use super::call::{from_json, number, shown_value};
+use super::values::{from_json, number, shown_value};
 use ackclock_scenario::results::Seen;
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object, ObjectRepr};

@@ -1,7 +1,7 @@
 //! Functions over the transfers that a group's flows have finished, all of them or those of a range of sizes.
 
 use super::call::{Answer, Arguments, wrong};
-use super::measures::{Words, group_flows};
+use super::functions::{Words, group_flows};
 use ackclock_scenario::results::{FlowResult, PointResult, Spread, percentile};
 use minijinja::Error;
 

@@ -8,14 +8,14 @@
 use ackclock_cc::predictor::Reading;
 use ackclock_sim::observers::Recording;
 use ackclock_units::{Duration, Time};
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice};
+use ackclock_wire::{Framing, Segment};
 use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Cursor, Read};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 /// Why a capture tells nothing.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
@@ -62,18 +62,11 @@ pub enum CaptureProblem {
     },
 }
 
-/// One TCP packet.
+/// A segment and when it was captured.
 #[derive(Clone, Copy)]
 struct Packet {
     at: Time,
-    from: SocketAddr,
-    to: SocketAddr,
-    seq: u32,
-    ack: Option<u32>,
-    payload: u32,
-    syn: bool,
-    /// Value and echo.
-    timestamps: Option<(u32, u32)>,
+    tcp: Segment,
 }
 
 /// Reads a capture, pcap or pcapng.
@@ -82,9 +75,9 @@ pub fn read_capture(bytes: &[u8]) -> Result<Recording, CaptureProblem> {
     let (sender, receiver) = connection(&packets)?;
     let mut follower = Follower::new(segment_size(&packets, sender));
     for packet in &packets {
-        if (packet.from, packet.to) == (sender, receiver) {
+        if (packet.tcp.from, packet.tcp.to) == (sender, receiver) {
             follower.on_data(packet);
-        } else if (packet.from, packet.to) == (receiver, sender) {
+        } else if (packet.tcp.from, packet.tcp.to) == (receiver, sender) {
             follower.on_ack(packet);
         }
     }
@@ -166,60 +159,23 @@ fn nanoseconds(units: u128, resolution: u8) -> Time {
     Time::from_nanos(nanos.and_then(|nanos| u64::try_from(nanos).ok()).unwrap_or(0))
 }
 
-/// The TCP packet in a frame, if there is one.
+/// The TCP segment in a frame, if there is one.
 fn tcp(at: Time, link: DataLink, frame: &[u8]) -> Result<Option<Packet>, CaptureProblem> {
-    /// Cooked headers: their length, and where in them the packet's type is.
-    fn cooked(frame: &[u8], length: usize, kind: usize) -> Option<LaxSlicedPacket<'_>> {
-        let kind = u16::from_be_bytes([*frame.get(kind)?, *frame.get(kind + 1)?]);
-        Some(LaxSlicedPacket::from_ether_type(EtherType(kind), frame.get(length..)?))
-    }
-    let sliced = match link {
-        DataLink::ETHERNET => LaxSlicedPacket::from_ethernet(frame).ok(),
-        DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => LaxSlicedPacket::from_ip(frame).ok(),
-        DataLink::LINUX_SLL => cooked(frame, 16, 14),
-        DataLink::LINUX_SLL2 => cooked(frame, 20, 0),
+    let framing = match link {
+        DataLink::ETHERNET => Framing::Ethernet,
+        DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => Framing::Ip,
+        DataLink::LINUX_SLL => Framing::Cooked,
+        DataLink::LINUX_SLL2 => Framing::Cooked2,
         other => return Err(CaptureProblem::Link { link: format!("{other:?}") }),
     };
-    Ok(sliced.and_then(|sliced| packet(at, &sliced)))
-}
-
-fn packet(at: Time, sliced: &LaxSlicedPacket<'_>) -> Option<Packet> {
-    let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else { return None };
-    // From the headers' own lengths: a capture may keep less of a packet, and Ethernet may pad it.
-    let (from, to, length): (IpAddr, IpAddr, usize) = match sliced.net.as_ref()? {
-        LaxNetSlice::Ipv4(ip) => {
-            let header = ip.header();
-            let length = usize::from(header.total_len()).checked_sub(header.slice().len())?;
-            (header.source_addr().into(), header.destination_addr().into(), length)
-        }
-        LaxNetSlice::Ipv6(ip) => {
-            let header = ip.header();
-            let length = usize::from(header.payload_length()).checked_sub(ip.extensions().slice().len())?;
-            (header.source_addr().into(), header.destination_addr().into(), length)
-        }
-        _ => return None,
-    };
-    let timestamps = tcp.options_iterator().find_map(|option| match option {
-        Ok(TcpOptionElement::Timestamp(value, echo)) => Some((value, echo)),
-        _ => None,
-    });
-    Some(Packet {
-        at,
-        from: SocketAddr::new(from, tcp.source_port()),
-        to: SocketAddr::new(to, tcp.destination_port()),
-        seq: tcp.sequence_number(),
-        ack: tcp.ack().then(|| tcp.acknowledgment_number()),
-        payload: length.checked_sub(tcp.header_len())? as u32,
-        syn: tcp.syn(),
-        timestamps,
-    })
+    Ok(Segment::read(framing, frame).map(|tcp| Packet { at, tcp }))
 }
 
 /// Sender and receiver of the only connection that carries data.
 fn connection(packets: &[Packet]) -> Result<(SocketAddr, SocketAddr), CaptureProblem> {
     let mut carried: BTreeMap<(SocketAddr, SocketAddr), u64> = BTreeMap::new();
     for packet in packets {
-        *carried.entry((packet.from, packet.to)).or_default() += u64::from(packet.payload);
+        *carried.entry((packet.tcp.from, packet.tcp.to)).or_default() += u64::from(packet.tcp.payload);
     }
     let more = |&(from, to): &(SocketAddr, SocketAddr)| {
         let back = carried.get(&(to, from)).copied().unwrap_or(0);
@@ -244,8 +200,8 @@ fn connection(packets: &[Packet]) -> Result<(SocketAddr, SocketAddr), CapturePro
 /// Bytes of a full segment: the most frequent payload that the sender's packets have.
 fn segment_size(packets: &[Packet], sender: SocketAddr) -> u32 {
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
-    for packet in packets.iter().filter(|packet| packet.from == sender && packet.payload > 0) {
-        *counts.entry(packet.payload).or_default() += 1;
+    for packet in packets.iter().filter(|packet| packet.tcp.from == sender && packet.tcp.payload > 0) {
+        *counts.entry(packet.tcp.payload).or_default() += 1;
     }
     counts.into_iter().max_by_key(|&(payload, count)| (count, payload)).map_or(1, |(payload, _)| payload)
 }
@@ -291,13 +247,13 @@ impl Follower {
     }
 
     fn on_data(&mut self, packet: &Packet) {
-        self.origin.get_or_insert(packet.seq.wrapping_add(u32::from(packet.syn)));
-        let Some((timestamp, _)) = packet.timestamps else { return };
-        if packet.payload == 0 || packet.syn {
+        self.origin.get_or_insert(packet.tcp.seq.wrapping_add(u32::from(packet.tcp.syn)));
+        let Some((timestamp, _)) = packet.tcp.timestamps else { return };
+        if packet.tcp.payload == 0 || packet.tcp.syn {
             return;
         }
-        let Some(start) = self.unwrapped(packet.seq) else { return };
-        let end = start + u64::from(packet.payload);
+        let Some(start) = self.unwrapped(packet.tcp.seq) else { return };
+        let end = start + u64::from(packet.tcp.payload);
         if start >= self.nxt {
             self.outstanding.push_back(Sent { end, at: packet.at, timestamp });
             self.nxt = end;
@@ -313,7 +269,7 @@ impl Follower {
     }
 
     fn on_ack(&mut self, packet: &Packet) {
-        let (Some(ack), Some((_, echo))) = (packet.ack, packet.timestamps) else { return };
+        let (Some(ack), Some((_, echo))) = (packet.tcp.ack, packet.tcp.timestamps) else { return };
         let Some(ack) = self.unwrapped(ack).filter(|ack| *ack > self.una && *ack <= self.nxt) else {
             return;
         };

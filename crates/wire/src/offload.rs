@@ -5,7 +5,7 @@
 //! packets whose transport checksum covers the pseudo-header only.
 
 /// The size of the header, bytes.
-pub(crate) const LENGTH: usize = 10;
+pub const LENGTH: usize = 10;
 /// The transport checksum covers the pseudo-header only.
 pub(crate) const NEEDS_CHECKSUM: u8 = 1;
 /// A train of TCP segments over IPv4.

@@ -33,7 +33,7 @@ pub(crate) fn ip_header(packet: &[u8]) -> Option<usize> {
 }
 
 /// The destination of a packet for which `ip_header` returned a size.
-pub(crate) fn destination(packet: &[u8]) -> IpAddr {
+pub fn destination(packet: &[u8]) -> IpAddr {
     let mut v6 = [0; 16];
     if packet[0] >> 4 == 4 {
         IpAddr::from([packet[16], packet[17], packet[18], packet[19]])
@@ -44,7 +44,7 @@ pub(crate) fn destination(packet: &[u8]) -> IpAddr {
 }
 
 /// The ECN codepoint.
-pub(crate) fn ecn(packet: &[u8]) -> Ecn {
+pub fn ecn(packet: &[u8]) -> Ecn {
     let ecn = if packet[0] >> 4 == 4 { packet[1] } else { packet[1] >> 4 };
     match ecn & CE {
         0b00 => Ecn::NotEct,
@@ -56,7 +56,7 @@ pub(crate) fn ecn(packet: &[u8]) -> Ecn {
 
 /// A number that identifies the flow: a hash of addresses, protocol, and ports if there are any (RFC 8290
 /// section 4.1).
-pub(crate) fn flow(packet: &[u8]) -> u64 {
+pub fn flow(packet: &[u8]) -> u64 {
     const TCP_AND_UDP: [u8; 2] = [6, 17];
     let (addresses, protocol, header) = if packet[0] >> 4 == 4 {
         (&packet[12..20], packet[9], usize::from(packet[0] & 0xf) * 4)

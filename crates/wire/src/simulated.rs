@@ -241,3 +241,79 @@ impl Frame {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_tcp::{RecoveryKind, SackBlock};
+    use etherparse::Ipv4HeaderSlice;
+
+    fn config() -> Config {
+        Config { payload: 1000, header: 40, peer_window: 64, ..Config::default() }
+    }
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn the_bytes_of_a_segment() {
+        let config = config();
+        let connection = Connection { flow: 0, epoch: 0, config: &config };
+        let flags = Flags::ECT.with(Flags::CWR);
+        let data = Data { seq: 3, sent_at: Time::from_nanos(5_000_000), flags, ..Data::default() };
+        let frame = connection.data(&data).numbered(7);
+        let ip = "4502041c0007400040062252 0a000001 0a800001".replace(' ', "");
+        // Ports 40000 and 50000, sequence number 3001, ACK and CWR, two NOPs, timestamps 6 and 6.
+        let tcp = "9c40c350 00000bb9 00000001 8090fa00 f87b0000 0101080a 00000006 00000006".replace(' ', "");
+        assert_eq!(hex(&frame.headers[..20]), ip);
+        assert_eq!(hex(&frame.headers[20..]), tcp);
+        assert_eq!(frame.length, 1052);
+    }
+
+    #[test]
+    fn sequence_numbers_wrap_and_blocks_go_with_them() {
+        let config = config();
+        let connection = Connection { flow: 300, epoch: 2, config: &config };
+        let blocks = [(2, 3), (10, 1), (20, 5)].map(|(offset, length)| SackBlock { offset, length });
+        let ack = Ack { ack: 4_294_967, window: 64, blocks, flags: Flags::ECE, ..Ack::default() };
+        let frame = connection.acknowledgement(Time::from_nanos(0), &ack);
+        assert_eq!(frame.headers.len() as u32, MOST_HEADERS, "three blocks and timestamps fill the options");
+        let ip = Ipv4HeaderSlice::from_slice(&frame.headers).expect("an IPv4 header");
+        assert_eq!(ip.source(), [10, 128, 1, 45]);
+        let (tcp, _) = TcpHeader::from_slice(&frame.headers[20..]).expect("a TCP header");
+        assert_eq!((tcp.source_port, tcp.destination_port, tcp.ece), (50_000, 40_002, true));
+        assert_eq!(tcp.acknowledgment_number, 4_294_967_001);
+        let sack = tcp.options_iterator().filter_map(Result::ok).find_map(|option| match option {
+            TcpOptionElement::SelectiveAcknowledgement(first, rest) => Some((first, rest)),
+            _ => None,
+        });
+        let wrapped = 4_294_969_001_u64 as u32;
+        assert_eq!(sack.map(|(first, _)| first), Some((wrapped, wrapped + 3000)));
+        assert_eq!(sack.and_then(|(_, rest)| rest[1]), Some((wrapped + 18_000, wrapped + 23_000)));
+    }
+
+    #[test]
+    fn windows_are_scaled_as_announced() {
+        for (segments, scale) in [(64, 0), (65, 0), (66, 1), (1_000, 4), (1 << 30, 14)] {
+            let config = Config { peer_window: segments, recovery: RecoveryKind::Reno, ..config() };
+            let connection = Connection { flow: 0, epoch: 0, config: &config };
+            let [syn, _, ack] = connection.handshake(Time::ZERO);
+            let (syn, _) = TcpHeader::from_slice(&syn.headers[20..]).expect("a TCP header");
+            let options: Vec<_> = syn.options_iterator().filter_map(Result::ok).collect();
+            assert!(options.contains(&TcpOptionElement::WindowScale(scale)), "{segments}: {options:?}");
+            assert!(!options.contains(&TcpOptionElement::SelectiveAcknowledgementPermitted));
+            let (ack, _) = TcpHeader::from_slice(&ack.headers[20..]).expect("a TCP header");
+            let window = (u64::from(segments) * 1000).min(65_535 << scale);
+            assert_eq!(u64::from(ack.window_size), window >> scale, "{segments}");
+        }
+    }
+
+    #[test]
+    fn datagrams_have_the_length_that_they_had() {
+        let frame = datagram(0, &Data { bytes: 1000, ..Data::default() });
+        let (ip, rest) = Ipv4Header::from_slice(&frame.headers).expect("an IPv4 header");
+        let (udp, _) = UdpHeader::from_slice(rest).expect("a UDP header");
+        assert_eq!((frame.length, ip.total_len, udp.length), (1000, 1000, 980));
+    }
+}

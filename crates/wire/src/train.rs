@@ -5,18 +5,18 @@
 //! receiving kernel together, as by a network card with receive offload.
 
 use crate::offload::{self, LENGTH, Offload};
-use crate::wire;
+use crate::packet;
 use std::ops::Range;
 
 /// The longest headers that are changed: IPv6, or IPv4 with options, some extension headers, TCP with
 /// options.
 const MOST_HEADERS: usize = 256;
 /// The longest packet that a device passes, with the offload header.
-pub(crate) const MOST_BYTES: usize = LENGTH + 65_535 + 40;
+pub const MOST_BYTES: usize = LENGTH + 65_535 + 40;
 
 /// A packet or train.
 #[derive(Debug)]
-pub(crate) struct Train {
+pub struct Train {
     /// The offload header and the packet, as read.
     bytes: Vec<u8>,
     offload: Offload,
@@ -30,47 +30,53 @@ pub(crate) struct Train {
 }
 
 /// Changed headers, after an offload header.
-pub(crate) struct Head {
+pub struct Head {
     bytes: [u8; LENGTH + MOST_HEADERS],
     length: usize,
 }
 
-impl Head {
-    pub(crate) fn new() -> Head {
+impl Default for Head {
+    fn default() -> Head {
         Head { bytes: [0; LENGTH + MOST_HEADERS], length: 0 }
     }
+}
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+impl Head {
+    /// The headers, the offload header first. They are empty if those of the train itself are to be written.
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }
 
 impl Train {
-    /// A packet that was read: an offload header and an IP packet. If it is not an IP packet, the error gives
-    /// the bytes back.
-    pub(crate) fn new(bytes: Vec<u8>) -> Result<Train, Vec<u8>> {
+    /// A packet that was read: an offload header and an IP packet.
+    ///
+    /// # Errors
+    ///
+    /// Gives the bytes back if they are not an IP packet.
+    pub fn new(bytes: Vec<u8>) -> Result<Train, Vec<u8>> {
         let Some(parts) = parts(&bytes) else { return Err(bytes) };
         let (offload, ip, headers, size, segments) = parts;
         Ok(Train { bytes, offload, ip, headers, size, segments })
     }
 
     /// The buffer, for another packet.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
     /// The packet as read.
-    pub(crate) fn packet(&self) -> &[u8] {
+    pub fn packet(&self) -> &[u8] {
         &self.bytes[LENGTH..]
     }
 
     /// The number of packets on the wire.
-    pub(crate) fn segments(&self) -> u16 {
+    pub fn segments(&self) -> u16 {
         self.segments
     }
 
     /// The size of one of them on the wire, bytes.
-    pub(crate) fn wire_bytes(&self, segment: u16) -> u32 {
+    pub fn wire_bytes(&self, segment: u16) -> u32 {
         if self.segments == 1 {
             return self.packet().len() as u32;
         }
@@ -86,7 +92,7 @@ impl Train {
 
     /// The bytes to write for `count` segments from `first` on, marked or not: `head`, then the returned
     /// bytes.
-    pub(crate) fn write<'a>(&'a self, first: u16, count: u16, marked: bool, head: &mut Head) -> &'a [u8] {
+    pub fn write<'a>(&'a self, first: u16, count: u16, marked: bool, head: &mut Head) -> &'a [u8] {
         if count == self.segments && !marked {
             head.length = 0;
             return &self.bytes;
@@ -97,7 +103,7 @@ impl Train {
         let changed = &mut head.bytes[LENGTH..LENGTH + self.headers];
         changed.copy_from_slice(&self.packet()[..self.headers]);
         if marked {
-            wire::set_ce(changed);
+            packet::set_ce(changed);
         }
         let payload = if self.segments == 1 {
             self.headers..self.packet().len()
@@ -106,7 +112,7 @@ impl Train {
             self.renumber(changed, first, count, payload.len());
             payload
         };
-        wire::renew_ip_checksum(&mut changed[..self.ip]);
+        packet::renew_ip_checksum(&mut changed[..self.ip]);
         &self.packet()[payload]
     }
 
@@ -121,32 +127,32 @@ impl Train {
 
     /// Changes the headers of the train to those of some of its segments (RFC 9293 section 3.1).
     fn renumber(&self, headers: &mut [u8], first: u16, count: u16, payload: usize) {
-        wire::set_length(headers, self.headers + payload);
+        packet::set_length(headers, self.headers + payload);
         if headers[0] >> 4 == 4 {
-            let number = wire::word(headers, 4).wrapping_add(first);
-            wire::set_word(headers, 4, number);
+            let number = packet::word(headers, 4).wrapping_add(first);
+            packet::set_word(headers, 4, number);
         }
         let (ip, tcp) = headers.split_at_mut(usize::from(self.offload.start));
-        let sequence = wire::double_word(tcp, 4).wrapping_add(u32::from(first) * self.size as u32);
-        wire::set_double_word(tcp, 4, sequence);
+        let sequence = packet::double_word(tcp, 4).wrapping_add(u32::from(first) * self.size as u32);
+        packet::set_double_word(tcp, 4, sequence);
         if first + count < self.segments {
-            tcp[wire::FLAGS] &= !(wire::FIN | wire::PSH);
+            tcp[packet::FLAGS] &= !(packet::FIN | packet::PSH);
         }
         if first > 0 {
-            tcp[wire::FLAGS] &= !wire::CWR;
+            tcp[packet::FLAGS] &= !packet::CWR;
         }
-        let sum = wire::pseudo_header(ip, tcp.len() + payload);
-        wire::set_word(tcp, wire::CHECKSUM, sum);
+        let sum = packet::pseudo_header(ip, tcp.len() + payload);
+        packet::set_word(tcp, packet::CHECKSUM, sum);
     }
 
     /// One segment as it would be on a wire, with all checksums.
-    pub(crate) fn on_the_wire(&self, segment: u16, marked: bool) -> Vec<u8> {
-        let mut head = Head::new();
+    pub fn on_the_wire(&self, segment: u16, marked: bool) -> Vec<u8> {
+        let mut head = Head::default();
         let rest = self.write(segment, 1, marked, &mut head);
         let mut packet = [head.bytes(), rest].concat();
         packet.drain(..LENGTH);
         if self.offload.needs_checksum() {
-            wire::finish_checksum(&mut packet, self.offload.start.into(), self.offload.offset.into());
+            packet::finish_checksum(&mut packet, self.offload.start.into(), self.offload.offset.into());
         }
         packet
     }
@@ -157,7 +163,7 @@ impl Train {
 fn parts(bytes: &[u8]) -> Option<(Offload, usize, usize, usize, u16)> {
     let offload = Offload::read(bytes.first_chunk()?);
     let packet = &bytes[LENGTH..];
-    let ip = wire::ip_header(packet)?;
+    let ip = packet::ip_header(packet)?;
     let start = usize::from(offload.start);
     if offload.needs_checksum() && (start < ip || start + usize::from(offload.offset) + 2 > packet.len()) {
         return None;
@@ -166,9 +172,9 @@ fn parts(bytes: &[u8]) -> Option<(Offload, usize, usize, usize, u16)> {
         return Some((offload, ip, ip, packet.len(), 1));
     }
     let is_tcp = matches!(offload.kind & !offload::WITH_CWR, offload::TCP4 | offload::TCP6);
-    let tcp = packet.get(start..).filter(|tcp| tcp.len() >= wire::TCP)?;
+    let tcp = packet.get(start..).filter(|tcp| tcp.len() >= packet::TCP)?;
     let headers = start + usize::from(tcp[12] >> 4) * 4;
-    let fits = headers >= start + wire::TCP && headers <= packet.len() && headers <= MOST_HEADERS;
+    let fits = headers >= start + packet::TCP && headers <= packet.len() && headers <= MOST_HEADERS;
     if !is_tcp || !offload.needs_checksum() || !fits || offload.size == 0 {
         return None;
     }
@@ -201,7 +207,7 @@ mod tests {
         tcp.set_options(&[TcpOptionElement::Noop, TcpOptionElement::Noop, TcpOptionElement::Timestamp(7, 8)])
             .expect("they fit");
         let mut tcp = tcp.to_bytes().to_vec();
-        tcp[wire::FLAGS] = sent.flags | 0x10;
+        tcp[packet::FLAGS] = sent.flags | 0x10;
         let length = tcp.len() + sent.payload.len();
         let mut ip = if sent.six {
             let mut ip = Ipv6Header {
@@ -222,26 +228,31 @@ mod tests {
             bytes[1] |= u8::from(sent.ect) * 2;
             bytes
         };
-        wire::renew_ip_checksum(&mut ip);
-        let sum = wire::pseudo_header(&ip, length);
-        wire::set_word(&mut tcp, wire::CHECKSUM, sum);
+        packet::renew_ip_checksum(&mut ip);
+        let sum = packet::pseudo_header(&ip, length);
+        packet::set_word(&mut tcp, packet::CHECKSUM, sum);
         let several = sent.payload.len() > usize::from(sent.size);
         let kind = if sent.six { offload::TCP6 } else { offload::TCP4 };
-        let cwr = if sent.flags & wire::CWR != 0 { offload::WITH_CWR } else { 0 };
+        let cwr = if sent.flags & packet::CWR != 0 { offload::WITH_CWR } else { 0 };
         let offload = Offload {
             flags: offload::NEEDS_CHECKSUM,
             kind: if several { kind | cwr } else { 0 },
             headers: (ip.len() + tcp.len()) as u16,
             size: if several { sent.size } else { 0 },
             start: ip.len() as u16,
-            offset: wire::CHECKSUM as u16,
+            offset: packet::CHECKSUM as u16,
         };
         [&offload.write()[..], &ip, &tcp, &sent.payload].concat()
     }
 
     fn sent() -> impl Strategy<Value = Sent> {
-        let flags =
-            prop::sample::select(vec![0, wire::PSH, wire::FIN | wire::PSH, wire::CWR, wire::CWR | wire::PSH]);
+        let flags = prop::sample::select(vec![
+            0,
+            packet::PSH,
+            packet::FIN | packet::PSH,
+            packet::CWR,
+            packet::CWR | packet::PSH,
+        ]);
         (
             any::<bool>(),
             prop::collection::vec(any::<u8>(), 0..20_000),
@@ -297,9 +308,9 @@ mod tests {
                 let (tcp, part) = received(&packet);
                 prop_assert_eq!(tcp.sequence_number, sent.seq.wrapping_add(payload.len() as u32));
                 let (first, last) = (number == 0, number + 1 == train.segments());
-                prop_assert_eq!(tcp.fin, last && sent.flags & wire::FIN != 0);
-                prop_assert_eq!(tcp.psh, last && sent.flags & wire::PSH != 0);
-                prop_assert_eq!(tcp.cwr, first && sent.flags & wire::CWR != 0);
+                prop_assert_eq!(tcp.fin, last && sent.flags & packet::FIN != 0);
+                prop_assert_eq!(tcp.psh, last && sent.flags & packet::PSH != 0);
+                prop_assert_eq!(tcp.cwr, first && sent.flags & packet::CWR != 0);
                 prop_assert!(last || part.len() == usize::from(sent.size));
                 payload.extend(part);
             }
@@ -311,7 +322,7 @@ mod tests {
             let train = Train::new(handed_over(&sent)).expect("it is a packet");
             let first = cut % train.segments();
             let count = length.min(train.segments() - first);
-            let mut head = Head::new();
+            let mut head = Head::default();
             let rest = train.write(first, count, false, &mut head);
             let part = Train::new([head.bytes(), rest].concat()).expect("it is a packet, too");
             prop_assert_eq!(part.segments(), count);

@@ -1,0 +1,84 @@
+//! What a link did between two instants, and from one look at it to the next: the same reading in virtual and in real time.
+
+use super::{Counters, Link};
+use ackclock_units::{Duration, Time};
+
+/// What a link did between two instants.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkTally {
+    /// What happened to packets. `longest` is the most packets that waited between the two instants.
+    pub counters: Counters,
+    /// How long the transmitter worked.
+    pub busy: Duration,
+}
+
+/// Reads one link.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkMeter {
+    from: Counters,
+    busy_from: Duration,
+    busy_seen: Duration,
+    tally: LinkTally,
+}
+
+impl LinkMeter {
+    /// The measuring window begins.
+    pub fn begin(&mut self, now: Time, link: &mut Link) {
+        link.forget_longest(now);
+        self.from = counters(now, link);
+        self.busy_from = link.busy(now);
+    }
+
+    /// The measuring window ends.
+    pub fn end(&mut self, now: Time, link: &Link) {
+        self.tally = LinkTally {
+            counters: counters(now, link).since(&self.from),
+            busy: link.busy(now) - self.busy_from,
+        };
+    }
+
+    /// A look: packets that wait now, and the rate carried since the look before, `interval` ago, in bit/s.
+    pub fn look(&mut self, now: Time, interval: Duration, link: &mut Link) -> (u32, f32) {
+        let busy = link.busy(now);
+        let share = (busy - self.busy_seen).as_secs_f64() * (1.0 / interval.as_secs_f64());
+        self.busy_seen = busy;
+        (link.waiting(now).0, (share * link.rate().bps_f64()) as f32)
+    }
+
+    /// What the link did within the measuring window; nothing before its end.
+    pub fn tally(&self) -> LinkTally {
+        self.tally
+    }
+}
+
+fn counters(now: Time, link: &Link) -> Counters {
+    Counters { waited_ns: link.waited_ns(now), ..*link.counters() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DropTail, Limit, Queue};
+    use ackclock_units::Rate;
+
+    #[test]
+    fn only_what_happens_in_the_window_counts_and_every_look_has_its_own_share() {
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        // A packet of 1250 B takes 10 ms.
+        let queue = Queue::DropTail(DropTail::new(Limit::Packets(2)));
+        let mut link = Link::new(Rate::from_bps(1_000_000), Duration::ZERO, queue);
+        let mut meter = LinkMeter::default();
+        for _ in 0..4 {
+            link.offer(at(0), &mut 1250_u32); // one is sent, two wait, one is dropped
+        }
+        meter.begin(at(15), &mut link);
+        assert_eq!(meter.look(at(15), Duration::from_millis(15), &mut link), (1, 1e6));
+        link.offer(at(20), &mut 1250_u32);
+        meter.end(at(35), &link);
+        let tally = meter.tally();
+        assert_eq!((tally.counters.arrivals, tally.counters.drops()), (1, 0));
+        assert_eq!((tally.counters.longest, tally.busy), (1, Duration::from_millis(20)));
+        let (waiting, rate) = meter.look(at(55), Duration::from_millis(40), &mut link);
+        assert_eq!((waiting, rate), (0, 625_000.0)); // 25 of 40 ms
+    }
+}

@@ -1,0 +1,96 @@
+//! Functions that look into results: how they are added, and what several of them need.
+
+use super::call::{Answer, Arguments, add, wrong};
+use super::select::{View, select, written};
+use super::trace::Trace;
+use super::values::number;
+use ackclock_scenario::results::{FlowResult, PointResult, Spread};
+use ackclock_scenario::suggest;
+use minijinja::{Environment, Error, Value};
+
+/// The registry to which functions are added.
+pub(super) struct Words<'a> {
+    pub(super) env: &'a mut Environment<'static>,
+    pub(super) view: &'a View,
+    pub(super) trace: &'a Trace,
+}
+
+impl Words<'_> {
+    /// Adds a function of (point, arguments), applied to the points that the keywords select. `written` is
+    /// its signature: `name(argument, [optional argument], ...)`.
+    pub(super) fn add(&mut self, written: &'static str, f: fn(&PointResult, &Arguments) -> Answer) {
+        let (view, trace) = (self.view.clone(), self.trace.clone());
+        let name = written.split('(').next().unwrap_or(written);
+        add(self.env, name, move |arguments| {
+            arguments.no_more_than(written)?;
+            let mut rest = arguments.clone();
+            let over = rest.take("seeds");
+            let points = meant(&view, &mut rest, &trace)?;
+            let values = points.iter().map(|point| f(point, &rest)).collect::<Result<Vec<_>, _>>()?;
+            let value = over_seeds(&values, over.as_ref())?;
+            let std = (values.len() > 1 && over.is_none()).then(|| Spread::of(&values).std);
+            trace.note(arguments.shown(name), &value, std);
+            Ok(value)
+        });
+    }
+}
+
+/// The points that the keywords of a call select. They differ in their seed only.
+pub(super) fn meant<'a>(
+    view: &'a View,
+    call: &mut Arguments,
+    trace: &Trace,
+) -> Result<Vec<&'a PointResult>, Error> {
+    let scenario = call.take("in").map(|name| name.to_string());
+    let seed = call.take("seed");
+    let wanted: Vec<_> = call.named.iter().map(|(name, value)| (name.clone(), written(value))).collect();
+    let mut points = select(view.set(scenario.as_deref())?, &wanted)?;
+    if let Some(seed) = seed {
+        points.retain(|point| number(&seed) == Some(point.seed as f64));
+    }
+    if let Some(seed) = trace.only() {
+        points.retain(|point| point.seed == seed);
+    }
+    if points.is_empty() {
+        return Err(wrong("there is no such seed"));
+    }
+    Ok(points)
+}
+
+/// Combines the values of all seeds as `seeds='...'` asks.
+fn over_seeds(values: &[f64], word: Option<&Value>) -> Result<Value, Error> {
+    let spread = Spread::of(values);
+    Ok(Value::from(match word.map(ToString::to_string).as_deref() {
+        None | Some("mean") => spread.mean,
+        Some("median") => median(values),
+        Some("min") => spread.min,
+        Some("max") => spread.max,
+        Some("std") => spread.std,
+        Some("all") => return Ok(Value::from(values.to_vec())),
+        Some(other) => {
+            let known = "mean, median, min, max, std or all";
+            return Err(wrong(format!("seeds may be {known}, not {other}")));
+        }
+    }))
+}
+
+/// The middle value, or the mean of the two middle values.
+pub(super) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[middle],
+        _ => 0.5 * (sorted[middle - 1] + sorted[middle]),
+    }
+}
+
+pub(super) fn group_flows<'a>(point: &'a PointResult, label: &str) -> Result<Vec<&'a FlowResult>, Error> {
+    let flows: Vec<_> = point.flows.iter().filter(|flow| flow.label == label).collect();
+    if flows.is_empty() {
+        let known: Vec<_> = point.groups.iter().map(|group| group.label.as_str()).collect();
+        return Err(wrong(format!("there are no flows called \"{label}\"; {}", suggest(label, &known))));
+    }
+    Ok(flows)
+}
