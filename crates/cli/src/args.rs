@@ -80,12 +80,24 @@ pub(crate) struct Compare {
     /// Simulated time.
     #[arg(long, default_value = "60 s")]
     pub(crate) duration: String,
+    /// The bottleneck's queue: droptail, red, rem, pi, pie, codel, fq_codel, dualpi2 or unlimited; its room is --buffer.
+    #[arg(long, default_value = "droptail")]
+    pub(crate) queue: String,
+    /// What tells losses: dupacks, delayed, ncr or rack; the scenario's default if not given.
+    #[arg(long)]
+    pub(crate) detection: Option<String>,
+    /// What repairs them, for example newreno or sack; the scenario's default if not given.
+    #[arg(long)]
+    pub(crate) recovery: Option<String>,
     /// Flows of each controller.
     #[arg(long, default_value_t = 1)]
     pub(crate) flows: u32,
     /// Seed of all random streams.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Run everything with so many seeds, from 1 on.
+    #[arg(long, value_name = "N", conflicts_with = "seed")]
+    pub(crate) seeds: Option<u32>,
     /// Where the report goes.
     #[arg(long, value_name = "DIR", default_value = "ackclock-out")]
     pub(crate) out: PathBuf,

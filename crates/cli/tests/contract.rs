@@ -265,6 +265,37 @@ fn compare_gives_one_point_per_control() {
 }
 
 #[test]
+fn compare_takes_queue_seeds_detection_and_recovery() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path =
+        ["compare", "reno", "cubic", "--rate", "10 Mbit/s", "--rtt", "20ms", "--duration", "2s", "--json"];
+    let more = [
+        "--queue",
+        "codel",
+        "--buffer",
+        "50 packets",
+        "--seeds",
+        "2",
+        "--detection",
+        "rack",
+        "--recovery",
+        "sack",
+    ];
+    let output = ackclock(directory.path(), &[&path[..], &more[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let document = document(&output);
+    let points = document["points"].as_array().expect("a list");
+    let seeds: Vec<_> = points.iter().map(|point| point["seed"].as_u64()).collect();
+    assert_eq!(seeds, [Some(1), Some(2), Some(1), Some(2)]);
+    let scenario = &document["scenario"];
+    assert_eq!(scenario["topology"]["dumbbell"]["bottleneck"]["queue"]["codel"]["limit"], "50 packets");
+    assert_eq!(
+        (&scenario["flows"][0]["detection"], &points[0]["flows"][0]["recovery"]),
+        (&"rack".into(), &"sack".into())
+    );
+}
+
+#[test]
 fn compare_speaks_of_its_own_flags() {
     for (arguments, wanted) in [
         (&["reno", "--rate", "10 Mb/s"][..], "--rate 10 Mb/s"),
@@ -275,6 +306,10 @@ fn compare_speaks_of_its_own_flags() {
         (&["reno", "--loss", "2"], "--loss 2"),
         (&["reno", "--flows", "0"], "--flows 0"),
         (&["reno", "--seed", "18446744073709551615"], "--seed 18446744073709552000"),
+        (&["reno", "--queue", "coddel"], "--queue coddel"),
+        (&["reno", "--seeds", "0"], "--seeds 0"),
+        (&["reno", "--detection", "rak"], "--detection rak"),
+        (&["reno", "--recovery", "sak"], "--recovery sak"),
         (&["reno", "rneo"], "rneo"),
         (&["reno", "reno"], "reno"),
         (&["re\"no\\\n"], "re\"no\\"),

@@ -60,6 +60,8 @@ fn a_single_run_leaves_a_report_and_series() {
         "series/flows.csv",
         "series/inner.csv",
         "series/links.csv",
+        "tidy/flows.csv",
+        "tidy/groups.csv",
         "timing.json",
     ];
     let (painted, others): (Vec<_>, Vec<_>) =
@@ -111,6 +113,27 @@ fn series_have_their_units_and_add_up() {
     let inner = csv(&home.path().join("out/series/inner.csv"));
     assert_eq!(inner[0].join(","), "time_s,flow,label,variable,value");
     assert!(inner.iter().any(|row| row[2] == "first" && row[3] == "dwnd"));
+}
+
+#[test]
+fn tidy_tables_have_one_row_each_and_axes_as_numbers() {
+    let text = with("label = \"second\"", "label = \"=second\"\nsize = \"100 kB\"\nrepeat = 2")
+        + "[sweep]\n\"topology.dumbbell.bottleneck.rate\" = [\"10 Mbit/s\", \"20 Mbit/s\"]\n";
+    let home = home(&text);
+    let output = ackclock(home.path(), &["run", "case.toml", "--out", "out", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let read = |name: &str| csv(&home.path().join("out/tidy").join(name));
+    let (flows, groups, transfers) = (read("flows.csv"), read("groups.csv"), read("transfers.csv"));
+    let axis = "topology.dumbbell.bottleneck.rate";
+    assert_eq!(flows[0][..6].join(","), format!("{axis},seed,flow,label,control,recovery"));
+    assert_eq!((flows.len(), groups.len(), transfers.len()), (1 + 2 * 3, 1 + 2 * 2, 1 + 2 * 2));
+    assert_eq!(flows[3][..4].join(","), "10000000,7,2,'=second");
+    assert_eq!(transfers[0][2..].join(","), "flow,label,begin_s,size_bytes,completion_s,slowdown");
+    assert_eq!(transfers[1][5], "100000");
+    let result: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let goodput = result["points"][1]["groups"][0]["goodput_bps"]["total"].as_f64().expect("a number");
+    let column = groups[0].iter().position(|name| name == "goodput_total_bps").expect("a column");
+    assert_eq!(groups[3][column].parse::<f64>().ok(), Some(goodput));
 }
 
 #[test]

@@ -51,15 +51,33 @@ fn given(command: &args::Compare) -> Vec<(&'static str, Node)> {
     let control = |control: &String| Node::given(Value::Text(control.clone()), control);
     let controls = command.controls.iter().map(control).collect();
     let all = command.controls.join(" ");
-    vec![
+    let bottleneck = "topology.dumbbell.bottleneck.queue";
+    let queue = match &*command.queue {
+        "droptail" => ("topology.dumbbell.bottleneck.queue.droptail", text("--buffer", &command.buffer)),
+        "unlimited" => (bottleneck, text("--queue", &command.queue)),
+        kind => {
+            let written = format!("--queue {kind} --buffer {}", command.buffer);
+            let inner =
+                |key: &str, value: Value| Value::Table(vec![(key.to_owned(), Node::given(value, &written))]);
+            let limit = inner("limit", Value::Text(command.buffer.clone()));
+            (bottleneck, Node::given(inner(kind, limit), &written))
+        }
+    };
+    let mut given = vec![
         ("name", text("comparison of", &command.controls.join(", "))),
-        ("seed", number("--seed", command.seed as f64)),
         ("duration", text("--duration", &command.duration)),
         ("topology.dumbbell.bottleneck.rate", text("--rate", &command.rate)),
-        ("topology.dumbbell.bottleneck.queue.droptail", text("--buffer", &command.buffer)),
+        queue,
         ("topology.dumbbell.bottleneck.loss", number("--loss", command.loss)),
         ("flows.0.count", number("--flows", f64::from(command.flows))),
         ("flows.0.rtt", text("--rtt", &command.rtt)),
         ("sweep.\"flows.0.control\"", Node::given_list(controls, &all)),
-    ]
+    ];
+    given.push(match command.seeds {
+        Some(seeds) => ("seeds", number("--seeds", f64::from(seeds))),
+        None => ("seed", number("--seed", command.seed as f64)),
+    });
+    given.extend(command.detection.iter().map(|word| ("flows.0.detection", text("--detection", word))));
+    given.extend(command.recovery.iter().map(|word| ("flows.0.recovery", text("--recovery", word))));
+    given
 }

@@ -4,6 +4,7 @@ mod courses;
 mod csv;
 mod directory;
 mod series;
+mod tidy;
 
 pub(crate) use directory::{OutputDirectory, check};
 
@@ -78,6 +79,7 @@ pub(crate) fn write(
     let gallery = Gallery::new(sweep, results, &points);
     write_pictures(&gallery, to, &points)?;
     series::write(to, &points, &sweep.axes)?;
+    tidy::write(to, results, &sweep.axes)?;
     to.write("scenario.toml", request.text.as_bytes())?;
     let page = report::page(request, sweep, results, &points, &gallery)?;
     to.write("report.html", page.as_bytes())?;

@@ -13,8 +13,17 @@ use std::path::{Path, PathBuf};
 /// What is in a finished output directory, and in no other; it is written last.
 pub(super) const MARK: &str = "results.json";
 /// Everything that may be in a finished one.
-pub(super) const ENTRIES: [&str; 8] =
-    [MARK, "timing.json", "emulation.json", "report.html", "scenario.toml", "series", "pictures", "capture"];
+pub(super) const ENTRIES: [&str; 9] = [
+    MARK,
+    "timing.json",
+    "emulation.json",
+    "report.html",
+    "scenario.toml",
+    "series",
+    "tidy",
+    "pictures",
+    "capture",
+];
 /// What is in an unfinished one besides. A finished one may have it, too: `ackclock reproduce` keeps its
 /// points there, and they stay when the directory is replaced.
 pub(super) const POINTS: &str = "points";

@@ -89,8 +89,8 @@ fn busiest(point: &PointResult) -> Option<&LinkResult> {
     point.links.iter().max_by(|a, b| a.queue_mean.total_cmp(&b.queue_mean))
 }
 
-/// The number that a value of an axis means.
-fn number(value: &serde_json::Value) -> Option<f64> {
+/// The number that a value of an axis stands for.
+pub(crate) fn number(value: &serde_json::Value) -> Option<f64> {
     let text = match value {
         serde_json::Value::String(text) => text,
         other => return other.as_f64(),

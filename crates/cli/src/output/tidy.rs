@@ -1,0 +1,139 @@
+//! Tidy tables for other programs: one row a flow, a group or a finished transfer of each point, numbers as numbers, axes as columns.
+
+use super::directory::OutputDirectory;
+use super::series::open;
+use crate::failure::Failure;
+use crate::view::charts::across::number;
+use crate::view::names::plain;
+use ackclock_scenario::results::{FlowResult, GroupResult, PointResult, Transfers};
+use miette::IntoDiagnostic;
+use std::path::Path;
+
+/// A column: its name and a flow's value.
+type Column<T> = (&'static str, fn(&T) -> Option<f64>);
+
+const OF_FLOWS: [Column<FlowResult>; 22] = [
+    ("goodput_bps", |it| Some(it.goodput_bps)),
+    ("throughput_bps", |it| Some(it.throughput_bps)),
+    ("sent", |it| Some(it.sent as f64)),
+    ("delivered", |it| Some(it.delivered as f64)),
+    ("retransmits", |it| Some(it.retransmits as f64)),
+    ("duplicates", |it| Some(it.duplicates as f64)),
+    ("fast_retransmits", |it| Some(it.fast_retransmits as f64)),
+    ("timeouts", |it| Some(it.timeouts as f64)),
+    ("window_cuts", |it| Some(it.window_cuts as f64)),
+    ("rtt_min_s", |it| it.rtt_min_s),
+    ("rtt_mean_s", |it| it.rtt_mean_s),
+    ("cwnd_mean", |it| Some(it.cwnd_mean)),
+    ("propagation_rtt_s", |it| Some(it.propagation_rtt_s)),
+    ("narrowest_bps", |it| Some(it.narrowest_bps)),
+    ("started", |it| it.transfers.map(|it| it.started as f64)),
+    ("finished", |it| it.transfers.map(|it| it.finished as f64)),
+    ("unfinished", |it| it.transfers.map(|it| it.unfinished as f64)),
+    ("mean_bytes", |it| it.transfers?.mean_bytes),
+    ("completion_mean_s", |it| it.transfers?.mean_s),
+    ("completion_p50_s", |it| it.transfers?.p50_s),
+    ("completion_p99_s", |it| it.transfers?.p99_s),
+    ("slowdown_mean", |it| Some(it.transfers?.slowdown?.mean)),
+];
+
+/// What a group's transfers have.
+fn transfers(group: &GroupResult) -> Option<Transfers> {
+    group.transfers
+}
+
+const OF_GROUPS: [Column<GroupResult>; 18] = [
+    ("flows", |it| Some(it.count as f64)),
+    ("goodput_total_bps", |it| Some(it.goodput_bps.total)),
+    ("goodput_mean_bps", |it| Some(it.goodput_bps.mean)),
+    ("goodput_min_bps", |it| Some(it.goodput_bps.min)),
+    ("goodput_max_bps", |it| Some(it.goodput_bps.max)),
+    ("goodput_std_bps", |it| Some(it.goodput_bps.std)),
+    ("jain", |it| it.jain),
+    ("started", |it| Some(transfers(it)?.started as f64)),
+    ("finished", |it| Some(transfers(it)?.finished as f64)),
+    ("unfinished", |it| Some(transfers(it)?.unfinished as f64)),
+    ("mean_bytes", |it| transfers(it)?.mean_bytes),
+    ("completion_mean_s", |it| transfers(it)?.mean_s),
+    ("completion_p50_s", |it| transfers(it)?.p50_s),
+    ("completion_p90_s", |it| transfers(it)?.p90_s),
+    ("completion_p99_s", |it| transfers(it)?.p99_s),
+    ("slowdown_mean", |it| Some(transfers(it)?.slowdown?.mean)),
+    ("slowdown_p50", |it| Some(transfers(it)?.slowdown?.p50)),
+    ("slowdown_p99", |it| Some(transfers(it)?.slowdown?.p99)),
+];
+
+/// Writes `tidy/flows.csv`, `tidy/groups.csv` and, where transfers were finished, `tidy/transfers.csv`.
+pub(super) fn write(to: &OutputDirectory, results: &[PointResult], axes: &[String]) -> Result<(), Failure> {
+    let folder = Path::new("tidy");
+    let header = |words: &[&'static str], columns: &mut dyn Iterator<Item = &'static str>| -> Vec<String> {
+        let axes = axes.iter().map(|axis| harmless(axis)).chain(["seed".to_owned()]);
+        axes.chain(words.iter().chain(&columns.collect::<Vec<_>>()).map(|&name| name.to_owned())).collect()
+    };
+    let table = |name: &str, header: Vec<String>| {
+        let header: Vec<&str> = header.iter().map(String::as_str).collect();
+        open(to, folder, name, &header)
+    };
+    let words = ["flow", "label", "control", "recovery"];
+    let mut flows = table("flows.csv", header(&words, &mut OF_FLOWS.iter().map(|it| it.0)))?;
+    let mut groups = table("groups.csv", header(&["label"], &mut OF_GROUPS.iter().map(|it| it.0)))?;
+    for point in results {
+        for flow in &point.flows {
+            let words = [
+                flow.id.to_string(),
+                harmless(&flow.label),
+                harmless(&flow.control),
+                harmless(&flow.recovery),
+            ];
+            let row = place(point).chain(words).chain(OF_FLOWS.iter().map(|(_, value)| cell(value(flow))));
+            flows.write_record(row).into_diagnostic()?;
+        }
+        for group in &point.groups {
+            let numbers = OF_GROUPS.iter().map(|(_, value)| cell(value(group)));
+            groups
+                .write_record(place(point).chain([harmless(&group.label)]).chain(numbers))
+                .into_diagnostic()?;
+        }
+    }
+    flows.flush().into_diagnostic()?;
+    groups.flush().into_diagnostic()?;
+    if results.iter().flat_map(|point| &point.flows).all(|flow| flow.completions_s.is_empty()) {
+        return Ok(());
+    }
+    let columns = ["begin_s", "size_bytes", "completion_s", "slowdown"];
+    let mut all = table("transfers.csv", header(&["flow", "label"], &mut columns.into_iter()))?;
+    for point in results {
+        for flow in &point.flows {
+            for (number, took) in flow.completions_s.iter().enumerate() {
+                let words = [flow.id.to_string(), harmless(&flow.label)];
+                let numbers = [
+                    cell(Some(flow.begins_s[number])),
+                    flow.sizes_bytes[number].to_string(),
+                    cell(Some(*took)),
+                    cell(flow.slowdowns.get(number).copied()),
+                ];
+                all.write_record(place(point).chain(words).chain(numbers)).into_diagnostic()?;
+            }
+        }
+    }
+    all.flush().into_diagnostic().map_err(Failure::from)
+}
+
+/// The values of the axes in base units where they are numbers, and the seed.
+fn place(point: &PointResult) -> impl Iterator<Item = String> {
+    let value = |value: &serde_json::Value| match number(value) {
+        Some(number) => number.to_string(),
+        None => harmless(&plain(value)),
+    };
+    point.parameters.values().map(value).chain([point.seed.to_string()])
+}
+
+/// A number; nothing where there is none.
+fn cell(value: Option<f64>) -> String {
+    value.filter(|value| value.is_finite()).map_or(String::new(), |value| value.to_string())
+}
+
+/// A text that no spreadsheet takes for a formula.
+fn harmless(text: &str) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
+}
