@@ -1,7 +1,7 @@
 //! Tidy tables for other programs: one row a flow, a group or a finished transfer of each point, numbers as numbers, axes as columns.
 
+use super::csv::open;
 use super::directory::OutputDirectory;
-use super::series::open;
 use crate::failure::Failure;
 use crate::view::charts::across::number;
 use crate::view::names::plain;
