@@ -1,6 +1,7 @@
 //! The tables of the terminal and the report.
 
 use super::names::{plain, seeded, short};
+use super::seeds::averaged;
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::{FlowResult, Percentiles, PointResult};
 use serde::Serialize;
@@ -35,6 +36,17 @@ impl Figures {
             note: "",
             seeded,
         }
+    }
+
+    /// Points that differ in their seed only become one row, of means.
+    fn over_seeds(mut self) -> Figures {
+        if self.seeded {
+            let words = self.words;
+            let seed = self.header.iter().take(words).rposition(|name| name == "seed").unwrap_or(0);
+            self.header[seed] = "seeds".to_owned();
+            self.rows = averaged(&self.rows, seed, words);
+        }
+        self
     }
 
     fn push<const N: usize>(&mut self, point: &PointResult, word: &str, numbers: [String; N]) {
@@ -93,7 +105,7 @@ pub(crate) fn groups(sweep: &Sweep, results: &[PointResult]) -> Figures {
             );
         }
     }
-    figures
+    figures.over_seeds()
 }
 
 /// One row per group with transfers, and point.
@@ -137,7 +149,7 @@ pub(crate) fn transfers(sweep: &Sweep, results: &[PointResult]) -> Figures {
         }
     }
     figures.note = TRANSFERS;
-    figures
+    figures.over_seeds()
 }
 
 /// One row per link with packets that waited or were lost, and point.
@@ -160,7 +172,7 @@ pub(crate) fn links(sweep: &Sweep, results: &[PointResult]) -> Figures {
             );
         }
     }
-    figures
+    figures.over_seeds()
 }
 
 /// One row per unresponsive stream and point.
@@ -179,5 +191,5 @@ pub(crate) fn traffic(sweep: &Sweep, results: &[PointResult]) -> Figures {
             );
         }
     }
-    figures
+    figures.over_seeds()
 }

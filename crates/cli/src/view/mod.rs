@@ -6,6 +6,7 @@ pub(crate) mod gallery;
 pub(crate) mod names;
 pub(crate) mod report;
 pub(crate) mod request;
+mod seeds;
 pub(crate) mod seen;
 pub(crate) mod shown;
 pub(crate) mod table;

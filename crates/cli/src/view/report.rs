@@ -4,7 +4,7 @@ use super::charts::axis::grouped;
 use super::charts::chart::Chart;
 use super::figures::{self, Figures};
 use super::gallery::{Gallery, MOST_PICTURED};
-use super::names::{plain, short};
+use super::names::{plain, seeded, short};
 use super::request::Request;
 use super::seen::measurements;
 use super::shown::Shown;
@@ -30,6 +30,8 @@ struct Page<'a> {
     tables: Vec<Figures>,
     /// True if the rows of the first table have the colours of the curves.
     swatches: bool,
+    /// Are there points that differ in nothing but their seed?
+    seeded: bool,
     across: Vec<String>,
     overlaid: Vec<String>,
     sections: Vec<Section>,
@@ -93,7 +95,8 @@ pub(crate) fn page(
         headlines: headlines(results),
         verdicts: verdicts(points),
         tables,
-        swatches: !gallery.overlaid.is_empty(),
+        swatches: !gallery.overlaid.is_empty() && !seeded(results),
+        seeded: seeded(results),
         across: gallery.across.iter().map(Chart::to_inline).collect(),
         overlaid: gallery.overlaid.iter().map(Chart::to_inline).collect(),
         sections: sections(points, gallery),
