@@ -80,7 +80,8 @@ pub(crate) struct Compare {
     /// Simulated time.
     #[arg(long, default_value = "60 s")]
     pub(crate) duration: String,
-    /// The bottleneck's queue: droptail, red, rem, pi, pie, codel, fq_codel, dualpi2 or unlimited; its room is --buffer.
+    /// The bottleneck's queue: droptail, red, rem, pi, pie, codel, fq_codel, dualpi2 or unlimited; its room
+    /// is --buffer.
     #[arg(long, default_value = "droptail")]
     pub(crate) queue: String,
     /// What tells losses: dupacks, delayed, ncr or rack; the scenario's default if not given.
@@ -222,7 +223,8 @@ pub(crate) enum Listed {
 pub(crate) struct Show {
     /// A controller, recovery, queue or experiment.
     pub(crate) name: String,
-    /// Where the name is looked for; everywhere if not given. A controller and a recovery may have the same name.
+    /// Where the name is looked for; everywhere if not given. A controller and a recovery may have the same
+    /// name.
     #[arg(long, value_enum)]
     pub(crate) kind: Option<Listed>,
     /// Print one JSON document instead of text.

@@ -1,4 +1,5 @@
-//! Files that others planted, and directories that only look like ours: nothing of them is followed, changed or removed.
+//! Files that others planted, and directories that only look like ours: nothing of them is followed, changed
+//! or removed.
 #![cfg(unix)]
 
 mod common;

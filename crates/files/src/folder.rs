@@ -56,8 +56,9 @@ fn foreign(owner: u32) -> io::Error {
 }
 
 impl Folder {
-    /// Opens the directory at `path`, which is looked up as usual, and makes it and those above it if need be; no name at all is the
-    /// present one. Whose it is does not matter here; what is entered from it must be ours.
+    /// Opens the directory at `path`, which is looked up as usual, and makes it and those above it if need
+    /// be; no name at all is the present one. Whose it is does not matter here; what is entered from it must
+    /// be ours.
     ///
     /// # Errors
     ///
@@ -83,7 +84,8 @@ impl Folder {
         Ok(folder)
     }
 
-    /// To whom new files belong here. Not every file system gives them to the user who makes them, so one is made.
+    /// To whom new files belong here. Not every file system gives them to the user who makes them, so one is
+    /// made.
     fn whose(&self) -> io::Result<u32> {
         let name = format!(".ackclock-{}", unique());
         match openat(&*self.handle, &name, BEGIN, FILE) {
@@ -220,8 +222,8 @@ impl Folder {
         self.open_as(name.as_ref(), OFlags::RDWR)
     }
 
-    /// Writes a file and gives it its name when it is complete, in the place of one that has this name. A link of this name is
-    /// replaced, not followed.
+    /// Writes a file and gives it its name when it is complete, in the place of one that has this name. A
+    /// link of this name is replaced, not followed.
     ///
     /// # Errors
     ///
@@ -286,8 +288,8 @@ impl Folder {
         }
     }
 
-    /// Gives what is called `from` another name, here or in another folder. What has that name already is replaced if it is a
-    /// file, a link or an empty directory.
+    /// Gives what is called `from` another name, here or in another folder. What has that name already is
+    /// replaced if it is a file, a link or an empty directory.
     ///
     /// # Errors
     ///
@@ -310,8 +312,8 @@ impl Folder {
         }
     }
 
-    /// Removes a file, a link or a directory with all that is in it; nothing if there is nothing of this name. Links are removed,
-    /// not followed.
+    /// Removes a file, a link or a directory with all that is in it; nothing if there is nothing of this
+    /// name. Links are removed, not followed.
     ///
     /// # Errors
     ///

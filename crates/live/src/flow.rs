@@ -30,8 +30,8 @@ const PORT: u16 = 5001;
 pub(crate) const CHUNK: usize = 256 << 10;
 /// Bytes that wait in the socket beside those in flight.
 const UNSENT: i32 = 2 << 20;
-/// A connection never gives up, however much is lost, as a simulated one does not: most segments that a handshake begins
-/// with (TCP_SYNCNT), and how long data may stay unacknowledged (TCP_USER_TIMEOUT, ms).
+/// A connection never gives up, however much is lost, as a simulated one does not: most segments that a
+/// handshake begins with (TCP_SYNCNT), and how long data may stay unacknowledged (TCP_USER_TIMEOUT, ms).
 const HANDSHAKES: i32 = 127;
 const UNACKNOWLEDGED: i32 = i32::MAX;
 /// How soon a blocked thread notices the end of the run.

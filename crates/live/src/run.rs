@@ -79,8 +79,13 @@ pub struct Outcome {
     pub exit: Option<i32>,
 }
 
-/// Emulates a scenario. `go_on` hears every now and then which share of the time has passed, and says whether
-/// to go on.
+/// Emulates a scenario. Calls `go_on` from time to time with the share of the time that has passed. Stops if
+/// it returns false.
+///
+/// # Errors
+///
+/// [`LiveError`] if the scenario is not valid or cannot be emulated, the process lacks capabilities, the
+/// kernel refuses an operation, or the run is interrupted.
 pub fn emulate(request: &Request<'_>, go_on: &dyn Fn(f64) -> bool) -> Result<Outcome, LiveError> {
     crate::privilege::check()?;
     let mut built = request.point.scenario.build()?;
@@ -180,8 +185,8 @@ impl<'a> Run<'a> {
         self.outcome(carried, parts, &flows, wall)
     }
 
-    /// Whatever way the work ends early, by an error or a panic, it ends the run. The paths go on until flows and programs
-    /// have seen that.
+    /// Whatever way the work ends early, by an error or a panic, it ends the run. The paths go on until flows
+    /// and programs have seen that.
     fn ending<T>(self, work: impl FnOnce() -> Result<T, LiveError>) -> Result<T, LiveError> {
         struct Ends<'a>(&'a AtomicBool, bool);
         impl Drop for Ends<'_> {

@@ -303,8 +303,8 @@ fn check_capture(path: &Path) -> Result<(u64, u64), Failed> {
     Ok((counts[0], counts[1]))
 }
 
-/// Far more than what is left of a run when it is over, and far less than the 135 s after which the kernel gives up a
-/// handshake.
+/// Far more than what is left of a run when it is over, and far less than the 135 s after which the kernel
+/// gives up a handshake.
 const SOON: Duration = Duration::from_secs(20);
 
 /// The outcome of a run of 3 s, which must not take much longer.

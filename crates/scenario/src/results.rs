@@ -606,7 +606,8 @@ fn link_result(info: &LinkInfo, tally: &LinkTally, window_s: f64) -> LinkResult 
     LinkResult {
         name: info.name.clone(),
         rate_bps: info.rate.bps_f64(),
-        // The window's length is a difference of two roundings: without a bound it may give 1.0000000000000002.
+        // The window's length is a difference of two roundings: without a bound it may give
+        // 1.0000000000000002.
         utilisation: (tally.busy.as_secs_f64() / window_s).min(1.0),
         arrivals: counters.arrivals,
         drops: counters.drops(),

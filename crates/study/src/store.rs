@@ -1,9 +1,10 @@
 //! Finished points on disk, so that an interrupted sweep can continue.
 //!
 //! A point is found by a digest of what determines its result: the scenario with every value in place, the
-//! values of its axes, and the build of this program. A file appears under its name only when it is complete, and bears a
-//! checksum of its content. What two runs of the same build cannot have in common, the time that they took, is kept in a file
-//! of its own beside it, so that the points themselves are identical byte by byte.
+//! values of its axes, and the build of this program. A file appears under its name only when it is complete,
+//! and bears a checksum of its content. What two runs of the same build cannot have in common, the time that
+//! they took, is kept in a file of its own beside it, so that the points themselves are identical byte by
+//! byte.
 
 use ackclock_files::Folder;
 use ackclock_scenario::Point;
@@ -87,8 +88,8 @@ impl PointStore {
         &self.folder
     }
 
-    /// The result of a point that is finished. A file that cannot be read, or whose content is not what was written, counts as
-    /// none.
+    /// The result of a point that is finished. A file that cannot be read, or whose content is not what was
+    /// written, counts as none.
     pub fn get(&self, point: &Point) -> Option<PointResult> {
         let kept: Kept = self.read(&self.name(point, "json"))?;
         let mut result = PointResult { series: kept.series, courses: kept.courses, ..kept.result };
@@ -119,7 +120,8 @@ impl PointStore {
         self.read(&self.name(point, word))
     }
 
-    /// Keeps something beside a point's result under this word, such as what the one that measured it says of itself.
+    /// Keeps something beside a point's result under this word, such as what the one that measured it says of
+    /// itself.
     ///
     /// # Errors
     ///

@@ -1,14 +1,14 @@
-//! TCP segments as captures hold them.
+//! TCP segments in captures.
 
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice};
 use std::net::{IpAddr, SocketAddr};
 
-/// What stands in front of the IP header.
+/// The header before the IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Framing {
     /// An Ethernet header.
     Ethernet,
-    /// Nothing.
+    /// No header.
     Ip,
     /// The header of Linux's cooked captures (LINKTYPE_LINUX_SLL).
     Cooked,
@@ -25,18 +25,18 @@ pub struct Segment {
     pub to: SocketAddr,
     /// The sequence number.
     pub seq: u32,
-    /// The acknowledgement number, if it has one.
+    /// The acknowledgement number, if ACK is set.
     pub ack: Option<u32>,
-    /// Bytes of payload, of which the capture may keep fewer.
+    /// The payload, bytes. The capture may contain a part of it.
     pub payload: u32,
-    /// Whether it opens the connection.
+    /// True if SYN is set.
     pub syn: bool,
-    /// The timestamp and the one that it echoes (RFC 7323).
+    /// The timestamp, and the echoed one (RFC 7323).
     pub timestamps: Option<(u32, u32)>,
 }
 
 impl Segment {
-    /// The segment in a captured frame; `None` if there is no TCP in it.
+    /// The segment in a captured frame; `None` if the frame contains no TCP.
     pub fn read(framing: Framing, frame: &[u8]) -> Option<Segment> {
         segment(&match framing {
             Framing::Ethernet => LaxSlicedPacket::from_ethernet(frame).ok()?,
@@ -47,7 +47,7 @@ impl Segment {
     }
 }
 
-/// Cooked headers: their length, and where in them the packet's type is.
+/// Parses a frame with a cooked header of this `length`, and the packet's type at `kind`.
 fn cooked(frame: &[u8], length: usize, kind: usize) -> Option<LaxSlicedPacket<'_>> {
     let kind = u16::from_be_bytes([*frame.get(kind)?, *frame.get(kind + 1)?]);
     Some(LaxSlicedPacket::from_ether_type(EtherType(kind), frame.get(length..)?))
@@ -55,7 +55,7 @@ fn cooked(frame: &[u8], length: usize, kind: usize) -> Option<LaxSlicedPacket<'_
 
 fn segment(sliced: &LaxSlicedPacket<'_>) -> Option<Segment> {
     let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else { return None };
-    // From the headers' own lengths: a capture may keep less of a packet, and Ethernet may pad it.
+    // The lengths come from the headers: a capture may contain a part of a packet, and Ethernet may pad it.
     let (from, to, length): (IpAddr, IpAddr, usize) = match sliced.net.as_ref()? {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();

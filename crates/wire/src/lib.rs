@@ -1,6 +1,6 @@
-//! Headers on the wire, in one place for all who need them: [`Connection`] and [`datagram`] write those that simulated
-//! packets would have, [`Segment`] reads those of captured TCP segments, [`packet`] reads and changes real ones in place, and a
-//! [`Train`] is several real segments with one header, as the kernel hands them over.
+//! Headers on the wire, for all crates. [`Connection`] and [`datagram`] write the headers that simulated
+//! packets would have. [`Segment`] reads captured TCP segments. [`packet`] reads and changes real headers in
+//! place. A [`Train`] is several real segments with one header, as the kernel passes them.
 //!
 //! Lengths, checksums and flags follow RFC 791, 8200, 9293 and 3168.
 

@@ -1,8 +1,9 @@
 //! The output directory, never half-written.
 //!
-//! Everything goes into `DIR.partial` beside it, which takes the directory's name at the very end. Until
-//! then an older result stays as it was. What ackclock may remove bears its mark; what lacks it is refused. All files are
-//! reached from open directories that belong to this user, so that nobody can lead what is written here elsewhere.
+//! Everything goes into `DIR.partial` beside it, which takes the directory's name at the very end. Until then
+//! an older result stays as it was. What ackclock may remove bears its mark; what lacks it is refused. All
+//! files are reached from open directories that belong to this user, so that nobody can lead what is written
+//! here elsewhere.
 
 mod guard;
 
@@ -68,8 +69,8 @@ fn mark(folder: &Folder) -> io::Result<File> {
     Ok(mark)
 }
 
-/// The unfinished directory of this name, and its mark, locked: a new one, or the one that an interrupted run has left.
-/// `None` if it changed while it was looked at.
+/// The unfinished directory of this name, and its mark, locked: a new one, or the one that an interrupted run
+/// has left. `None` if it changed while it was looked at.
 fn take(parent: &Folder, name: &OsString) -> Result<Option<(Folder, File)>, Failure> {
     let path = parent.path().join(name);
     let entered = match parent.enter(name) {

@@ -1,4 +1,5 @@
-//! Tidy tables for other programs: one row a flow, a group or a finished transfer of each point, numbers as numbers, axes as columns.
+//! Tidy tables for other programs: one row a flow, a group or a finished transfer of each point, numbers as
+//! numbers, axes as columns.
 
 use super::csv::open;
 use super::directory::OutputDirectory;

@@ -21,8 +21,8 @@ fn interval(values: &[f64]) -> (f64, Option<f64>) {
     (mean, values.len().checked_sub(1).filter(|&freedom| freedom > 0).map(half))
 }
 
-/// One row for all that differ in the column `seed` only, of which the first `words` columns are words: there the number of seeds, and
-/// in the others the mean of what they have, with as many digits.
+/// One row for all that differ in the column `seed` only, of which the first `words` columns are words: there
+/// the number of seeds, and in the others the mean of what they have, with as many digits.
 pub(super) fn averaged(rows: &[Vec<String>], seed: usize, words: usize) -> Vec<Vec<String>> {
     let mut merged: Vec<(Vec<&String>, Vec<&Vec<String>>)> = Vec::new();
     for row in rows {

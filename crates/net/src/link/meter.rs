@@ -1,4 +1,5 @@
-//! What a link did between two instants, and from one look at it to the next: the same reading in virtual and in real time.
+//! What a link did between two instants, and from one look at it to the next: the same reading in virtual and
+//! in real time.
 
 use super::{Counters, Link};
 use ackclock_units::{Duration, Time};

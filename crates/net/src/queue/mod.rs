@@ -132,8 +132,8 @@ impl Queue {
         }
     }
 
-    /// The largest number of packets of `bytes` that can wait. `None` without a limit: then only what the hosts may have in
-    /// flight bounds it.
+    /// The largest number of packets of `bytes` that can wait. `None` without a limit: then only what the
+    /// hosts may have in flight bounds it.
     pub fn capacity(&self, bytes: u32) -> Option<f64> {
         self.limit().map(|limit| match limit {
             Limit::Packets(packets) => f64::from(packets),

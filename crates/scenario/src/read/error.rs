@@ -141,7 +141,8 @@ impl Diagnostic for ScenarioError {
     }
 }
 
-/// The known word that is most like `word`, if one is like it at all. Case counts only among words that are equally alike.
+/// The known word that is most like `word`, if one is like it at all. Case counts only among words that are
+/// equally alike.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // The distance takes time and memory in proportion to both lengths, and is at least their difference.
     let comparable = known.into_iter().filter(|known| word.len() <= 2 * known.len() + 4);

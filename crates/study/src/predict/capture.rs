@@ -1,9 +1,9 @@
-//! Recording a real flow: the samples and losses of the one TCP connection in a capture taken at its sender.
+//! Records a real flow: the samples and losses of the one TCP connection in a capture taken at its sender.
 //!
-//! A sample is the time from a segment to the acknowledgement that it caused: the newest segment newly
-//! acknowledged whose timestamp is echoed (RFC 7323 section 4.3: after a repair the echo is the repair's, not
-//! the newest segment's). A loss is the first retransmission of what was sent after the last one's end. What
-//! happened in queues is not known.
+//! A sample is the time from a segment to the acknowledgement that it caused. That segment is the newest of
+//! the newly acknowledged ones whose timestamp is echoed (RFC 7323 section 4.3: after a repair the echo
+//! belongs to the repair, not to the newest segment). A loss is the first retransmission of data that was
+//! sent after the end of the last loss. The state of queues is not known.
 
 use ackclock_cc::predictor::Reading;
 use ackclock_sim::observers::Recording;
@@ -17,33 +17,33 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{Cursor, Read};
 use std::net::SocketAddr;
 
-/// Why a capture tells nothing.
+/// Why a capture cannot be used.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum CaptureProblem {
-    /// It is no capture, or breaks off.
+    /// The file is not a capture, or is incomplete.
     #[error("packet {packet}: {reason}")]
     #[diagnostic(help("write it again, for example with tcpdump -w capture.pcap"))]
     Damaged {
-        /// How many packets could be read before.
+        /// The number of packets before the problem.
         packet: usize,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
-    /// It comes from a kind of link that is not known here.
+    /// The link type is not supported.
     #[error("its packets are those of a link of type {link}")]
     #[diagnostic(help("Ethernet, raw IP and Linux's cooked captures can be read"))]
     Link {
         /// The link type.
         link: String,
     },
-    /// There is no connection in it that carries data.
+    /// No connection in the capture carries data.
     #[error("there is no TCP connection in it that carries data")]
     #[diagnostic(help("capture TCP packets with their headers: tcpdump -s 128 -w capture.pcap tcp"))]
     Nothing,
-    /// There are several.
+    /// Several connections carry data.
     #[error("there are {count} TCP connections in it that carry data")]
     Several {
-        /// How many.
+        /// The number of connections.
         count: usize,
         /// How to choose one.
         #[help]
@@ -62,7 +62,7 @@ pub enum CaptureProblem {
     },
 }
 
-/// A segment and when it was captured.
+/// A segment, and the time of its capture.
 #[derive(Clone, Copy)]
 struct Packet {
     at: Time,
@@ -70,6 +70,11 @@ struct Packet {
 }
 
 /// Reads a capture, pcap or pcapng.
+///
+/// # Errors
+///
+/// [`CaptureProblem`] if the file is damaged, its link type is not supported, or it does not contain exactly
+/// one connection with data and timestamps.
 pub fn read_capture(bytes: &[u8]) -> Result<Recording, CaptureProblem> {
     let packets = packets(bytes)?;
     let (sender, receiver) = connection(&packets)?;

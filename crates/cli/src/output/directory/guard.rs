@@ -30,7 +30,8 @@ pub(super) const POINTS: &str = "points";
 /// The mark of an unfinished one, which is also its lock. What bears it may be removed.
 pub(super) const MARKER: &str = "ackclock-unfinished";
 
-/// May this be in an output directory, finished or not? A run that was killed at the very end may leave the mark in a finished one.
+/// May this be in an output directory, finished or not? A run that was killed at the very end may leave the
+/// mark in a finished one.
 fn ours(name: &OsStr) -> bool {
     ENTRIES.iter().any(|entry| name == *entry) || name == POINTS || name == MARKER
 }
