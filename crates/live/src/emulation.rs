@@ -16,6 +16,12 @@ const MOST_PILED: f64 = 0.5;
 /// A thread that is busier than this cannot be on time.
 const MOST_BUSY: f64 = 0.9;
 
+/// The largest time that a run may take beyond the time of its scenario, s. Flows that are stopped so late had
+/// more time than the scenario gives them, and looks at them came late, too.
+const MAX_OVERRUN_S: f64 = 0.5;
+/// The largest lateness of a thread at the end of a run, s. What was due in that time was not carried.
+const MAX_BEHIND_S: f64 = 0.1;
+
 /// The values that decide how sensitive a path is.
 pub(crate) struct Sensitivity {
     /// The shortest propagation round-trip time of a flow.
@@ -40,8 +46,15 @@ pub struct Emulation {
     pub within_1ms: f64,
     /// For each thread that carried packets: the share of a processor that it used.
     pub busy: Vec<f64>,
-    /// True if these threads had real-time priority.
+    /// True if these threads had real-time priority all the time. A thread that is busy for more than 90 % of
+    /// 0.1 s gives it up for a while.
     pub real_time: bool,
+    /// The time that the run took beyond the time of its scenario, s.
+    #[serde(default)]
+    pub overrun_s: f64,
+    /// How late the latest thread was at the end of the run, s.
+    #[serde(default)]
+    pub behind_s: f64,
     /// Packets that hosts sent, and that the emulator did not read in time.
     pub lost_on_entry: u64,
     /// Packets that the kernel of the receiving host did not accept.
@@ -53,7 +66,13 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    pub(crate) fn new(parts: &[PartReport], lost: u64, path: &Sensitivity, controls: &[String]) -> Emulation {
+    pub(crate) fn new(
+        parts: &[PartReport],
+        lost: u64,
+        overrun: Duration,
+        path: &Sensitivity,
+        controls: &[String],
+    ) -> Emulation {
         let mut all = Lateness::new();
         parts.iter().for_each(|part| all.add(&part.lateness));
         let mut emulation = Emulation {
@@ -64,6 +83,8 @@ impl Emulation {
             within_1ms: all.share_within(Duration::from_millis(1)),
             busy: parts.iter().map(|part| part.busy).collect(),
             real_time: parts.iter().all(|part| part.real_time),
+            overrun_s: overrun.as_secs_f64(),
+            behind_s: parts.iter().map(|part| part.behind.as_secs_f64()).fold(0.0, f64::max),
             lost_on_entry: lost,
             refused: parts.iter().map(|part| part.refused).sum(),
             astray: parts.iter().map(|part| part.astray).sum(),
@@ -106,6 +127,15 @@ impl Emulation {
         for busy in self.busy.iter().filter(|&&busy| busy > MOST_BUSY) {
             doubts.push(format!("a thread that carries packets took {:.0} % of a processor", busy * 100.0));
         }
+        if self.overrun_s > MAX_OVERRUN_S {
+            doubts.push(format!("the run took {:.1} s longer than its scenario", self.overrun_s));
+        }
+        if self.behind_s > MAX_BEHIND_S {
+            doubts.push(format!(
+                "the emulator was {} late at the end of the run: what was due in that time is missing",
+                ms(self.behind_s)
+            ));
+        }
         for (count, what) in [
             (self.lost_on_entry, "were lost before the path because the emulator did not take them in time"),
             (self.refused, "were lost behind the path because their host did not take them"),
@@ -140,8 +170,9 @@ mod tests {
             astray: 0,
             refused: 0,
             real_time: true,
+            behind: Duration::ZERO,
         };
-        let emulation = Emulation::new(&[part], lost, &path(), &[]);
+        let emulation = Emulation::new(&[part], lost, Duration::ZERO, &path(), &[]);
         assert_eq!(emulation.trusted, emulation.doubts.is_empty());
         emulation
     }
@@ -166,11 +197,14 @@ mod tests {
         worst.lateness.p999_s = 3e-3;
         worst.busy = vec![0.5, 0.97];
         worst.refused = 2;
+        (worst.overrun_s, worst.behind_s) = (20.04, 0.25);
         insta::assert_snapshot!(worst.doubted(&path()).join("\n"), @r"
         deliveries are 0.150 ms late on the average, each way: more than 1 % of the shortest round-trip time, 20.000 ms
         one delivery in a hundred is later than 2.500 ms: more than 10 % of the shortest round-trip time, 20.000 ms
         one delivery in a thousand is later than 3.000 ms, which is enough to fill 75 % of the queue of bottleneck: bursts that the path does not have may have overflown it
         a thread that carries packets took 97 % of a processor
+        the run took 20.0 s longer than its scenario
+        the emulator was 250.000 ms late at the end of the run: what was due in that time is missing
         3 packets were lost before the path because the emulator did not take them in time
         2 packets were lost behind the path because their host did not take them
         ");

@@ -103,6 +103,15 @@ pub enum LiveError {
         /// The known names.
         known: String,
     },
+    /// More packets than the machine can carry.
+    #[error("the emulator cannot keep up: it was {behind_s:.1} s late and gave up")]
+    #[diagnostic(help(
+        "the path carries more packets per second than this machine can: lower its rates, or simulate it with ackclock run"
+    ))]
+    Overloaded {
+        /// How late it was, s.
+        behind_s: f64,
+    },
     /// A thread of the emulator panicked.
     #[error("the emulator has a defect: {what}")]
     #[diagnostic(help(

@@ -14,6 +14,7 @@ use crate::lanes::{Lanes, NO_TRAIN, Parcel};
 use crate::lateness::Lateness;
 use crate::looks::{LinkSeries, Looks};
 use crate::schedule;
+use crate::share::Share;
 use crate::trains::Trains;
 use ackclock_net::LinkTally;
 use ackclock_net::{Carried, Ecn, Fate, Link, Settled};
@@ -88,6 +89,8 @@ pub(crate) struct PartReport {
     /// Packets that the receiving kernel did not accept.
     pub(crate) refused: u64,
     pub(crate) real_time: bool,
+    /// How late the thread was when the run ended. What was due before that is missing in the result.
+    pub(crate) behind: Duration,
 }
 
 /// The place of a lane: its packets have passed `stage` of `way`. `again`: they come back to the gate of that
@@ -116,6 +119,11 @@ struct Batch {
     marked: bool,
 }
 
+/// The emulator gives up when it is this late: it cannot carry what the scenario sends.
+const MAX_LAG: Duration = Duration::from_secs(2);
+/// Events between two looks at the clock while the thread is late.
+const EVENTS_PER_LOOK: u32 = 256;
+
 /// The state of the thread.
 struct Carrier<'a> {
     part: Part<'a>,
@@ -133,12 +141,12 @@ struct Carrier<'a> {
     sent: Vec<StreamTally>,
     astray: u64,
     refused: u64,
+    share: Share,
 }
 
 impl Part<'_> {
     /// Carries packets until the run is stopped.
     pub(crate) fn run(self) -> Result<PartReport, LiveError> {
-        let real_time = schedule::real_time();
         let began = (self.clock.now(), schedule::thread_time());
         let epoll = self.watch().map_err(LiveError::kernel("the hosts' devices cannot be watched"))?;
         let mut carrier = Carrier::new(self);
@@ -146,7 +154,8 @@ impl Part<'_> {
         let now = carrier.part.clock.now();
         let wall = now.since(began.0).as_secs_f64();
         let busy = (schedule::thread_time() - began.1).as_secs_f64() / wall.max(1e-9);
-        let Carrier { part, lateness, sent, astray, refused, .. } = carrier;
+        let behind = now.since(carrier.next_due());
+        let Carrier { part, lateness, sent, astray, refused, share, .. } = carrier;
         let Part { looks, mut links, streams, .. } = part;
         Ok(PartReport {
             links: looks.finish(now, &mut links),
@@ -155,7 +164,8 @@ impl Part<'_> {
             busy,
             astray,
             refused,
-            real_time,
+            real_time: share.always(),
+            behind,
         })
     }
 
@@ -183,6 +193,7 @@ impl<'a> Carrier<'a> {
             lanes_of.push(it.stages.iter().enumerate().map(of_stage).collect());
         }
         Carrier {
+            share: Share::begin(part.clock.now()),
             sent: vec![StreamTally::default(); part.streams.len()],
             stepped: (0..part.links.len())
                 .filter(|&link| part.links[link].is_stepped())
@@ -207,7 +218,8 @@ impl<'a> Carrier<'a> {
         let mut buffer = vec![0; MOST_BYTES];
         while !self.part.stop.load(Ordering::Relaxed) {
             let now = self.part.clock.now();
-            self.advance(now);
+            self.share.look(now);
+            self.advance(now)?;
             let wait = self.wait();
             let ready = match epoll::wait(epoll, &mut events, Some(&wait)) {
                 Ok((ready, _)) => ready,
@@ -243,8 +255,14 @@ impl<'a> Carrier<'a> {
         self.stepped.iter().enumerate().filter_map(due).min()
     }
 
-    /// Processes everything that is due by `now`, in order of time.
-    fn advance(&mut self, now: Time) {
+    /// Processes everything that is due by `now`, in order of time. A thread that is late looks at the end of
+    /// the run meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`LiveError::Overloaded`] if it is later than [`MAX_LAG`].
+    fn advance(&mut self, now: Time) -> Result<(), LiveError> {
+        let mut events = 0_u32;
         loop {
             let (packet, look) = (self.lanes.next(), self.part.looks.next());
             let stream = (0..self.part.streams.len())
@@ -255,6 +273,10 @@ impl<'a> Carrier<'a> {
             let decides = transmits.map_or(Time::NEVER, |(at, _)| at);
             let first = packet.min(look).min(departs).min(decides);
             if first > now || first == Time::NEVER {
+                break;
+            }
+            events += 1;
+            if events.is_multiple_of(EVENTS_PER_LOOK) && !self.keeps_up(first)? {
                 break;
             }
             if let Some((_, number)) = transmits.filter(|_| decides == first) {
@@ -273,6 +295,18 @@ impl<'a> Carrier<'a> {
             }
         }
         self.hand_over();
+        Ok(())
+    }
+
+    /// True if the thread, which is at the instant `at`, is to go on. False: the run is over.
+    fn keeps_up(&mut self, at: Time) -> Result<bool, LiveError> {
+        let now = self.part.clock.now();
+        self.share.look(now);
+        let behind = now.since(at);
+        if behind > MAX_LAG {
+            return Err(LiveError::Overloaded { behind_s: behind.as_secs_f64() });
+        }
+        Ok(!self.part.stop.load(Ordering::Relaxed))
     }
 
     /// Reads packets from the device of a source.

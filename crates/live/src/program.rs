@@ -2,7 +2,8 @@
 
 use crate::error::LiveError;
 use crate::host::Host;
-use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use crate::processes;
+use rustix::process::{Pid, Signal, kill_process};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,7 +13,9 @@ use std::time::{Duration, Instant};
 /// How soon the end of a program, or of the run, is noticed.
 const STEP: Duration = Duration::from_millis(10);
 /// The time that a program has to end after a request.
-const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
+/// The same when the run was interrupted, and everything is to end at once.
+pub(crate) const SHORT: Duration = Duration::from_millis(400);
 
 /// A program to run in a host.
 #[derive(Clone, Debug)]
@@ -33,23 +36,29 @@ impl Program {
         Program { words: self.words.iter().map(put).collect(), quiet: self.quiet }
     }
 
-    /// Runs the program in `host` until it ends, or `stop` returns true. The calling thread must end
-    /// afterwards: it stays in the host.
-    pub(crate) fn run(&self, host: &Host, stop: &dyn Fn() -> bool) -> Result<ExitStatus, LiveError> {
+    /// Runs the program in `host` until it ends, or until `stop` says that it must, and how long it may take
+    /// to do so. Whatever processes it started end with it. The calling thread must end afterwards: it stays
+    /// in the host.
+    pub(crate) fn run(
+        &self,
+        host: &Host,
+        stop: &dyn Fn() -> Option<Duration>,
+    ) -> Result<ExitStatus, LiveError> {
         let name = self.words.first().cloned().unwrap_or_default();
         host.enter().map_err(LiveError::kernel(format!("the host {} cannot be entered", host.name)))?;
+        processes::separate().map_err(LiveError::kernel("a process namespace cannot be made"))?;
         let mut child =
             self.start().map_err(|reason| LiveError::Program { program: name.clone(), reason })?;
         let waiting = LiveError::kernel(format!("{name} cannot be waited for"));
-        loop {
-            match child.try_wait() {
-                Ok(Some(status)) => return Ok(status),
-                Ok(None) if stop() => break,
-                Ok(None) => thread::sleep(STEP),
-                Err(error) => return Err(waiting(error)),
+        let grace = loop {
+            match (child.try_wait(), stop()) {
+                (Ok(Some(status)), _) => return Ok(status),
+                (Ok(None), Some(grace)) => break grace,
+                (Ok(None), None) => thread::sleep(STEP),
+                (Err(error), _) => return Err(waiting(error)),
             }
-        }
-        end(&mut child).map_err(waiting)
+        };
+        end(&mut child, grace).map_err(waiting)
     }
 
     #[allow(unsafe_code, reason = "what runs between fork and exec is for its author to check")]
@@ -60,20 +69,20 @@ impl Program {
         if self.quiet {
             command.stdout(Stdio::from(io::stderr()));
         }
-        // SAFETY: the closure makes one system call and allocates nothing.
+        // SAFETY: `lead` only makes system calls, as its documentation says.
         unsafe {
-            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+            command.pre_exec(processes::lead);
         }
         command.spawn()
     }
 }
 
-/// Asks a program to end, and kills it if it does not.
-fn end(child: &mut Child) -> io::Result<ExitStatus> {
+/// Asks a program to end, and kills it if it does not within `grace`.
+fn end(child: &mut Child, grace: Duration) -> io::Result<ExitStatus> {
     if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::TERM); // it may have ended in between
     }
-    let patience = Instant::now() + GRACE;
+    let patience = Instant::now() + grace;
     while Instant::now() < patience {
         if let Some(status) = child.try_wait()? {
             return Ok(status);

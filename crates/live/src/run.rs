@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
             .map(|paths| self.part(paths, times, &captured, capture.clone()))
             .collect();
         drop(capture);
-        let (carried, parts) = thread::scope(|scope| {
+        let (carried, parts, overrun) = thread::scope(|scope| {
             let writer = captures.map(|it| scope.spawn(move || it.write(&passed, || self.clock.now())));
             let parts: Vec<_> =
                 parts.into_iter().map(|part| scope.spawn(move || self.ending(|| part.run()))).collect();
@@ -177,12 +177,14 @@ impl<'a> Run<'a> {
             self.closed.store(true, Ordering::Relaxed);
             let parts = parts.into_iter().map(|part| joined(part, "a part of the path")).collect::<Vec<_>>();
             let written = writer.map_or(Ok(()), |writer| joined(writer, "the capture"));
+            // Of a run with an end of its own: how much later everything had ended.
+            let overrun = self.clock.now().since(end);
             // What made a run end early is the reason, not what followed from it.
             let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
             written?;
-            Ok::<_, LiveError>((carried?, parts))
+            Ok::<_, LiveError>((carried?, parts, overrun))
         })?;
-        self.outcome(carried, parts, &flows, wall)
+        self.outcome(carried, parts, overrun, &flows, wall)
     }
 
     /// Whatever way the work ends early, by an error or a panic, it ends the run. The paths go on until flows
@@ -333,14 +335,16 @@ impl<'a> Run<'a> {
         let serve = serve.map(|serve| serve.addressed(sender, receiver));
         let ended = AtomicBool::new(false);
         thread::scope(|scope| {
-            let over = || self.stop.load(Ordering::Relaxed);
+            let over = move || self.stop.load(Ordering::Relaxed);
+            let interrupted_or = move |grace| over().then_some(program::SHORT).or(grace);
             let served = serve.map(|serve| {
                 let ended = &ended;
                 scope.spawn(move || {
-                    self.ending(|| serve.run(receiver, &|| over() || ended.load(Ordering::Relaxed)))
+                    let grace = || ended.load(Ordering::Relaxed).then_some(program::GRACE);
+                    self.ending(|| serve.run(receiver, &|| interrupted_or(grace())))
                 })
             });
-            let running = scope.spawn(move || self.ending(|| program.run(host, &over)));
+            let running = scope.spawn(move || self.ending(|| program.run(host, &|| interrupted_or(None))));
             while !running.is_finished() && go_on(0.0) && !over() {
                 thread::sleep(STEP);
             }
@@ -375,11 +379,12 @@ impl<'a> Run<'a> {
         self,
         carried: Carried,
         parts: Vec<PartReport>,
+        overrun: Duration,
         flows: &[Flow<'_>],
         wall: Instant,
     ) -> Result<Outcome, LiveError> {
         let lost = self.hosts.iter().map(Host::lost).sum::<Result<u64, _>>()?;
-        let emulation = Emulation::new(&parts, lost, &self.sensitivity(), &self.request.controls);
+        let emulation = Emulation::new(&parts, lost, overrun, &self.sensitivity(), &self.request.controls);
         let measured = self.measured(&carried, parts, flows);
         let scenario = &self.request.point.scenario;
         let seconds = |span: Duration| span.as_secs_f64();

@@ -9,13 +9,22 @@ use std::num::NonZeroU64;
 const PRIORITY: i32 = 1;
 
 /// Asks the kernel to wake the calling thread at once when it is due. True if it now has real-time priority.
-#[allow(unsafe_code, reason = "rustix has no wrapper for sched_setscheduler")]
 pub(crate) fn real_time() -> bool {
     // By default the kernel may wake a thread 50 us late, to save power.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
-    let parameter = libc::sched_param { sched_priority: PRIORITY };
+    scheduled(libc::SCHED_FIFO, PRIORITY)
+}
+
+/// Takes the real-time priority away from the calling thread. True if it has none now.
+pub(crate) fn ordinary() -> bool {
+    scheduled(libc::SCHED_OTHER, 0)
+}
+
+#[allow(unsafe_code, reason = "rustix has no wrapper for sched_setscheduler")]
+fn scheduled(policy: i32, priority: i32) -> bool {
+    let parameter = libc::sched_param { sched_priority: priority };
     // SAFETY: 0 is the calling thread, and the parameter outlives the call.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameter) == 0 }
+    unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &parameter) == 0 }
 }
 
 /// Asks for a high priority among ordinary programs for the calling thread, which plays a program of a host.

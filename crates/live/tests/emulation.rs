@@ -38,6 +38,9 @@ fn main() {
         ("a_handshake_does_not_outlast_its_run", late_start),
         ("short_transfers_end_with_their_run", short_transfers),
         ("a_path_that_loses_everything_has_results", nothing_arrives),
+        ("what_cannot_be_carried_is_given_up", overload),
+        ("nothing_that_a_program_starts_outlives_it", grandchildren),
+        ("a_program_is_asked_to_end", asked),
         ("an_interrupted_run_ends_soon", interrupted),
         ("a_run_is_interrupted_whenever_it_is", interrupted_anywhere),
         ("nothing_is_left", nothing_left),
@@ -334,6 +337,82 @@ fn nothing_arrives() -> Checked {
     let outcome = soon(&scenario(", loss = 1.0", "", ""))?;
     let (flow, link) = (&outcome.result.flows[0], &outcome.result.links[0]);
     ensure(flow.goodput_bps == 0.0 && link.random_losses > 0, format!("{flow:?} {link:?}"))
+}
+
+/// 125 million packets per second. Meanwhile no thread keeps the machine for itself, and a run can be interrupted.
+fn overload() -> Checked {
+    let cbr = "[[traffic]]\nkind = \"cbr\"\nrate = \"100 Gbit/s\"\npacket = \"100 B\"\n";
+    let text =
+        scenario("", "", cbr).replace("rate = \"20 Mbit/s\"", "rate = \"100 Gbit/s\"").replace("3 s", "60 s");
+    let gave_way = std::cell::Cell::new(false);
+    let began = Instant::now();
+    let outcome = request(&text, Load::Flows, |request| {
+        emulate(request, &|_| {
+            // The other one has nothing to do, and keeps its priority.
+            let one = began.elapsed() > Duration::from_secs(1) && real_time_threads() == 1;
+            gave_way.set(gave_way.get() || one);
+            true
+        })
+    })?;
+    let late = matches!(outcome, Err(LiveError::Overloaded { behind_s }) if behind_s > 2.0);
+    ensure(late && began.elapsed() < SOON, format!("{late}, after {:?}", began.elapsed()))?;
+    ensure(gave_way.get(), "threads ahead of all programs took whole processors")?;
+    let began = Instant::now();
+    let outcome = request(&text, Load::Flows, |request| emulate(request, &|share| share < 0.01))?;
+    ensure(matches!(outcome, Err(LiveError::Interrupted)), "it was not interrupted")?;
+    ensure(began.elapsed() < SOON, format!("it took {:?}", began.elapsed()))
+}
+
+/// The threads of this process with real-time priority: field 41 of proc_pid_stat(5) is the policy.
+fn real_time_threads() -> usize {
+    let Ok(threads) = fs::read_dir("/proc/self/task") else { return 0 };
+    let is_real_time = |thread: &fs::DirEntry| {
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
+        behind.split_whitespace().nth(41 - 3) == Some("1")
+    };
+    threads.flatten().filter(is_real_time).count()
+}
+
+/// True if a process runs whose command line is this.
+fn runs(line: &str) -> Result<bool, Failed> {
+    let found = Command::new("pgrep").args(["-fx", line]).output()?;
+    Ok(!found.stdout.is_empty())
+}
+
+fn shell(script: &str) -> Program {
+    Program { words: vec!["sh".to_owned(), "-c".to_owned(), script.to_owned()], quiet: true }
+}
+
+/// In the background, in a session of its own, and with all signals ignored; of the command as of what serves it.
+fn grandchildren() -> Checked {
+    for line in ["{} &", "setsid {} &", "trap '' TERM INT HUP; (setsid {} &) &"] {
+        for serves in [false, true] {
+            let mark = format!("sleep 1000.{}{}", std::process::id(), u8::from(serves));
+            let script = format!("{} sleep 0.2; exit 3", line.replace("{}", &mark));
+            let (serve, command) = if serves {
+                (Some(shell(&script)), shell("sleep 0.5; exit 3"))
+            } else {
+                (None, shell(&script))
+            };
+            let outcome = run(&scenario("", "", ""), Load::Programs { serve, command })?;
+            ensure(outcome.exit == Some(3), format!("{line}: {:?}", outcome.exit))?;
+            ensure(!runs(&mark)?, format!("{line}: it runs on"))?;
+        }
+    }
+    Ok(())
+}
+
+/// A program hears that it is to end, and its status is a shell's; its processes are numbered from one.
+fn asked() -> Checked {
+    let file = std::env::temp_dir().join(format!("ackclock-asked-{}", std::process::id()));
+    let serve =
+        shell(&format!("trap 'echo asked > {}; exit 0' TERM; while :; do sleep 0.1; done", file.display()));
+    let command = shell("sleep 0.5; test $$ -lt 10 && test -d /proc/$$ && kill -9 $$");
+    let outcome = run(&scenario("", "", ""), Load::Programs { serve: Some(serve), command })?;
+    let said = fs::read_to_string(&file);
+    let _ = fs::remove_file(&file);
+    ensure(said? == "asked\n" && outcome.exit == Some(137), format!("{:?}", outcome.exit))
 }
 
 /// At any time from before the first host to the end, on a path that carries everything or nothing.
