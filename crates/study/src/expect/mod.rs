@@ -20,6 +20,7 @@ mod calls;
 mod course;
 mod followed;
 mod functions;
+mod limits;
 mod measures;
 mod predictions;
 mod published;
@@ -114,6 +115,7 @@ impl Language {
             predictions::add_all,
         ];
         looking.iter().for_each(|add_all| add_all(&mut words));
+        limits::add_all(&mut env);
         arithmetic::add_all(&mut env, &trace);
         published::add_all(&mut env, &trace);
         Language { env, trace, published: Value::UNDEFINED, seeds: view.seeds() }
@@ -135,7 +137,14 @@ impl Language {
         let call = move |state: &State<'_, '_>, given: Rest<Value>, kwargs: Kwargs| {
             Arguments::new(&given, &kwargs)?.each(&mut |arguments| {
                 let names = bind(&made, arguments, &published)?;
+                limits::check(&made.is)?;
                 let compiled = state.env().compile_expression(&made.is)?;
+                if !trace.may_call(limits::MAX_DEPTH, limits::MAX_CALLS) {
+                    let name = &made.name;
+                    return Err(wrong(format!(
+                        "{name} calls itself without end, or too often; see its [define]"
+                    )));
+                }
                 let value = trace.deeper(|| compiled.eval(&names))?;
                 let std = if trace.at_the_top() {
                     let alone = |&seed| trace.with_only(seed, || compiled.eval(&names));
@@ -157,7 +166,7 @@ impl Language {
     ///
     /// [`ExpectError`] if it is not an expression.
     pub fn check(&self, expression: &str) -> Result<(), ExpectError> {
-        let compiled = self.env.compile_expression(expression);
+        let compiled = limits::check(expression).and_then(|()| self.env.compile_expression(expression));
         compiled.map(drop).map_err(|error| ExpectError::new(expression, &error))
     }
 
@@ -176,6 +185,7 @@ impl Language {
             names.iter().map(|(name, value)| (name.clone(), from_json(value))).collect();
         bound.insert("published".to_owned(), self.published.clone());
         self.trace.take();
+        limits::check(expression).map_err(failed)?;
         let compiled = self.env.compile_expression(expression).map_err(failed)?;
         let value = compiled.eval(bound).map_err(failed)?;
         let value = serde_json::to_value(&value).map_err(|error| ExpectError {

@@ -77,3 +77,50 @@ fn mistakes_are_told() {
     assert!(reason("nothing > 1").contains("undefined"));
     assert!(reason("1 >").contains("unexpected"));
 }
+
+fn defined(functions: &[(&str, &str)]) -> Language {
+    functions.iter().fold(Language::new(&View::of_several(Vec::new())), |language, (name, is)| {
+        let of = vec!["x".to_owned()];
+        language.with_definition(&Definition { name: (*name).to_owned(), of, is: (*is).to_owned() })
+    })
+}
+
+#[test]
+fn definitions_that_call_themselves_end() {
+    for functions in [
+        &[("f", "f(x) + 1")][..],
+        &[("f", "g(x)"), ("g", "f(x)")],
+        &[("f", "f(x) + f(x)")],
+        &[("f", "g(x) + g(x)"), ("g", "f(x) * f(x)")],
+    ] {
+        let error = defined(functions).evaluate("f(1)", &Names::new()).expect_err("it has no value");
+        assert!(error.reason.contains("calls itself"), "{error}");
+        assert!(error.remedy.contains("[define]"), "{}", error.remedy);
+    }
+    // Each is sound by itself; together they would take 2^40 calls.
+    let names: Vec<String> = (0..26).map(|number| format!("f{number}")).collect();
+    let doubled: Vec<(String, String)> = (0..25)
+        .map(|number| (names[number].clone(), format!("f{0}(x) + f{0}(x)", number + 1)))
+        .chain([(names[25].clone(), "x".to_owned())])
+        .collect();
+    let functions: Vec<(&str, &str)> =
+        doubled.iter().map(|(name, is)| (name.as_str(), is.as_str())).collect();
+    let error = defined(&functions).evaluate("f0(1)", &Names::new()).expect_err("it would take too long");
+    assert!(error.reason.contains("too often"), "{error}");
+    assert_eq!(defined(&functions).evaluate("f20(1)", &Names::new()).expect("a value").0, 32.0);
+}
+
+#[test]
+fn expressions_within_bounds_need_no_large_stack() {
+    let small = std::thread::Builder::new().stack_size(1 << 20);
+    let run = small.spawn(|| {
+        assert_eq!(value(&format!("1{}", "+1".repeat(490))), 491.0);
+        assert_eq!(value(&format!("1{}", "|abs".repeat(490))), 1.0);
+        assert_eq!(value(&format!("{}true", "not ".repeat(490))), true);
+    });
+    run.expect("a thread").join().expect("a small stack is enough");
+    assert_eq!(value("[3, 1, 2]|sort|join('-')"), "1-2-3");
+    assert_eq!(value("'a\nb'|indent(2)|length"), 5.0);
+    assert_eq!(value("[1, 2, 3]|map('string')|list|length"), 3.0);
+    assert_eq!(value("'%.2f'|format(1.234)"), "1.23");
+}

@@ -23,6 +23,8 @@ pub(crate) struct Trace(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     depth: AtomicUsize,
+    /// The calls of definitions since the records were taken.
+    calls: AtomicUsize,
     /// While this is set, functions see this seed only, and nothing is recorded.
     only: Mutex<Option<u64>>,
     seen: Mutex<Vec<Seen>>,
@@ -54,6 +56,11 @@ impl Trace {
         result
     }
 
+    /// Counts a call of a definition. True if neither their depth nor their number exceeds these bounds.
+    pub(crate) fn may_call(&self, depth: usize, calls: usize) -> bool {
+        self.0.calls.fetch_add(1, Ordering::Relaxed) < calls && self.0.depth.load(Ordering::Relaxed) < depth
+    }
+
     /// True in the claim's own text, false inside a definition.
     pub(crate) fn at_the_top(&self) -> bool {
         self.0.depth.load(Ordering::Relaxed) == 0 && self.only().is_none()
@@ -74,6 +81,7 @@ impl Trace {
 
     /// Takes all records since the last call.
     pub(crate) fn take(&self) -> Vec<Seen> {
+        self.0.calls.store(0, Ordering::Relaxed);
         std::mem::take(&mut *self.0.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
