@@ -4,7 +4,7 @@ use crate::run::{RunError, run_followed};
 use crate::store::PointStore;
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Point, ScenarioError};
-use ackclock_sim::engine::{Nobody, Observer};
+use ackclock_sim::engine::Nobody;
 use rayon::prelude::*;
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
 use std::io;
@@ -50,40 +50,38 @@ impl From<RunError> for RunnerError {
     }
 }
 
-/// Creates an observer for every point, and takes it back.
+/// Runs single points with the observers that they are to have. Not generic, so that the engine is compiled here and not by
+/// every caller.
 pub trait Watch: Sync {
-    /// The observer of a point.
-    type Observer: Observer;
     /// True if the data of this point is complete from an earlier run.
     fn has(&self, point: &Point) -> bool;
-    /// A point begins: returns its observer.
+    /// Runs a point as [`run_followed`] does, and keeps what its observer saw.
     ///
     /// # Errors
     ///
-    /// If its files cannot be created.
-    fn begin(&self, point: &Point) -> io::Result<Self::Observer>;
-    /// A point is finished.
-    ///
-    /// # Errors
-    ///
-    /// If its files cannot be written.
-    fn finish(&self, point: &Point, observer: Self::Observer) -> io::Result<()>;
+    /// [`RunnerError`] as from [`Runner::run`].
+    fn run(
+        &self,
+        point: &Point,
+        probes: bool,
+        go_on: &dyn Fn(f64) -> bool,
+    ) -> Result<PointResult, RunnerError>;
 }
 
 /// No observer.
 impl Watch for Nobody {
-    type Observer = Nobody;
-
     fn has(&self, _: &Point) -> bool {
         true
     }
 
-    fn begin(&self, _: &Point) -> io::Result<Nobody> {
-        Ok(Nobody)
-    }
-
-    fn finish(&self, _: &Point, Nobody: Nobody) -> io::Result<()> {
-        Ok(())
+    fn run(
+        &self,
+        point: &Point,
+        probes: bool,
+        go_on: &dyn Fn(f64) -> bool,
+    ) -> Result<PointResult, RunnerError> {
+        let (result, Nobody) = run_followed(point, probes, Nobody, go_on)?;
+        Ok(result)
     }
 }
 
@@ -93,7 +91,7 @@ impl Runner<'_> {
     /// # Errors
     ///
     /// [`RunnerError`] if a scenario is not valid, the run is interrupted, or a file cannot be written.
-    pub fn run<W: Watch>(&self, points: &[Point], watch: &W) -> Result<Vec<PointResult>, RunnerError> {
+    pub fn run(&self, points: &[Point], watch: &dyn Watch) -> Result<Vec<PointResult>, RunnerError> {
         let failed = AtomicBool::new(false);
         let one = |(number, point)| {
             let result = self.one(number, point, watch, &failed);
@@ -112,11 +110,11 @@ impl Runner<'_> {
         Err(errors.swap_remove(telling.unwrap_or(0)))
     }
 
-    fn one<W: Watch>(
+    fn one(
         &self,
         number: usize,
         point: &Point,
-        watch: &W,
+        watch: &dyn Watch,
         failed: &AtomicBool,
     ) -> Result<PointResult, RunnerError> {
         let go_on = || !self.stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed);
@@ -128,11 +126,10 @@ impl Runner<'_> {
             (self.progress)(number, 1.0);
             return Ok(result);
         }
-        let (result, observer) = run_followed(point, self.probes, watch.begin(point)?, |share| {
+        let result = watch.run(point, self.probes, &|share| {
             (self.progress)(number, share);
             go_on()
         })?;
-        watch.finish(point, observer)?;
         if let Some(store) = self.store {
             store.put(point, &result)?;
         }
@@ -161,19 +158,18 @@ mod tests {
     struct Counting(AtomicUsize);
 
     impl Watch for Counting {
-        type Observer = Nobody;
-
         fn has(&self, _: &Point) -> bool {
             true
         }
 
-        fn begin(&self, _: &Point) -> io::Result<Nobody> {
+        fn run(
+            &self,
+            point: &Point,
+            probes: bool,
+            go_on: &dyn Fn(f64) -> bool,
+        ) -> Result<PointResult, RunnerError> {
             self.0.fetch_add(1, Ordering::Relaxed);
-            Ok(Nobody)
-        }
-
-        fn finish(&self, _: &Point, Nobody: Nobody) -> io::Result<()> {
-            Ok(())
+            Nobody.run(point, probes, go_on)
         }
     }
 

@@ -11,21 +11,25 @@ pub struct Rate(u64);
 
 impl Rate {
     /// A rate of `bps` bits per second.
+    #[inline]
     pub const fn from_bps(bps: u64) -> Rate {
         Rate(bps)
     }
 
     /// The rate in bits per second.
+    #[inline]
     pub const fn bps(self) -> u64 {
         self.0
     }
 
     /// The rate in bits per second, as a float.
+    #[inline]
     pub fn bps_f64(self) -> f64 {
         self.0 as f64
     }
 
     /// The transmission time of `bytes` at this rate, rounded down to whole nanoseconds.
+    #[inline]
     pub fn time_for(self, bytes: u64) -> Duration {
         let ns = u128::from(bytes) * 8_000_000_000 / u128::from(self.0.max(1));
         Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
@@ -33,6 +37,7 @@ impl Rate {
 
     /// The number of bytes that pass in `span`. If `span` is a round-trip time, this is the bandwidth-delay
     /// product.
+    #[inline]
     pub fn bytes_in(self, span: Duration) -> f64 {
         self.0 as f64 * span.as_secs_f64() / 8.0
     }

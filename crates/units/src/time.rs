@@ -20,21 +20,25 @@ impl Time {
     pub const NEVER: Time = Time(u64::MAX);
 
     /// The instant `ns` nanoseconds after the start.
+    #[inline]
     pub const fn from_nanos(ns: u64) -> Time {
         Time(ns)
     }
 
     /// Nanoseconds since the start.
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// Seconds since the start.
+    #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }
 
     /// The span from `earlier` to this instant; zero if `earlier` is later.
+    #[inline]
     pub const fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -47,58 +51,69 @@ impl Duration {
     pub const MAX: Duration = Duration(u64::MAX);
 
     /// `ns` nanoseconds.
+    #[inline]
     pub const fn from_nanos(ns: u64) -> Duration {
         Duration(ns)
     }
 
     /// `us` microseconds.
+    #[inline]
     pub const fn from_micros(us: u64) -> Duration {
         Duration(us * 1_000)
     }
 
     /// `ms` milliseconds.
+    #[inline]
     pub const fn from_millis(ms: u64) -> Duration {
         Duration(ms * 1_000_000)
     }
 
     /// `s` seconds.
+    #[inline]
     pub const fn from_secs(s: u64) -> Duration {
         Duration(s * 1_000_000_000)
     }
 
     /// `s` seconds, rounded to the nearest nanosecond. Negative values and NaN give zero; values that are too
     /// large give [`Duration::MAX`].
+    #[inline]
     pub fn from_secs_f64(s: f64) -> Duration {
         // A cast from float to integer saturates, and NaN becomes zero.
         Duration((s * 1e9 + 0.5) as u64)
     }
 
     /// The span in whole nanoseconds.
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// The span in seconds.
+    #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }
 
     /// The span in milliseconds.
+    #[inline]
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 * 1e-6
     }
 
     /// True if the span is zero.
+    #[inline]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
     /// This span multiplied by `times`. Saturates at [`Duration::MAX`].
+    #[inline]
     pub const fn saturating_mul(self, times: u64) -> Duration {
         Duration(self.0.saturating_mul(times))
     }
 
     /// This span multiplied by `factor`, rounded down. Saturates at zero and at [`Duration::MAX`].
+    #[inline]
     pub fn mul_f64(self, factor: f64) -> Duration {
         Duration((self.0 as f64 * factor) as u64)
     }
@@ -106,12 +121,14 @@ impl Duration {
 
 impl Add<Duration> for Time {
     type Output = Time;
+    #[inline]
     fn add(self, span: Duration) -> Time {
         Time(self.0.saturating_add(span.0))
     }
 }
 
 impl AddAssign<Duration> for Time {
+    #[inline]
     fn add_assign(&mut self, span: Duration) {
         *self = *self + span;
     }
@@ -119,6 +136,7 @@ impl AddAssign<Duration> for Time {
 
 impl Add for Duration {
     type Output = Duration;
+    #[inline]
     fn add(self, other: Duration) -> Duration {
         Duration(self.0.saturating_add(other.0))
     }
@@ -126,6 +144,7 @@ impl Add for Duration {
 
 impl Sub for Duration {
     type Output = Duration;
+    #[inline]
     fn sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
     }

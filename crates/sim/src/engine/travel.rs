@@ -251,6 +251,7 @@ impl<O: Observer> Engine<O> {
     }
 }
 
+#[inline]
 pub(super) fn carrying(number: usize, is_flow: bool, packet: &Segment) -> Carrying<'_> {
     if is_flow {
         Carrying::Data(number as u32, &packet.0)

@@ -8,11 +8,13 @@
 #[cfg(test)]
 mod tests;
 
-use crate::runner::Watch;
+use crate::run::run_followed;
+use crate::runner::{RunnerError, Watch};
 use crate::store::digest;
 use ackclock_files::Folder;
 use ackclock_net::Fate;
 use ackclock_scenario::capture_file::file_name;
+use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Point, suggest};
 use ackclock_sim::engine::{Carrying, Observer};
 use ackclock_sim::observers::{Tap, tap};
@@ -113,7 +115,7 @@ impl Captures {
 }
 
 /// What watches one point.
-pub struct Taps {
+struct Taps {
     taps: Vec<Tap<BufWriter<File>>>,
     /// The directory where the files are until they are complete.
     partial: String,
@@ -121,13 +123,24 @@ pub struct Taps {
 }
 
 impl Watch for Captures {
-    type Observer = Taps;
-
     fn has(&self, point: &Point) -> bool {
         let folder = Captures::name(point);
         self.links.iter().all(|link| self.folder.is_file(Path::new(&folder).join(file_name(link))))
     }
 
+    fn run(
+        &self,
+        point: &Point,
+        probes: bool,
+        go_on: &dyn Fn(f64) -> bool,
+    ) -> Result<PointResult, RunnerError> {
+        let (result, taps) = run_followed(point, probes, self.begin(point)?, go_on)?;
+        self.finish(point, taps)?;
+        Ok(result)
+    }
+}
+
+impl Captures {
     fn begin(&self, point: &Point) -> io::Result<Taps> {
         // Two points may be the same one, and run at the same time.
         let (partial, folder) = self.folder.fresh(&format!("{}.partial-", Captures::name(point)))?;

@@ -235,6 +235,7 @@ impl Sender {
         }
     }
 
+    #[inline]
     pub(super) fn restart_timer(&mut self, now: Time) {
         self.deadline = Some(now + self.rtt.rto()); // RFC 6298 (5.3)
     }

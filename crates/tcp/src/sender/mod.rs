@@ -280,6 +280,7 @@ impl Sender {
         self.tame();
     }
 
+    #[inline]
     fn path(&self, now: Time) -> Path {
         Path {
             now,
