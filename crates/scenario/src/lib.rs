@@ -13,6 +13,7 @@ pub mod requests;
 pub mod results;
 pub mod series;
 pub mod sizes;
+mod warnings;
 pub mod writing;
 
 pub use read::*;

@@ -37,6 +37,9 @@ pub struct PointResult {
     pub jain: Option<f64>,
     /// The expectations, and whether they hold.
     pub expectations: Vec<Expectation>,
+    /// What makes these results different from what the scenario seems to ask for; absent if there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The wall time of the run, s.
     #[serde(default)]
     pub wall_s: f64,
@@ -524,6 +527,7 @@ impl PointResult {
                 .map(|(label, tally)| traffic_result(label, tally, window_s))
                 .collect(),
             jain: jain(&all),
+            warnings: crate::warnings::warnings(built, &flows, &measured),
             flows,
             expectations: Vec::new(),
             wall_s,

@@ -27,6 +27,8 @@ struct Page<'a> {
     summary: String,
     headlines: Vec<Headline>,
     verdicts: Vec<Verdict<'a>>,
+    /// Names of points, and what to know before their numbers are believed.
+    warnings: Vec<(&'a str, &'a str)>,
     tables: Vec<Figures>,
     /// True if the rows of the first table have the colours of the curves.
     swatches: bool,
@@ -94,6 +96,10 @@ pub(crate) fn page(
         summary: summary(sweep, results, &scenario),
         headlines: headlines(results),
         verdicts: verdicts(points),
+        warnings: points
+            .iter()
+            .flat_map(|point| point.result.warnings.iter().map(|it| (point.name.as_str(), it.as_str())))
+            .collect(),
         tables,
         swatches: !gallery.overlaid.is_empty() && !seeded(results),
         seeded: seeded(results),

@@ -2,6 +2,7 @@
 
 use super::figures::{self, Figures};
 use super::seen::measurements;
+use super::shown::shown;
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::PointResult;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
@@ -27,6 +28,7 @@ pub(crate) fn print(sweep: &Sweep, results: &[PointResult]) {
             say!("{}", table(figures));
         }
     }
+    print_warnings(results);
     for point in results {
         for expectation in &point.expectations {
             say!("{} {}", if expectation.holds { "holds " } else { "FAILS " }, expectation.that);
@@ -35,6 +37,24 @@ pub(crate) fn print(sweep: &Sweep, results: &[PointResult]) {
                 say!("       {}", why.unwrap_or_else(|| measurements(&expectation.seen, false)));
             }
         }
+    }
+}
+
+/// The most warnings that a table shows.
+const MAX_WARNINGS: usize = 10;
+
+/// Prints what to know before the numbers are believed, with the points' names where there are several.
+fn print_warnings(results: &[PointResult]) {
+    let points = shown(results);
+    let warnings =
+        points.iter().flat_map(|point| point.result.warnings.iter().map(move |it| (&point.name, it)));
+    for (name, warning) in warnings.clone().take(MAX_WARNINGS) {
+        let at = if name.is_empty() { String::new() } else { format!("{name}: ") };
+        say!("warning: {at}{warning}");
+    }
+    let more = warnings.count().saturating_sub(MAX_WARNINGS);
+    if more > 0 {
+        say!("warning: {more} more; the report and --json have all");
     }
 }
 
