@@ -5,8 +5,7 @@ use ackclock_cc::Value;
 use ackclock_net::{Limit, Link, Queue};
 use ackclock_scenario::plan::{FlowPlan, Plan};
 use ackclock_scenario::requests::Size;
-use ackclock_tcp::recovery::{NewRenoConfig, SackConfig};
-use ackclock_tcp::{Config, Counting, Detection, RecoveryKind};
+use ackclock_tcp::{Config, Counting, detection, recovery};
 use ackclock_units::{Duration, Time};
 use miette::{Result, miette};
 
@@ -143,16 +142,18 @@ fn tcp(config: &Config) -> Result<Vec<(&'static str, String)>> {
         if holds { Ok(()) } else { Err(miette!(help = help, "ns-2's TCP cannot be told so")) }
     };
     need(config.counting == Counting::Acks, "counting = \"acks\": ns-2 grows by acknowledgements")?;
-    need(config.detection == Detection::DupAcks(3), "leave out detection: ns-2 counts three duplicates")?;
+    let duplicates = detection::Settings::defaults(&detection::DUPACKS);
+    need(config.detection == duplicates, "leave out detection: ns-2 counts three duplicates")?;
     need(config.rto_initial == Duration::from_secs(3), "rto_initial = \"3 s\", as in ns-2")?;
     need(config.rto_max == Duration::from_secs(60), "rto_max = \"60 s\", as in ns-2")?;
     need(config.initial_window.fract() == 0.0, "give initial_window in whole segments")?;
     need(!config.ecn, "leave out ecn")?;
-    let agent = match config.recovery {
-        RecoveryKind::Tahoe => "Tahoe",
-        RecoveryKind::Reno => "Reno",
-        RecoveryKind::NewReno(choice) if choice == NewRenoConfig::default() => "Newreno",
-        RecoveryKind::Sack(choice) if choice == SackConfig::default() => "Sack1",
+    let usual = config.recovery == recovery::Settings::defaults(config.recovery.scheme());
+    let agent = match config.recovery.name() {
+        "tahoe" => "Tahoe",
+        "reno" => "Reno",
+        "newreno" if usual => "Newreno",
+        "sack" if usual => "Sack1",
         _ => return Err(miette!(help = "use its default form", "ns-2 has no such form of this recovery")),
     };
     let switch = |on: bool| u8::from(on).to_string();

@@ -13,7 +13,9 @@
 mod policer;
 
 use crate::windowed::WindowedMax;
-use crate::{Ack, Controller, Event, Lost, Parameter, Path, RateSample, Scheme, Settings, Signal, Window};
+use crate::{
+    Ack, Controller, Event, Lost, Needs, Parameter, Path, RateSample, Scheme, Settings, Signal, Window,
+};
 use ackclock_units::{Duration, Rate, Time};
 use policer::Policer;
 
@@ -87,6 +89,7 @@ pub const SCHEME: Scheme = Scheme {
             "Linux: two intervals with the same rate and 20 % of losses mean a policer",
         ),
     ],
+    needs: |_| Needs { draw: true, rate: true, window: true, ..Needs::NOTHING },
     build: |settings| Box::new(Bbr::new(settings)),
     response: None,
 };
@@ -578,18 +581,6 @@ impl Controller for Bbr {
                 }
             }
         }
-    }
-
-    fn wants_draw(&self) -> bool {
-        true
-    }
-
-    fn wants_rate(&self) -> bool {
-        true
-    }
-
-    fn governs(&self) -> bool {
-        true
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {

@@ -10,7 +10,7 @@
 //! Linux has beta = 0.2 (205 of 1024), max_increment = 16 and divisor = 4, which are parameters here. Linux
 //! also searches more slowly near the maximum, which is left out.
 
-use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
+use crate::{Ack, Controller, Event, Needs, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 
 /// The registry's entry.
 pub const SCHEME: Scheme = Scheme {
@@ -76,6 +76,7 @@ pub const SCHEME: Scheme = Scheme {
             "the paper's section III: lower the maximum further if it falls from loss to loss",
         ),
     ],
+    needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Bic::new(settings)),
     response: Some(|settings, p, _rtt_s| Bic::new(settings).response(p)),
 };

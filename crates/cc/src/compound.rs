@@ -12,7 +12,9 @@
 //! What differs: nothing that the paper defines. Where the paper is open, there is a switch or a parameter,
 //! named in the notes below.
 
-use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, reno, slow_start};
+use crate::{
+    Ack, Controller, Event, Needs, Parameter, Path, Scheme, Settings, Signal, Window, reno, slow_start,
+};
 use ackclock_units::Duration;
 
 /// The registry's entry.
@@ -104,6 +106,7 @@ pub const SCHEME: Scheme = Scheme {
         ),
         Parameter::flag("window_reduction", true, "reduce dwnd on delay; off is CTCP-NWR (section VI.B.6)"),
     ],
+    needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Compound::new(settings)),
     response: Some(|settings, p, _rtt_s| {
         let [alpha, beta, k] = ["alpha", "beta", "k"].map(|name| settings.number(name));

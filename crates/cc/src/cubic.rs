@@ -10,7 +10,7 @@
 //! did not limit the sender does not count (section 5.8). Slow start is standard: HyStart++ (RFC 9406), which
 //! section 4.10 recommends, is left out.
 
-use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
+use crate::{Ack, Controller, Event, Needs, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 use ackclock_units::Time;
 
 /// The registry's entry.
@@ -76,6 +76,7 @@ pub const SCHEME: Scheme = Scheme {
             "the base of the decrease",
         ),
     ],
+    needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Cubic::new(settings)),
     response: Some(|settings, p, rtt_s| {
         let cubic = response(settings.number("c"), settings.number("beta"), p, rtt_s);

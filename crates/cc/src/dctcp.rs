@@ -8,7 +8,7 @@
 //! reduction per window of data. Counts are in segments, not bytes. DCTCP is meant for data centres, where
 //! all flows use it and queues mark early.
 
-use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
+use crate::{Ack, Controller, Event, Needs, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 
 /// The registry's entry.
 pub const SCHEME: Scheme = Scheme {
@@ -54,6 +54,7 @@ pub const SCHEME: Scheme = Scheme {
             "RFC 5681 equation 4: one half",
         ),
     ],
+    needs: |_| Needs { marks: true, ..Needs::NOTHING },
     build: |settings| Box::new(Dctcp::new(settings)),
     response: None,
 };
@@ -117,10 +118,6 @@ impl Controller for Dctcp {
         if event == Event::Start {
             (self.una, self.window_end) = (path.una, path.una); // section 3.3: WindowEnd is SND.UNA at first
         }
-    }
-
-    fn counts_marks(&self) -> bool {
-        true
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {

@@ -13,7 +13,7 @@
 //! multiplicative increase happens in slow start only. The ns-2 module returns to it whenever the queueing
 //! delay is under the threshold; on fast links that lets the queue grow beyond alpha.
 
-use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
+use crate::{Ack, Controller, Event, Needs, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 
 /// The registry's entry.
 pub const SCHEME: Scheme = Scheme {
@@ -87,6 +87,7 @@ pub const SCHEME: Scheme = Scheme {
             "INFOCOM 2004: halving on loss",
         ),
     ],
+    needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Fast::new(settings)),
     response: None,
 };

@@ -12,7 +12,7 @@
 //! below Reno's one segment (the formula gives 0.96 at the low window). a(w) is computed at whole segments
 //! and kept until the window passes the next one, so that no ACK costs a logarithm.
 
-use crate::{Ack, Controller, Parameter, Path, Scheme, Settings, Signal, Window, reno, slow_start};
+use crate::{Ack, Controller, Needs, Parameter, Path, Scheme, Settings, Signal, Window, reno, slow_start};
 
 /// The registry's entry.
 pub const SCHEME: Scheme = Scheme {
@@ -78,6 +78,7 @@ pub const SCHEME: Scheme = Scheme {
             "how a loss during slow start reduces the window",
         ),
     ],
+    needs: |_| Needs::NOTHING,
     build: |settings| Box::new(HighSpeed::new(settings)),
     response: Some(|settings, p, _rtt_s| Law::new(settings).window(p)),
 };

@@ -11,7 +11,7 @@
 //! and round-trip time scaling are on, as in Linux and in the authors' own simulations; in FreeBSD both are
 //! off.
 
-use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
+use crate::{Ack, Controller, Event, Needs, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 use ackclock_units::{Duration, Time};
 
 /// The registry's entry.
@@ -104,6 +104,7 @@ pub const SCHEME: Scheme = Scheme {
         Parameter::number("scale_min", 0.1, "", 0.0..=1.0, "Linux: minimum of rtt_min / rtt_reference"),
         Parameter::number("scale_max", 2.0, "", 1.0..=1000.0, "Linux: maximum of rtt_min / rtt_reference"),
     ],
+    needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Htcp::new(settings)),
     response: None,
 };

@@ -11,7 +11,7 @@
 //! is a switch: the reference round-trip time, the behaviour below W_T, the samples for the smallest
 //! round-trip time, and the interpolation of beta_K.
 
-use crate::{Ack, Controller, Parameter, Path, Scheme, Settings, Signal, Window, reno, slow_start};
+use crate::{Ack, Controller, Needs, Parameter, Path, Scheme, Settings, Signal, Window, reno, slow_start};
 use ackclock_units::Duration;
 
 /// The registry's entry.
@@ -106,6 +106,7 @@ pub const SCHEME: Scheme = Scheme {
             "behaviour in the first layer",
         ),
     ],
+    needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Layered::new(settings)),
     response: Some(|settings, p, rtt_s| {
         let w_t = settings.number("w_t");

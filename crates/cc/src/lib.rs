@@ -71,7 +71,7 @@ pub use none::Uncontrolled;
 pub use pert::Pert;
 pub use reno::Reno;
 pub use scalable::Scalable;
-pub use scheme::{Given, Scheme, Settings, scheme, schemes};
+pub use scheme::{Given, Needs, Scheme, Settings, scheme, schemes};
 pub use vegas::Vegas;
 pub use westwood::Westwood;
 
@@ -141,13 +141,13 @@ pub struct Ack {
     /// data.
     pub rtt: Option<Duration>,
     /// A uniform random number in [0, 1) from the host, if the controller [wants
-    /// one](Controller::wants_draw); else 0.
+    /// one](Needs::draw); else 0.
     pub draw: f64,
     /// The time from the sending of a segment to the sending of the acknowledgement that gave [`Ack::rtt`],
     /// each by the clock of its own host. So it is the one-way delay plus a constant. Set if the controller
-    /// [wants it](Controller::wants_forward). `None` where there is no round-trip time.
+    /// [wants it](Needs::forward). `None` where there is no round-trip time.
     pub forward: Option<Duration>,
-    /// The delivery rate sample, if the controller [wants it](Controller::wants_rate). `None` without new
+    /// The delivery rate sample, if the controller [wants it](Needs::rate). `None` without new
     /// data.
     pub rate: Option<RateSample>,
 }
@@ -243,7 +243,7 @@ pub enum Event {
     /// The last reduction was spurious. The host has restored the window.
     Spurious,
     /// Sending resumes after an idle time longer than the retransmission timeout. A controller that
-    /// [governs](Controller::governs) its window is told whenever sending resumes after a time without data.
+    /// sets its [window](Needs::window) in every state is told whenever sending resumes after a time without data.
     Idle,
 }
 
@@ -251,8 +251,8 @@ pub enum Event {
 ///
 /// The host calls `on_sample` for every acknowledgement, in every state. It calls `grow` when new data was
 /// acknowledged, the window limited the sender, and fast recovery is over (the slow start after a timeout
-/// counts as over). It calls `cut` once per loss episode. The methods that return `bool` tell what else the
-/// controller needs. The host asks each of them once, so the answers must not change.
+/// counts as over). It calls `cut` once per loss episode. The scheme's registry entry says what else the controller
+/// needs of its host ([`Needs`]).
 pub trait Controller: Send {
     /// Called for every acknowledgement, in every state, before `grow`.
     fn on_sample(&mut self, path: &Path, ack: &Ack, w: &mut Window) {
@@ -273,42 +273,10 @@ pub trait Controller: Send {
         let _ = (path, event, w);
     }
 
-    /// True if the controller uses [`Ack::draw`]. The host draws a number for such controllers only.
-    fn wants_draw(&self) -> bool {
-        false
-    }
-
-    /// True if the controller uses [`Ack::forward`]. This needs the receiver's timestamps (RFC 7323).
-    fn wants_forward(&self) -> bool {
-        false
-    }
-
-    /// True if the controller uses [`Ack::rate`] and [`Controller::on_lost`]. The host keeps the records for
-    /// them only if so.
-    fn wants_rate(&self) -> bool {
-        false
-    }
-
-    /// Called when a segment is newly marked lost, if the controller [wants the
-    /// rate](Controller::wants_rate). Comes before the `on_sample` of the same acknowledgement.
+    /// Called when a segment is newly marked lost, if the controller needs the
+    /// [rate](Needs::rate). Comes before the `on_sample` of the same acknowledgement.
     fn on_lost(&mut self, path: &Path, lost: &Lost, w: &Window) {
         let _ = (path, lost, w);
-    }
-
-    /// True if the controller sets the window by itself in every state. Linux calls this `cong_control`.
-    ///
-    /// The host then calls `on_sample` last, after losses are counted and episodes have begun or ended.
-    /// `grow` has nothing to do. The host's recovery chooses what to send, but does not change the window.
-    /// Idle times do not reduce the window. `cut` is called as usual. After [`Signal::Timeout`] the window is
-    /// one segment, unless the answer is `None`.
-    fn governs(&self) -> bool {
-        false
-    }
-
-    /// True if the controller needs the number of marked segments. The host then uses ECN with the feedback
-    /// of RFC 8257, and [`Ack::marked`] is the number of segments that were acknowledged with an echo.
-    fn counts_marks(&self) -> bool {
-        false
     }
 
     /// Shows the internal variables of the scheme (name, value) to a probe. Never called on the hot path.

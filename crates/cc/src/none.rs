@@ -11,7 +11,7 @@
 //! What differs: some hosts have no flow control. An unlimited receiver would mean an unlimited window, so
 //! `cap` limits it. Idle times and repairs do not change the window: it is always open.
 
-use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window};
+use crate::{Ack, Controller, Event, Needs, Parameter, Path, Scheme, Settings, Signal, Window};
 
 /// The registry's entry.
 pub const SCHEME: Scheme = Scheme {
@@ -32,6 +32,7 @@ pub const SCHEME: Scheme = Scheme {
         "the limit if the receiver's window is larger or unknown; TCP cannot advertise more than 2^30 bytes \
          (RFC 7323)",
     )],
+    needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Uncontrolled::new(settings)),
     response: None,
 };

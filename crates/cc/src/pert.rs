@@ -16,7 +16,7 @@ mod rem;
 mod seen;
 
 use crate::predictor::Ewma;
-use crate::{Ack, Controller, Event, Given, Lost, Parameter, Path, Scheme, Settings, Signal, Window};
+use crate::{Ack, Controller, Event, Given, Lost, Needs, Parameter, Path, Scheme, Settings, Signal, Window};
 use ackclock_units::{Duration, Time};
 use curve::Curve;
 use seen::Seen;
@@ -200,6 +200,10 @@ pub const SCHEME: Scheme = Scheme {
         Parameter::number("pi_target", 0.005, "s", 0.0..=10.0, "ours: red's min_delay"),
         Parameter::number("pi_period", 1.0 / 170.0, "s", 1e-4..=10.0, "Hollot et al.: 170 Hz"),
     ],
+    needs: |settings| {
+        let inner = settings.controller().needs();
+        Needs { draw: true, forward: inner.forward || settings.choice("delay") == "forward", ..inner }
+    },
     build: |settings| Box::new(Pert::new(settings)),
     response: None,
 };
@@ -358,28 +362,8 @@ impl Controller for Pert {
         self.inner.on_event(path, event, w);
     }
 
-    fn wants_draw(&self) -> bool {
-        true
-    }
-
-    fn wants_forward(&self) -> bool {
-        self.forward.is_some() || self.inner.wants_forward()
-    }
-
-    fn wants_rate(&self) -> bool {
-        self.inner.wants_rate()
-    }
-
     fn on_lost(&mut self, path: &Path, lost: &Lost, w: &Window) {
         self.inner.on_lost(path, lost, w);
-    }
-
-    fn governs(&self) -> bool {
-        self.inner.governs()
-    }
-
-    fn counts_marks(&self) -> bool {
-        self.inner.counts_marks()
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {

@@ -7,7 +7,7 @@
 //! window, as in ns-2 and Linux. The host already excludes flights that the application limits. `halve =
 //! "flight"` follows the RFC.
 
-use crate::{Ack, Controller, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
+use crate::{Ack, Controller, Needs, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 
 /// The registry's entry.
 pub const SCHEME: Scheme = Scheme {
@@ -43,6 +43,7 @@ pub const SCHEME: Scheme = Scheme {
             "the base of the decrease",
         ),
     ],
+    needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Reno::new(settings)),
     response: Some(|settings, p, _rtt_s| {
         response(settings.number("increase"), settings.number("decrease"), p)

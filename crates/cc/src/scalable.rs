@@ -9,7 +9,7 @@
 //! Between the legacy window and 100 segments the rule, taken literally, grows by less than one segment per
 //! round trip. `at_least_reno` raises that to Reno's growth, as Linux does.
 
-use crate::{Ack, Controller, Parameter, Path, Scheme, Settings, Signal, Window, reno, slow_start};
+use crate::{Ack, Controller, Needs, Parameter, Path, Scheme, Settings, Signal, Window, reno, slow_start};
 
 /// The registry's entry.
 pub const SCHEME: Scheme = Scheme {
@@ -44,6 +44,7 @@ pub const SCHEME: Scheme = Scheme {
             "grow by at least one segment per round trip (as Linux; not in Kelly's text)",
         ),
     ],
+    needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Scalable::new(settings)),
     response: Some(|settings, p, _rtt_s| {
         let window = response(settings.number("increase"), settings.number("decrease"), p);

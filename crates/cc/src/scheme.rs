@@ -23,6 +23,8 @@ pub struct Scheme {
     pub notes: &'static [&'static str],
     /// All parameters.
     pub parameters: &'static [Parameter],
+    /// What the controller needs of its host beyond what all get.
+    pub needs: fn(&Settings) -> Needs,
     /// Builds a controller from checked settings.
     pub build: fn(&Settings) -> Box<dyn Controller>,
     /// The average window in segments at loss probability `p` and round-trip time `rtt_s` seconds, if the
@@ -36,6 +38,33 @@ impl Scheme {
         let &Scheme { name, title, source, summary, equations, notes, parameters, .. } = self;
         Entry { name, title, source, summary, equations, notes, parameters }
     }
+}
+
+/// What a controller needs of its host beyond what all get. Hosts keep none of it for the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Needs {
+    /// [`Ack::draw`](crate::Ack::draw): a random number with every acknowledgement.
+    pub draw: bool,
+    /// [`Ack::forward`](crate::Ack::forward): the one-way delay. This needs the receiver's timestamps (RFC 7323).
+    pub forward: bool,
+    /// [`Ack::rate`](crate::Ack::rate): samples of the delivery rate; and calls of [`Controller::on_lost`].
+    pub rate: bool,
+    /// The number of marked segments, not only whether there were some. The host then uses ECN with the feedback of
+    /// RFC 8257, and [`Ack::marked`](crate::Ack::marked) is the number of segments that were acknowledged with an echo.
+    pub marks: bool,
+    /// The window in every state: the controller sets it by itself. Linux calls this `cong_control`.
+    ///
+    /// The host then calls `on_sample` last, after losses are counted and episodes have begun or ended.
+    /// `grow` has nothing to do. The host's recovery chooses what to send, but does not change the window.
+    /// Idle times do not reduce the window. `cut` is called as usual. After
+    /// [`Signal::Timeout`](crate::Signal::Timeout) the window is one segment, unless the answer is `None`.
+    pub window: bool,
+}
+
+impl Needs {
+    /// Nothing more: what most controllers need.
+    pub const NOTHING: Needs =
+        Needs { draw: false, forward: false, rate: false, marks: false, window: false };
 }
 
 impl fmt::Debug for Scheme {
@@ -98,11 +127,6 @@ impl Settings {
     ///
     /// [`SettingsError::Unknown`] if the scheme has no such parameter, [`SettingsError::Outside`] if it does
     /// not allow the value.
-    ///
-    /// # Errors
-    ///
-    /// [`SettingsError::Unknown`] if the scheme has no such parameter, [`SettingsError::Outside`] if it does
-    /// not allow the value.
     pub fn set(&mut self, name: &str, given: Given<'_>) -> Result<(), SettingsError> {
         let plain = match given {
             Given::Number(number) => registry::Given::Number(number),
@@ -151,6 +175,11 @@ impl Settings {
         self.values.iter()
     }
 
+    /// What the controller with these settings needs of its host.
+    pub fn needs(&self) -> Needs {
+        (self.scheme.needs)(self)
+    }
+
     /// Builds the controller.
     pub fn build(&self) -> Box<dyn Controller> {
         (self.scheme.build)(self)
@@ -188,7 +217,7 @@ impl Settings {
 }
 
 /// All schemes, in the order of the documentation.
-pub fn schemes() -> &'static [&'static Scheme] {
+pub const fn schemes() -> &'static [&'static Scheme] {
     &[
         &crate::reno::SCHEME,
         &crate::highspeed::SCHEME,
@@ -223,6 +252,7 @@ mod tests {
         for scheme in schemes() {
             let settings = Settings::defaults(scheme);
             settings.build();
+            settings.needs();
             for parameter in scheme.parameters {
                 let ok = match (&parameter.domain, parameter.default) {
                     (Domain::Controller, Value::Choice(name)) => settings.controller().scheme().name == name,

@@ -10,7 +10,7 @@
 //! At the end of slow start the window falls by an eighth, as in the Arizona code and ns-2; the paper gives
 //! no number.
 
-use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
+use crate::{Ack, Controller, Event, Needs, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 use ackclock_units::Duration;
 
 /// The registry's entry.
@@ -69,6 +69,7 @@ pub const SCHEME: Scheme = Scheme {
             "the round trips in which slow start doubles",
         ),
     ],
+    needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Vegas::new(settings)),
     response: None,
 };

@@ -9,7 +9,7 @@
 //! so the answer is at most the window. A threshold above the window, with slow start up to it, exists after
 //! a timeout only. Before the first bandwidth sample a loss halves the window.
 
-use crate::{Ack, Controller, Event, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
+use crate::{Ack, Controller, Event, Needs, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 use ackclock_units::{Duration, Time};
 
 /// The registry's entry.
@@ -69,6 +69,7 @@ pub const SCHEME: Scheme = Scheme {
             "RFC 5681 equation 4: as Reno before the first bandwidth sample",
         ),
     ],
+    needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Westwood::new(settings)),
     response: None,
 };

@@ -68,7 +68,7 @@ fn settings_from(scheme: &'static Scheme, picks: &[f64]) -> Settings {
 /// Runs `happenings` and returns every window on the way.
 fn run(settings: &Settings, happenings: &[Happening]) -> Result<Vec<(u64, u64)>, TestCaseError> {
     let name = settings.scheme().name;
-    let mut host = Host::new(settings.build());
+    let mut host = Host::new(settings);
     let mut windows = Vec::with_capacity(happenings.len());
     for happening in happenings {
         host.step(happening);

@@ -42,8 +42,8 @@ proptest! {
     fn without_a_response_the_wrapper_is_not_there(happenings in prop::collection::vec(happening(), 1..200)) {
         for inner in windows() {
             let never = [("min_delay", Given::Number(10.0)), ("max_delay", Given::Number(10.0))];
-            let mut bare = Host::new(Settings::defaults(inner).build());
-            let mut wrapped = Host::new(pert(inner.name, &never).build());
+            let mut bare = Host::new(&Settings::defaults(inner));
+            let mut wrapped = Host::new(&pert(inner.name, &never));
             for happening in &happenings {
                 bare.step(happening);
                 wrapped.step(happening);
@@ -67,7 +67,7 @@ proptest! {
         over in prop::sample::select(windows().map(|scheme| scheme.name).collect::<Vec<_>>()),
     ) {
         let given = [("clock", Given::Word(clock)), ("curve", Given::Word(curve)), ("max_probability", Given::Number(1.0))];
-        let mut host = Host::new(pert(over, &given).build());
+        let mut host = Host::new(&pert(over, &given));
         let (mut responses, mut last) = (0.0, None);
         for happening in &happenings {
             let sent = host.path.nxt;

@@ -31,7 +31,7 @@ fn host(name: &str, cwnd: f64, words: &[(&str, &str)]) -> Host {
     for &(parameter, word) in words {
         settings.set(parameter, Given::Word(word)).expect("a known word");
     }
-    let mut host = Host::new(settings.build());
+    let mut host = Host::new(&settings);
     host.w = Window { cwnd, ssthresh: 2.0, pacing: None };
     host.step(&Happening::Ack { acked: 1, rtt_us: 100_000, draw: 0.5, limited: true });
     host

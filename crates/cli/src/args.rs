@@ -215,13 +215,14 @@ pub(crate) struct List {
 pub(crate) enum Listed {
     Controls,
     Recoveries,
+    Detections,
     Queues,
     Experiments,
 }
 
 #[derive(Args)]
 pub(crate) struct Show {
-    /// A controller, recovery, queue or experiment.
+    /// A controller, recovery, detection, queue or experiment.
     pub(crate) name: String,
     /// Where the name is looked for; everywhere if not given. A controller and a recovery may have the same
     /// name.

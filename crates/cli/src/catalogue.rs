@@ -4,7 +4,7 @@ use crate::args::Listed;
 use ackclock_cc::schemes;
 use ackclock_net::disciplines;
 use ackclock_registry::{Entry, Parameter};
-use ackclock_scenario::RECOVERIES;
+use ackclock_tcp::{detection, recovery};
 use serde_json::{Value, json};
 
 /// An entry of one of the registries.
@@ -18,13 +18,10 @@ pub(crate) struct Named {
 /// All entries, registry by registry.
 pub(crate) fn catalogue() -> Vec<Named> {
     let control = schemes().iter().map(|scheme| named(Listed::Controls, scheme.entry(), None));
-    let recovery = RECOVERIES.iter().map(|&(name, summary)| {
-        let entry =
-            Entry { name, title: name, source: "", summary, equations: &[], notes: &[], parameters: &[] };
-        named(Listed::Recoveries, entry, None)
-    });
+    let recovery = recovery::schemes().iter().map(|it| named(Listed::Recoveries, it.entry, None));
+    let detection = detection::schemes().iter().map(|it| named(Listed::Detections, it.entry, None));
     let queue = disciplines().iter().map(|it| named(Listed::Queues, it.entry, Some(it.example)));
-    control.chain(recovery).chain(queue).collect()
+    control.chain(recovery).chain(detection).chain(queue).collect()
 }
 
 fn named(kind: Listed, entry: Entry, example: Option<&str>) -> Named {
@@ -38,6 +35,7 @@ impl Listed {
         match self {
             Listed::Controls => "controls",
             Listed::Recoveries => "recoveries",
+            Listed::Detections => "detections",
             Listed::Queues => "queues",
             Listed::Experiments => "experiments",
         }
@@ -48,6 +46,7 @@ impl Listed {
         match self {
             Listed::Controls => "control",
             Listed::Recoveries => "recovery",
+            Listed::Detections => "detection",
             Listed::Queues => "queue",
             Listed::Experiments => "experiment",
         }

@@ -332,7 +332,7 @@ fn list_and_show_speak_json() {
     for entry in all.as_array().expect("a list") {
         assert_fields(entry, &["kind", "name", "what", "source"]);
     }
-    for kind in ["controls", "recoveries", "queues"] {
+    for kind in ["controls", "recoveries", "detections", "queues"] {
         let some = document(&ackclock(here, &["list", kind, "--json"]));
         let some = some.as_array().expect("a list");
         assert!(!some.is_empty() && some.iter().all(|entry| entry["kind"] == kind), "{kind}: {some:?}");

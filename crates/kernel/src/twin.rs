@@ -245,10 +245,6 @@ impl Controller for Twin {
             see("early_responses", self.early_responses as f64);
         }
     }
-
-    fn wants_draw(&self) -> bool {
-        matches!(self.parameters, Parameters::Pert(_))
-    }
 }
 
 #[cfg(test)]

@@ -20,10 +20,14 @@
 //! assert!(settings.set("targt", Given::Flag(true)).is_err());
 //! ```
 
+mod check;
+mod chosen;
 mod entry;
 mod parameter;
 mod settings;
 
+pub use check::{mistakes, variants};
+pub use chosen::{Chosen, Listed};
 pub use entry::Entry;
 pub use parameter::{Domain, Parameter, Value};
-pub use settings::{Given, Settings, SettingsError};
+pub use settings::{FromValue, Given, Settings, SettingsError};

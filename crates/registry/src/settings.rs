@@ -3,6 +3,7 @@
 use crate::{Domain, Parameter, Value};
 use ackclock_units::{Bytes, Duration, Room};
 use std::fmt;
+use std::sync::Arc;
 
 /// A value that a user gave.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -52,7 +53,8 @@ impl std::error::Error for SettingsError {}
 #[derive(Clone, Debug)]
 pub struct Settings {
     parameters: &'static [Parameter],
-    values: Vec<Value>,
+    /// Shared: every connection of a run has a copy.
+    values: Arc<[Value]>,
 }
 
 impl PartialEq for Settings {
@@ -114,7 +116,8 @@ impl Settings {
             (Domain::Room, Given::Room(room)) => Some(Value::Room(room)),
             _ => None,
         };
-        self.values[at] = value.ok_or_else(|| SettingsError::Outside { domain: parameter.domain_text() })?;
+        let value = value.ok_or_else(|| SettingsError::Outside { domain: parameter.domain_text() })?;
+        Arc::make_mut(&mut self.values)[at] = value;
         Ok(())
     }
 
@@ -125,7 +128,7 @@ impl Settings {
     /// If there is no such parameter. That is a mistake in the entry's own file, and a test finds it.
     pub fn put(&mut self, name: &str, value: Value) {
         match self.position(name) {
-            Some(at) => self.values[at] = value,
+            Some(at) => Arc::make_mut(&mut self.values)[at] = value,
             None => panic!("no parameter {name} is declared"),
         }
     }

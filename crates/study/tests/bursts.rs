@@ -2,7 +2,9 @@
 
 mod common;
 
+use ackclock_registry::Listed;
 use ackclock_scenario::results::{BurstResult, PointResult};
+use ackclock_tcp::recovery;
 use common::{dumbbell, result};
 use proptest::prelude::*;
 
@@ -106,8 +108,8 @@ proptest! {
     #[test]
     fn what_is_written_arrives(
         seed in any::<u32>(),
-        control in prop::sample::select(&["reno", "cubic", "compound", "none"][..]),
-        recovery in prop::sample::select(&["tahoe", "newreno", "sack", "robust"][..]),
+        control in prop::sample::select(ackclock_cc::schemes().iter().map(|it| it.name).collect::<Vec<_>>()),
+        recovery in prop::sample::select(recovery::Scheme::names()),
         loss in 0.0_f64..0.1,
         packets in 2_u32..40,
         size in 1_000_u64..60_000,

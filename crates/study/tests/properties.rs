@@ -2,25 +2,20 @@
 
 mod common;
 
+use ackclock_registry::Listed;
 use ackclock_study::run::run_point;
+use ackclock_tcp::recovery;
 use common::{audit, built, bytes, points, result, run_all, watched};
 use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
 
-const CONTROLS: &[&str] = &[
-    "reno",
-    "highspeed",
-    "scalable",
-    "bic",
-    "cubic",
-    "htcp",
-    "vegas",
-    "fast",
-    "westwood",
-    "compound",
-    "layered",
-    "none",
-];
+fn controls() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(ackclock_cc::schemes().iter().map(|scheme| scheme.name).collect::<Vec<_>>())
+}
+
+fn recoveries() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(recovery::Scheme::names())
+}
 
 fn queue() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -133,10 +128,7 @@ fn topology() -> impl Strategy<Value = String> {
 }
 
 fn flows() -> impl Strategy<Value = String> {
-    let control = prop::sample::select(CONTROLS);
-    let recovery = prop::sample::select(
-        &["tahoe", "reno", "newreno", "sack", "robust", "hoe", "right-edge", "lin-kung"][..],
-    );
+    let (control, recovery) = (controls(), recoveries());
     let task = prop::sample::select(&[
         "",
         "",
@@ -264,8 +256,8 @@ proptest! {
     #[test]
     fn nothing_stalls(
         seed in any::<u32>(),
-        control in prop::sample::select(CONTROLS),
-        recovery in prop::sample::select(&["tahoe", "reno", "newreno", "sack", "robust", "hoe", "right-edge", "lin-kung"][..]),
+        control in controls(),
+        recovery in recoveries(),
         loss in 0.0_f64..0.2,
         back in 0.0_f64..0.2,
         packets in 1_u32..30,

@@ -2,9 +2,9 @@
 //!
 //! Entries of the scoreboard and of the reassembly are counted, not seconds, so that the bound is exact everywhere.
 
-use crate::recovery::SackConfig;
-use crate::{Ack, Config, Data, Receiver, RecoveryKind, Sender};
-use ackclock_cc::{Settings, scheme};
+use crate::{Ack, Config, Data, Receiver, Sender, recovery};
+use ackclock_cc::{Needs, Settings, scheme};
+use ackclock_registry::Given;
 use ackclock_units::{Duration, Time};
 use std::collections::VecDeque;
 
@@ -24,14 +24,12 @@ struct Run {
 
 impl Run {
     fn new(proportional_rate: bool) -> Run {
-        let config = Config {
-            recovery: RecoveryKind::Sack(SackConfig { proportional_rate }),
-            initial_window: WINDOW as f64,
-            ..Config::default()
-        };
+        let mut recovery = recovery::Settings::defaults(&recovery::SACK);
+        recovery.set("proportional_rate", Given::Flag(proportional_rate)).expect("a switch");
+        let config = Config { recovery, initial_window: WINDOW as f64, ..Config::default() };
         let controller = Settings::defaults(scheme("reno").expect("reno is there")).build();
         let mut run = Run {
-            sender: Sender::new(config.clone(), controller, 0, 2 * WINDOW, Time::ZERO),
+            sender: Sender::new(config.clone(), controller, Needs::NOTHING, 0, 2 * WINDOW, Time::ZERO),
             receiver: Receiver::new(&config, 0),
             now: Time::ZERO,
             sent: VecDeque::new(),

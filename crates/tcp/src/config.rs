@@ -1,9 +1,6 @@
 //! How an endpoint behaves where RFCs leave a choice or a user may want another.
 
-use crate::detection::{DUP_THRESH, Delayed, DelayedConfig, Ncr, NcrConfig, Patience, Rack, RackConfig};
-use crate::recovery::{
-    Hoe, NewReno, NewRenoConfig, Recovery, Reno, Robust, RobustConfig, Sack, SackConfig, Tahoe,
-};
+use crate::{detection, recovery};
 use ackclock_units::Duration;
 
 /// How acknowledged segments count towards window growth.
@@ -23,58 +20,6 @@ impl Counting {
             Counting::Acks => acked.min(1),
             Counting::Segments(most) => acked.min(most),
         }
-    }
-}
-
-/// When is a hole a loss?
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Detection {
-    /// After this many duplicate acknowledgements, or with SACK once so many segments above the hole have
-    /// arrived (RFC 5681: 3; RFC 6675's IsLost).
-    DupAcks(u32),
-    /// After one round-trip time, in congestion avoidance (TCP-DCR).
-    Delayed(DelayedConfig),
-    /// After about a window of segments above it; needs SACK (RFC 4653).
-    Ncr(NcrConfig),
-    /// Once a segment that was sent sufficiently later has arrived; needs SACK (RFC 8985).
-    Rack(RackConfig),
-}
-
-impl Detection {
-    /// Does it need selective acknowledgements?
-    pub fn needs_sack(self) -> bool {
-        matches!(self, Detection::Ncr(_) | Detection::Rack(_))
-    }
-
-    /// Its word in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Detection::DupAcks(_) => "dupacks",
-            Detection::Delayed(_) => "delayed",
-            Detection::Ncr(_) => "ncr",
-            Detection::Rack(_) => "rack",
-        }
-    }
-
-    /// Duplicates that tell of a loss, where nothing waits.
-    pub(crate) fn dup_thresh(self) -> u32 {
-        match self {
-            Detection::DupAcks(threshold) => threshold.max(1),
-            Detection::Delayed(_) | Detection::Ncr(_) => DUP_THRESH,
-            Detection::Rack(_) => u32::MAX,
-        }
-    }
-
-    pub(crate) fn patience(self) -> Option<Box<dyn Patience>> {
-        match self {
-            Detection::DupAcks(_) | Detection::Rack(_) => None,
-            Detection::Delayed(config) => Some(Box::new(Delayed::new(config))),
-            Detection::Ncr(config) => Some(Box::new(Ncr::new(config))),
-        }
-    }
-
-    pub(crate) fn rack(self) -> Option<Rack> {
-        if let Detection::Rack(config) = self { Some(Rack::new(config)) } else { None }
     }
 }
 
@@ -117,69 +62,6 @@ pub enum PacedRtt {
     Latest,
 }
 
-/// Who governs the window while a loss is repaired.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RecoveryKind {
-    /// Start over from one segment.
-    Tahoe,
-    /// Fast recovery that ends with the first new acknowledgement (RFC 2581).
-    Reno,
-    /// Fast recovery over a whole window of losses, one per round trip (RFC 6582).
-    NewReno(NewRenoConfig),
-    /// Pipe-controlled repair from selective acknowledgements (RFC 6675).
-    Sack(SackConfig),
-    /// Robust Recovery: new segments in flight are counted and govern the episode (Wang and Shin 2001).
-    Robust(RobustConfig),
-    /// One new segment for every second duplicate (Hoe 1996).
-    Hoe,
-    /// One new segment for each duplicate (Balakrishnan et al. 1998).
-    RightEdge,
-    /// One new segment for each of the first two duplicates, then for every second one (Lin and Kung 1998).
-    LinKung,
-}
-
-impl RecoveryKind {
-    /// Does it need selective acknowledgements?
-    pub fn uses_sack(self) -> bool {
-        matches!(self, RecoveryKind::Sack(_))
-    }
-
-    /// Do the first two duplicates each let out a new segment by its own rules, whatever RFC 3042 is set to?
-    pub(crate) fn serves_first_duplicates(self) -> bool {
-        matches!(self, RecoveryKind::RightEdge | RecoveryKind::LinKung)
-    }
-
-    /// Its word in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            RecoveryKind::Tahoe => "tahoe",
-            RecoveryKind::Reno => "reno",
-            RecoveryKind::NewReno(_) => "newreno",
-            RecoveryKind::Sack(_) => "sack",
-            RecoveryKind::Robust(_) => "robust",
-            RecoveryKind::Hoe => "hoe",
-            RecoveryKind::RightEdge => "right-edge",
-            RecoveryKind::LinKung => "lin-kung",
-        }
-    }
-
-    /// `governed`: the controller sets the window itself, so that nothing reduces it in proportion.
-    pub(crate) fn build(self, governed: bool) -> Box<dyn Recovery> {
-        match self {
-            RecoveryKind::Tahoe => Box::new(Tahoe),
-            RecoveryKind::Reno => Box::new(Reno::default()),
-            RecoveryKind::NewReno(config) => Box::new(NewReno::new(config)),
-            RecoveryKind::Sack(config) => {
-                let proportional_rate = config.proportional_rate && !governed;
-                Box::new(Sack::new(SackConfig { proportional_rate }))
-            }
-            RecoveryKind::Robust(config) => Box::new(Robust::new(config)),
-            RecoveryKind::Hoe | RecoveryKind::LinKung => Box::new(Hoe::new()),
-            RecoveryKind::RightEdge => Box::new(Hoe::right_edge()),
-        }
-    }
-}
-
 /// An endpoint's settings; both ends of a connection share one.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -194,11 +76,11 @@ pub struct Config {
     /// Slow-start threshold at the start, segments; infinite unless set.
     pub initial_ssthresh: f64,
     /// When a hole is a loss.
-    pub detection: Detection,
+    pub detection: detection::Settings,
     /// How a spurious reduction is found, and then undone (RFC 4015).
     pub undo: Undo,
-    /// Who repairs it.
-    pub recovery: RecoveryKind,
+    /// Who repairs it, and governs the window meanwhile.
+    pub recovery: recovery::Settings,
     /// How acknowledgements count towards growth.
     pub counting: Counting,
     /// Send a new segment on each of the first two duplicates (RFC 3042).
@@ -218,7 +100,7 @@ pub struct Config {
     /// Negotiate ECN (RFC 3168).
     pub ecn: bool,
     /// With it, echo each mark by itself (RFC 8257) instead of any until the window was reduced. For controllers that
-    /// [count marks](ackclock_cc::Controller::counts_marks), which need both.
+    /// need exact [marks](ackclock_cc::Needs::marks), and both.
     pub exact_echo: bool,
     /// With it, say ECT(1) instead of ECT(0): the segments are an L4S sender's (RFC 9331).
     pub l4s: bool,
@@ -234,9 +116,9 @@ impl Default for Config {
             peer_window: 1 << 30,
             initial_window: 10.0,
             initial_ssthresh: f64::INFINITY,
-            detection: Detection::DupAcks(3),
+            detection: detection::Settings::defaults(&detection::DUPACKS),
             undo: Undo::Never,
-            recovery: RecoveryKind::Sack(SackConfig::default()),
+            recovery: recovery::Settings::defaults(&recovery::SACK),
             counting: Counting::Segments(2),
             limited_transmit: true,
             rto_min: Duration::from_millis(200),
@@ -256,8 +138,8 @@ impl Default for Config {
 impl Config {
     /// Does the receiver report segments that arrive twice (RFC 2883)?
     pub(crate) fn reports_duplicates(&self) -> bool {
-        let wanted = matches!(self.detection, Detection::Rack(_)) || self.undo == Undo::Duplicates;
-        wanted && self.recovery.uses_sack()
+        let wanted = self.detection.scheme().reads_duplicate_reports || self.undo == Undo::Duplicates;
+        wanted && self.recovery.scheme().selective
     }
 
     /// Bytes of a full segment on the wire.

@@ -2,7 +2,7 @@
 //!
 //! Everything is counted in segments (`u64`, from 0). A host that carries real bytes maps segments to byte
 //! ranges; a simulator does not need to. Two questions are kept apart: when a hole is a loss
-//! ([`Detection`]), and who governs the window while it is repaired ([`recovery::Recovery`]). How much may
+//! ([`detection`]), and who governs the window while it is repaired ([`recovery::Recovery`]). How much may
 //! be in flight otherwise is the congestion controller's business ([`ackclock_cc::Controller`]).
 
 #[cfg(test)]
@@ -17,7 +17,7 @@ mod rtt;
 mod scoreboard;
 mod sender;
 
-pub use config::{Config, Counting, Detection, PacedRtt, Pacing, RecoveryKind, Undo};
+pub use config::{Config, Counting, PacedRtt, Pacing, Undo};
 pub use packet::{Ack, Data, Flags, SackBlock};
 pub use reassembly::Reassembly;
 pub use receiver::Receiver;

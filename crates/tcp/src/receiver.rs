@@ -1,8 +1,8 @@
 //! The receiving end: reassembly, acknowledgements (delayed or not), SACK blocks, the ECN echo.
 
+use crate::Config;
 use crate::packet::{Ack, Data, Flags, SackBlock};
 use crate::reassembly::{Arrival, Reassembly};
-use crate::{Config, RecoveryKind};
 use ackclock_units::{Duration, Time};
 
 /// A receiver.
@@ -42,7 +42,7 @@ impl Receiver {
         Receiver {
             window: config.peer_window,
             header: config.header,
-            sack: RecoveryKind::uses_sack(config.recovery),
+            sack: config.recovery.scheme().selective,
             reports_duplicates: config.reports_duplicates(),
             delayed_ack: config.delayed_ack,
             epoch,

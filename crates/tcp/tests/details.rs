@@ -3,25 +3,26 @@
 mod common;
 
 use ackclock_cc::Event;
-use ackclock_tcp::recovery::NewRenoConfig;
-use ackclock_tcp::{Config, Data, Detection, Flags, Receiver, RecoveryKind, SackBlock, State};
+use ackclock_registry::Given;
+use ackclock_tcp::{Config, Data, Flags, Receiver, SackBlock, State};
 use ackclock_units::{Duration, Time};
-use common::lab::{Lab, Scripted, config, made, recoveries, sack};
+use common::lab::{Lab, Recovery, Scripted, chosen, config, dupacks, made, recoveries, recovery, sack};
 
 fn lab(config: Config, limit: u64) -> Lab {
     Lab::with(config, Scripted::boxed(true).0, limit)
 }
 
-fn newreno(impatient: bool, cautious_exit: bool) -> RecoveryKind {
-    RecoveryKind::NewReno(NewRenoConfig { impatient, cautious_exit })
+fn newreno(impatient: bool, cautious_exit: bool) -> Recovery {
+    let choices = [("impatient", Given::Flag(impatient)), ("cautious_exit", Given::Flag(cautious_exit))];
+    chosen("newreno", &choices)
 }
 
 /// RFC 6582 section 3.2 step 2: after a timeout duplicates are believed only beyond what was sent before it; they may
 /// come from segments that were sent again although they had arrived.
 #[test]
 fn stale_duplicates_are_not_believed() {
-    for recovery in [newreno(true, true), RecoveryKind::Reno, RecoveryKind::Tahoe] {
-        let mut lab = lab(config(recovery, 8), 1000);
+    for recovery in [newreno(true, true), recovery("reno"), recovery("tahoe")] {
+        let mut lab = lab(config(&recovery, 8), 1000);
         lab.send();
         lab.expire();
         assert_eq!(lab.ack(8), vec![8]);
@@ -37,8 +38,8 @@ fn stale_duplicates_are_not_believed() {
 /// RFC 3042: the first two duplicates, however many are waited for.
 #[test]
 fn two_duplicates_let_out_a_segment_each() {
-    for recovery in [newreno(true, true), RecoveryKind::Reno, RecoveryKind::Tahoe] {
-        let mut lab = lab(Config { detection: Detection::DupAcks(6), ..config(recovery, 10) }, 1000);
+    for recovery in [newreno(true, true), recovery("reno"), recovery("tahoe")] {
+        let mut lab = lab(Config { detection: dupacks(6), ..config(&recovery, 10) }, 1000);
         lab.send();
         let sent: Vec<_> = (0..6).map(|_| lab.ack(0)).collect();
         let none = Vec::<u64>::new;
@@ -71,7 +72,7 @@ fn what_counts_towards_growth() {
 #[test]
 fn the_least_threshold() {
     for recovery in recoveries() {
-        let mut lab = lab(Config { detection: Detection::DupAcks(1), ..config(recovery, 2) }, 1000);
+        let mut lab = lab(Config { detection: dupacks(1), ..config(&recovery, 2) }, 1000);
         lab.send();
         assert_eq!(lab.sack(0, &[(1, 2)]).first(), Some(&0));
         assert_eq!(lab.sender.window().ssthresh, 2.0, "{}", recovery.name());
@@ -109,7 +110,7 @@ fn a_segment_counts_as_delivered_once() {
 fn recovered_is_told_once() {
     for recovery in recoveries() {
         let (controller, told) = Scripted::boxed(true);
-        let mut lab = Lab::with(config(recovery, 10), controller, 1000);
+        let mut lab = Lab::with(config(&recovery, 10), controller, 1000);
         lab.send();
         for end in 2..6 {
             lab.sack(0, &[(1, end)]);
@@ -218,7 +219,7 @@ fn which_partial_acknowledgements_restart_the_timer() {
 #[test]
 fn the_first_retransmission_has_a_whole_timeout() {
     for recovery in recoveries() {
-        let mut lab = lab(config(recovery, 20), 1000);
+        let mut lab = lab(config(&recovery, 20), 1000);
         lab.send();
         for end in 2..=4 {
             lab.wait(20);

@@ -3,23 +3,26 @@
 mod common;
 
 use ackclock_cc::Signal;
-use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
-use ackclock_tcp::recovery::NewRenoConfig;
-use ackclock_tcp::{Config, Detection, Flags, RecoveryKind, SackBlock, State, Undo};
-use common::lab::{Lab, RTT, Scripted, Told, config, recoveries, robust, sack};
+use ackclock_registry::Given;
+use ackclock_tcp::{Config, Flags, SackBlock, State, Undo};
+use common::lab::{
+    Detection, Lab, RTT, Recovery, Scripted, Told, chosen, config, recoveries, recovery, robust, sack,
+};
+use std::borrow::Borrow;
 use std::sync::{Arc, Mutex};
 
-fn delayed(form: Form) -> Detection {
-    Detection::Delayed(DelayedConfig { form, ..DelayedConfig::default() })
+fn delayed(form: &str) -> Detection {
+    chosen("delayed", &[("form", Given::Word(form))])
 }
 
 fn ncr(aggressive: bool) -> Detection {
-    Detection::Ncr(NcrConfig { aggressive })
+    chosen("ncr", &[("aggressive", Given::Flag(aggressive))])
 }
 
 /// A window of 20 in congestion avoidance; 0 to 4 are acknowledged, 5 to 24 are outstanding, and a round trip is known.
-fn lab(detection: Detection, recovery: RecoveryKind) -> (Lab, Arc<Mutex<Told>>) {
+fn lab(detection: impl Borrow<Detection>, recovery: impl Borrow<Recovery>) -> (Lab, Arc<Mutex<Told>>) {
     let (controller, told) = Scripted::boxed(true);
+    let detection = detection.borrow().clone();
     let config = Config { detection, initial_ssthresh: 2.0, ..config(recovery, 20) };
     let mut lab = Lab::with(config, controller, 1000);
     lab.send();
@@ -35,7 +38,7 @@ fn cuts(told: &Arc<Mutex<Told>>) -> Vec<Signal> {
 #[test]
 fn one_round_trip_after_the_first_duplicate() {
     for recovery in recoveries() {
-        let (mut lab, told) = lab(delayed(Form::Timer), recovery);
+        let (mut lab, told) = lab(delayed("timer"), &recovery);
         for segment in 6..15 {
             assert_eq!(lab.sack(5, &[(6, segment + 1)]), [segment + 19], "one new segment for each");
             assert!(lab.sender.is_waiting());
@@ -47,8 +50,9 @@ fn one_round_trip_after_the_first_duplicate() {
         assert_eq!(lab.expire().first(), Some(&5), "{}", recovery.name());
         assert_eq!(cuts(&told), vec![Signal::Loss]);
         assert!(!lab.sender.is_waiting());
-        let reduced = if recovery == RecoveryKind::Tahoe { 1.0 } else { 10.0 };
-        let cwnd = if recovery == robust() { lab.sender.window().ssthresh } else { lab.sender.window().cwnd };
+        let reduced = if recovery.name() == "tahoe" { 1.0 } else { 10.0 };
+        let cwnd =
+            if recovery.name() == "robust" { lab.sender.window().ssthresh } else { lab.sender.window().cwnd };
         assert_eq!(cwnd, reduced, "of what the window was when the delay ended");
         assert_eq!(lab.sender.counters().fast_retransmits, 1);
         assert_eq!(lab.sender.counters().timeouts, 0);
@@ -57,9 +61,9 @@ fn one_round_trip_after_the_first_duplicate() {
 
 #[test]
 fn a_hole_that_closes_costs_nothing() {
-    for detection in [delayed(Form::Timer), delayed(Form::Count)] {
+    for detection in [delayed("timer"), delayed("count")] {
         for recovery in recoveries() {
-            let (mut lab, told) = lab(detection, recovery);
+            let (mut lab, told) = lab(&detection, &recovery);
             for segment in 6..15 {
                 lab.sack(5, &[(6, segment + 1)]);
             }
@@ -75,8 +79,8 @@ fn a_hole_that_closes_costs_nothing() {
 /// 20 segments are outstanding, and the last round trip was as long as all of them.
 #[test]
 fn one_window_of_duplicates() {
-    for recovery in [sack(false), RecoveryKind::NewReno(NewRenoConfig::default()), robust()] {
-        let (mut lab, told) = lab(delayed(Form::Count), recovery);
+    for recovery in [sack(false), recovery("newreno"), robust()] {
+        let (mut lab, told) = lab(delayed("count"), &recovery);
         for segment in 6..25 {
             assert_eq!(lab.sack(5, &[(6, segment + 1)]), [segment + 19]);
         }
@@ -88,9 +92,10 @@ fn one_window_of_duplicates() {
 
 #[test]
 fn slow_start_does_not_wait() {
-    for form in [Form::Timer, Form::Count] {
+    for form in ["timer", "count"] {
         for recovery in recoveries() {
-            let config = Config { detection: delayed(form), limited_transmit: false, ..config(recovery, 10) };
+            let config =
+                Config { detection: delayed(form), limited_transmit: false, ..config(&recovery, 10) };
             let mut lab = Lab::with(config, Scripted::boxed(true).0, 100);
             lab.send();
             lab.ack(1);
@@ -103,7 +108,7 @@ fn slow_start_does_not_wait() {
 /// "Further losses in the same window of data" are repaired at once, those of what was sent since are left open again.
 #[test]
 fn later_losses() {
-    let (mut lab, told) = lab(delayed(Form::Timer), sack(false));
+    let (mut lab, told) = lab(delayed("timer"), sack(false));
     // 5, 9 and 13 are missing.
     for segment in [6, 7, 8, 10, 11, 12, 14, 15, 16, 17, 18, 19, 20, 21] {
         let runs: Vec<_> = [(14, 25), (10, 13), (6, 9)]
@@ -128,9 +133,9 @@ fn later_losses() {
 #[test]
 fn growth_goes_on() {
     for (growth, expected) in [(true, 9.0), (false, 0.0)] {
-        for (recovery, last) in [(sack(false), 1.0), (RecoveryKind::Reno, 1.0)] {
-            let detection = Detection::Delayed(DelayedConfig { form: Form::Timer, growth });
-            let (mut lab, told) = lab(detection, recovery);
+        for (recovery, last) in [(sack(false), 1.0), (recovery("reno"), 1.0)] {
+            let detection = chosen("delayed", &[("growth", Given::Flag(growth))]);
+            let (mut lab, told) = lab(&detection, &recovery);
             let before = told.lock().expect("one thread").grown;
             for segment in 6..15 {
                 lab.sack(5, &[(6, segment + 1)]);
@@ -179,7 +184,7 @@ fn non_congestion_robustness_ends_without_a_burst() {
 }
 
 fn rack() -> Detection {
-    Detection::Rack(RackConfig::default())
+    chosen("rack", &[])
 }
 
 /// As [`lab`], with 5 to 24 sent one millisecond apart, so that their times tell.

@@ -3,10 +3,9 @@
 mod common;
 
 use ackclock_cc::Signal;
-use ackclock_tcp::recovery::NewRenoConfig;
-use ackclock_tcp::{Config, Data, Flags, Receiver, RecoveryKind};
+use ackclock_tcp::{Config, Data, Flags, Receiver};
 use ackclock_units::{Duration, Time};
-use common::lab::{Lab, Scripted, config, made, sack};
+use common::lab::{Lab, Scripted, config, made, recovery, sack};
 
 fn lab(config: Config, limit: u64) -> Lab {
     Lab::with(Config { ecn: true, ..config }, Scripted::boxed(true).0, limit)
@@ -16,8 +15,8 @@ fn lab(config: Config, limit: u64) -> Lab {
 /// window was left to the timer.
 #[test]
 fn a_loss_in_a_marked_window_is_retransmitted_and_not_answered_twice() {
-    for recovery in [sack(false), RecoveryKind::NewReno(NewRenoConfig::default()), RecoveryKind::Reno] {
-        let mut lab = lab(config(recovery, 20), 1000);
+    for recovery in [sack(false), recovery("newreno"), recovery("reno")] {
+        let mut lab = lab(config(&recovery, 20), 1000);
         lab.send();
         lab.hear(made(1, &[]), Flags::ECE);
         assert_eq!((lab.sender.window().cwnd, lab.send()), (10.0, vec![]));
@@ -54,8 +53,8 @@ fn the_echo_of_an_answered_mark_is_not_another() {
 /// echo of a mark from before the loss is answered once more.
 #[test]
 fn every_cut_is_announced() {
-    for recovery in [sack(false), RecoveryKind::NewReno(NewRenoConfig::default()), RecoveryKind::Tahoe] {
-        let mut lab = lab(config(recovery, 8), 1000);
+    for recovery in [sack(false), recovery("newreno"), recovery("tahoe")] {
+        let mut lab = lab(config(&recovery, 8), 1000);
         let first: Vec<_> = lab.send_all();
         assert!(first.iter().all(|data| data.flags.has(Flags::ECT) && !data.flags.has(Flags::CWR)));
         for end in 2..9 {

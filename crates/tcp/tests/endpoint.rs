@@ -4,45 +4,21 @@
 mod common;
 
 use ackclock_cc::schemes;
-use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
-use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
-use ackclock_tcp::{Config, Counting, Detection, RecoveryKind, Undo};
+use ackclock_registry::{Given, variants};
+use ackclock_tcp::{Config, Counting, Undo};
 use ackclock_units::Duration;
+use common::lab::{Detection, Recovery};
 use common::path::{Faults, Setup, World};
 use proptest::prelude::*;
 
-/// Every kind of recovery with every choice that it offers.
-fn recoveries() -> Vec<RecoveryKind> {
-    let both = [false, true];
-    let mut all = vec![
-        RecoveryKind::Tahoe,
-        RecoveryKind::Reno,
-        RecoveryKind::Hoe,
-        RecoveryKind::RightEdge,
-        RecoveryKind::LinKung,
-    ];
-    for impatient in both {
-        let newreno = |cautious_exit| RecoveryKind::NewReno(NewRenoConfig { impatient, cautious_exit });
-        all.extend(both.map(newreno));
-    }
-    all.extend(both.map(|proportional_rate| RecoveryKind::Sack(SackConfig { proportional_rate })));
-    for first in [First::Retransmission, First::NewSegment] {
-        let robust = |counted| RecoveryKind::Robust(RobustConfig { first, counted });
-        all.extend([Counted::Retreat, Counted::All].map(robust));
-    }
-    all
+/// Every recovery with every choice that it offers.
+fn recoveries() -> Vec<Recovery> {
+    variants()
 }
 
 /// Every detection with every choice that it offers.
 fn detections() -> Vec<Detection> {
-    let both = [false, true];
-    let mut all: Vec<_> = (1..5).map(Detection::DupAcks).collect();
-    for form in [Form::Timer, Form::Count] {
-        all.extend(both.map(|growth| Detection::Delayed(DelayedConfig { form, growth })));
-    }
-    all.extend(both.map(|aggressive| Detection::Ncr(NcrConfig { aggressive })));
-    all.extend(both.map(|tail_loss_probe| Detection::Rack(RackConfig { tail_loss_probe })));
-    all
+    variants()
 }
 
 fn config() -> impl Strategy<Value = Config> {
@@ -147,10 +123,10 @@ proptest! {
         // RFC 6298 section 5 and RFC 5681 section 4.2: an acknowledgement may be delayed by less than the timeout.
         let delayed_ack = setup.config.delayed_ack.map(|delay| delay.min(Duration::from_millis(100)));
         // RFC 8985 section 7 probes after two round trips, which a queue or a delayed acknowledgement outlasts.
-        let detection = match setup.config.detection {
-            Detection::Rack(_) => Detection::Rack(RackConfig { tail_loss_probe: false }),
-            other => other,
-        };
+        let mut detection = setup.config.detection.clone();
+        if detection.name() == "rack" {
+            detection.set("tail_loss_probe", Given::Flag(false)).expect("a switch");
+        }
         let config = Config { delayed_ack, detection, rto_min: Duration::from_secs(1), ..setup.config.clone() };
         let story = World::run(&Setup { forward, reverse, spacing, delay, buffer: u64::MAX, config, ..setup });
         prop_assert_eq!(story.again(), vec![]);
@@ -171,14 +147,15 @@ fn every_combination_completes() {
         mark: 0.03,
         ..Faults::default()
     };
-    let combinations = recoveries().into_iter().flat_map(|r| detections().into_iter().map(move |d| (r, d)));
+    let with_each = |recovery: Recovery| detections().into_iter().map(move |it| (recovery.clone(), it));
+    let combinations = recoveries().into_iter().flat_map(with_each);
     for (recovery, detection) in combinations {
         for switches in 0..32 {
             let on = |bit: u32| both[switches >> bit & 1];
             for scheme in ["reno", "cubic", "vegas", "none"] {
                 let config = Config {
-                    recovery,
-                    detection,
+                    recovery: recovery.clone(),
+                    detection: detection.clone(),
                     timestamps: on(0),
                     ecn: on(1),
                     limited_transmit: on(2),

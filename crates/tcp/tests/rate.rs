@@ -2,8 +2,8 @@
 
 mod common;
 
-use ackclock_cc::{Ack as Acked, Controller, Event, Lost, Path, RateSample, Signal, Window};
-use ackclock_tcp::{Config, Flags, RecoveryKind, Undo};
+use ackclock_cc::{Ack as Acked, Controller, Event, Lost, Needs, Path, RateSample, Signal, Window};
+use ackclock_tcp::{Config, Flags, Undo};
 use ackclock_units::Duration;
 use common::lab::{Lab, config, made, recoveries, sack};
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,8 @@ struct Watching {
 impl Watching {
     fn lab(config: Config, cwnd: f64, limit: u64) -> (Lab, Arc<Mutex<Told>>) {
         let told = Arc::<Mutex<Told>>::default();
-        (Lab::with(config, Box::new(Watching { cwnd, told: told.clone() }), limit), told)
+        let needs = Needs { rate: true, window: true, ..Needs::NOTHING };
+        (Lab::needing(config, Box::new(Watching { cwnd, told: told.clone() }), needs, limit), told)
     }
 
     fn told(&self) -> std::sync::MutexGuard<'_, Told> {
@@ -55,14 +56,6 @@ impl Controller for Watching {
 
     fn on_lost(&mut self, _path: &Path, lost: &Lost, _w: &Window) {
         self.told().lost.push(*lost);
-    }
-
-    fn wants_rate(&self) -> bool {
-        true
-    }
-
-    fn governs(&self) -> bool {
-        true
     }
 }
 
@@ -185,12 +178,12 @@ fn the_last_data_are_limited_by_the_application() {
 #[test]
 fn the_window_is_the_controllers_in_every_state() {
     for recovery in recoveries() {
-        let (mut lab, told) = Watching::lab(config(recovery, 20), 20.0, 1000);
+        let (mut lab, told) = Watching::lab(config(&recovery, 20), 20.0, 1000);
         lab.send();
         for end in 2..9 {
             lab.wait(1);
             lab.sack(0, &[(1, end)]);
-            if recovery != RecoveryKind::Tahoe {
+            if recovery.name() != "tahoe" {
                 assert_eq!(lab.sender.window().cwnd, 20.0, "{}", recovery.name());
             }
         }

@@ -6,10 +6,10 @@
 
 mod common;
 
-use ackclock_tcp::recovery::{Counted, First, RobustConfig};
-use ackclock_tcp::{Config, Counting, Flags, RecoveryKind, State};
+use ackclock_registry::Given;
+use ackclock_tcp::{Config, Counting, Flags, State};
 use ackclock_units::{Duration, Time};
-use common::lab::{Lab, Scripted, config};
+use common::lab::{Lab, Recovery, Scripted, chosen, config, recovery};
 use common::path::{Faults, Setup, Story, World};
 
 /// The round-trip time of a segment that does not queue.
@@ -19,16 +19,12 @@ const SPACING: Duration = Duration::from_millis(10);
 /// Slow start from one segment: the acknowledgement of segment 15 comes after five round trips, in the figure at 1.150 s.
 const SHIFT: Duration = Duration::from_micros(1_150_000 - 5 * 212_064);
 
-fn robust(config: RobustConfig) -> RecoveryKind {
-    RecoveryKind::Robust(config)
-}
-
-fn first(first: First) -> RecoveryKind {
-    robust(RobustConfig { first, ..RobustConfig::default() })
+fn first(word: &str) -> Recovery {
+    chosen("robust", &[("first", Given::Word(word))])
 }
 
 /// The figure's transfer, in which the new segments `further` are lost as well.
-fn figure_9(recovery: RecoveryKind, further: &[u64]) -> Story {
+fn figure_9(recovery: Recovery, further: &[u64]) -> Story {
     let config = Config {
         recovery,
         initial_window: 1.0,
@@ -76,7 +72,7 @@ fn new_between_retransmissions(story: &Story) -> Vec<u64> {
 
 #[test]
 fn the_episode_of_figure_9_segment_by_segment() {
-    let story = figure_9(first(First::Retransmission), &[]);
+    let story = figure_9(first("retransmission"), &[]);
     // Slow start's two, the fast retransmit on the third duplicate, and retreat: one for two duplicates.
     let entry = [(1150.0, 31), (1150.0, 32), (1180.0, 16), (1200.0, 33), (1220.0, 34), (1372.1, 35)];
     // Each round trip of probe: when it begins, its retransmission, and its new segments: one more each time.
@@ -111,7 +107,7 @@ fn the_episode_of_figure_9_segment_by_segment() {
 
 #[test]
 fn with_the_new_segment_first_every_repair_waits() {
-    let story = figure_9(first(First::NewSegment), &[]);
+    let story = figure_9(first("new"), &[]);
     assert_eq!(exit(&story), (2936.5, 10.0));
     assert_eq!(new_between_retransmissions(&story), [3, 4, 5, 6, 7, 8, 9, 9]);
 }
@@ -120,10 +116,10 @@ fn with_the_new_segment_first_every_repair_waits() {
 #[test]
 fn further_losses() {
     for (order, further, expected) in [
-        (First::Retransmission, &[41][..], (3088.6, 9.0)),
-        (First::NewSegment, &[41], (3148.6, 9.0)),
-        (First::Retransmission, &[41, 45, 46], (3512.7, 8.0)),
-        (First::NewSegment, &[41, 45, 46], (3582.7, 8.0)),
+        ("retransmission", &[41][..], (3088.6, 9.0)),
+        ("new", &[41], (3148.6, 9.0)),
+        ("retransmission", &[41, 45, 46], (3512.7, 8.0)),
+        ("new", &[41, 45, 46], (3582.7, 8.0)),
     ] {
         let story = figure_9(first(order), further);
         assert_eq!(exit(&story), expected, "{order:?} {further:?}");
@@ -138,9 +134,9 @@ fn further_losses() {
 /// With the duplicates that began the episode counted, actnum is larger than what is in flight, and stays so.
 #[test]
 fn the_first_value_of_actnum() {
-    let story = figure_9(robust(RobustConfig { counted: Counted::All, ..RobustConfig::default() }), &[]);
+    let story = figure_9(chosen("robust", &[("counted", Given::Word("all"))]), &[]);
     assert_eq!(exit(&story), (2876.5, 10.0)); // nine are in flight, whatever was counted
-    let mut lab = Lab::with(config(robust(RobustConfig::default()), 20), Scripted::boxed(true).0, 1000);
+    let mut lab = Lab::with(config(recovery("robust"), 20), Scripted::boxed(true).0, 1000);
     lab.send();
     let sent: Vec<_> = (1..20).flat_map(|_| lab.ack(0)).collect();
     // Limited transmit, the hole, and one for two of the other 16 duplicates.
@@ -154,7 +150,7 @@ fn the_first_value_of_actnum() {
 /// Without new data a round trip repairs one loss and sends nothing else; the exit does not let out a burst.
 #[test]
 fn limited_data() {
-    let mut lab = Lab::with(config(robust(RobustConfig::default()), 12), Scripted::boxed(true).0, 12);
+    let mut lab = Lab::with(config(recovery("robust"), 12), Scripted::boxed(true).0, 12);
     lab.send();
     assert_eq!([lab.ack(0), lab.ack(0), lab.ack(0)].concat(), [0]);
     for _ in 0..5 {
@@ -170,7 +166,7 @@ fn limited_data() {
 /// A lost retransmission is the timer's: one threshold for the whole episode, and slow start.
 #[test]
 fn a_lost_retransmission_times_out() {
-    let mut lab = Lab::with(config(robust(RobustConfig::default()), 20), Scripted::boxed(true).0, 1000);
+    let mut lab = Lab::with(config(recovery("robust"), 20), Scripted::boxed(true).0, 1000);
     lab.send();
     for _ in 0..10 {
         lab.ack(0);
@@ -183,7 +179,7 @@ fn a_lost_retransmission_times_out() {
 /// A controller that does not answer a loss finds its window as it was.
 #[test]
 fn a_window_without_an_answer_stays() {
-    let mut lab = Lab::with(config(robust(RobustConfig::default()), 20), Scripted::boxed(false).0, 1000);
+    let mut lab = Lab::with(config(recovery("robust"), 20), Scripted::boxed(false).0, 1000);
     lab.send();
     for _ in 0..10 {
         lab.ack(0);
@@ -196,10 +192,10 @@ fn a_window_without_an_answer_stays() {
 #[test]
 fn one_for_each_duplicate_or_one_for_two() {
     for (recovery, in_the_episode) in
-        [(RecoveryKind::RightEdge, 1), (RecoveryKind::LinKung, 2), (RecoveryKind::Hoe, 2)]
+        [(recovery("right-edge"), 1), (recovery("lin-kung"), 2), (recovery("hoe"), 2)]
     {
         // Hoe's is silent about the first two duplicates, the others serve them by their own rules.
-        let config = Config { limited_transmit: recovery == RecoveryKind::Hoe, ..config(recovery, 20) };
+        let config = Config { limited_transmit: recovery.name() == "hoe", ..config(&recovery, 20) };
         let mut lab = Lab::with(config, Scripted::boxed(true).0, 1000);
         lab.send();
         assert_eq!([lab.ack(0), lab.ack(0)].concat(), [20, 21], "the first two");
@@ -207,7 +203,7 @@ fn one_for_each_duplicate_or_one_for_two() {
         assert_eq!(third[0], 0);
         let sent: usize = (0..16).map(|_| lab.ack(0).len()).sum();
         assert_eq!(sent, 16 / in_the_episode);
-        assert_eq!(third.len(), if recovery == RecoveryKind::RightEdge { 2 } else { 1 });
+        assert_eq!(third.len(), if recovery.name() == "right-edge" { 2 } else { 1 });
         assert_eq!(lab.ack(10), [10], "a partial acknowledgement repairs one hole");
         // 17 or 8 are in flight, for a window of ten.
         assert_eq!(lab.ack(22).len(), in_the_episode - 1, "no burst");

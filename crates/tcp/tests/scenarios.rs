@@ -2,23 +2,24 @@
 
 mod common;
 
-use ackclock_tcp::recovery::NewRenoConfig;
-use ackclock_tcp::{Config, Counting, Flags, RecoveryKind, State};
+use ackclock_registry::Given;
+use ackclock_tcp::{Config, Counting, Flags, State};
 use ackclock_units::Duration;
-use common::lab::{Lab, Scripted, config, made, recoveries, sack};
+use common::lab::{Lab, Recovery, Scripted, chosen, config, made, recoveries, recovery, sack};
 use common::path::{Faults, Setup, Story, World};
+use std::borrow::Borrow;
 
-fn newreno(impatient: bool) -> RecoveryKind {
-    RecoveryKind::NewReno(NewRenoConfig { impatient, cautious_exit: true })
+fn newreno(impatient: bool) -> Recovery {
+    chosen("newreno", &[("impatient", Given::Flag(impatient))])
 }
 
 /// A transfer of 100 segments with a window of about 20 until a loss, over 100 ms and 1 ms per segment; `drops` are the
 /// ordinals of the packets that are lost, which are segments' numbers until something is sent again.
-fn transfer(recovery: RecoveryKind, drops: &[u64]) -> Story {
+fn transfer(recovery: impl Borrow<Recovery>, drops: &[u64]) -> Story {
     transfer_with(recovery, drops, 1_000)
 }
 
-fn transfer_with(recovery: RecoveryKind, drops: &[u64], rto_min_ms: u64) -> Story {
+fn transfer_with(recovery: impl Borrow<Recovery>, drops: &[u64], rto_min_ms: u64) -> Story {
     let config = Config {
         initial_ssthresh: 20.0,
         limited_transmit: false,
@@ -43,7 +44,7 @@ fn numbers(story: &Story) -> Vec<u64> {
 #[test]
 fn fast_retransmit_on_the_third_duplicate() {
     for recovery in recoveries() {
-        let config = Config { limited_transmit: false, ..config(recovery, 10) };
+        let config = Config { limited_transmit: false, ..config(&recovery, 10) };
         let mut lab = Lab::with(config, Scripted::boxed(true).0, 100);
         assert_eq!(lab.send(), (0..10).collect::<Vec<_>>());
         assert_eq!(lab.sack(4, &[]), vec![10, 11, 12, 13]);
@@ -71,7 +72,7 @@ fn one_acknowledgement_may_tell_of_three_segments() {
 #[test]
 fn limited_transmit() {
     for recovery in recoveries() {
-        let mut lab = Lab::with(config(recovery, 10), Scripted::boxed(true).0, 100);
+        let mut lab = Lab::with(config(&recovery, 10), Scripted::boxed(true).0, 100);
         lab.send();
         assert_eq!(lab.sack(0, &[(1, 2)]), vec![10]);
         assert_eq!(lab.sack(0, &[(1, 3)]), vec![11]);
@@ -88,7 +89,7 @@ fn limited_transmit() {
 #[test]
 fn reno_inflates_and_deflates() {
     let mut lab = Lab::with(
-        Config { limited_transmit: false, ..config(RecoveryKind::Reno, 20) },
+        Config { limited_transmit: false, ..config(recovery("reno"), 20) },
         Scripted::boxed(true).0,
         100,
     );
@@ -113,10 +114,10 @@ fn reno_inflates_and_deflates() {
 #[test]
 fn one_loss() {
     for recovery in recoveries() {
-        let story = transfer(recovery, &[14]);
+        let story = transfer(&recovery, &[14]);
         assert_eq!((story.counters.timeouts, story.counters.window_cuts), (0, 1), "{}", recovery.name());
         assert_eq!(story.again()[0].1, 14);
-        if recovery != RecoveryKind::Tahoe {
+        if recovery.name() != "tahoe" {
             assert_eq!(story.again().len(), 1, "{}", recovery.name());
         }
     }
@@ -125,7 +126,7 @@ fn one_loss() {
 /// The same paper: Tahoe slow-starts from the hole, and sends again what had arrived (without limited knowledge).
 #[test]
 fn tahoe_starts_over() {
-    let mut lab = Lab::with(config(RecoveryKind::Tahoe, 16), Scripted::boxed(true).0, 100);
+    let mut lab = Lab::with(config(recovery("tahoe"), 16), Scripted::boxed(true).0, 100);
     lab.send();
     for _ in 0..2 {
         lab.ack(0);
@@ -143,7 +144,7 @@ fn tahoe_starts_over() {
 /// RFC 2581: Reno takes a second loss in the window for a new one, and halves twice.
 #[test]
 fn reno_with_two_losses() {
-    let story = transfer(RecoveryKind::Reno, &[14, 28]);
+    let story = transfer(recovery("reno"), &[14, 28]);
     assert_eq!(numbers(&story), vec![14, 28]);
     assert_eq!((story.counters.timeouts, story.counters.window_cuts), (0, 2));
 }
@@ -203,8 +204,7 @@ fn after_a_timeout_what_was_reported_is_not_sent_again() {
 /// The same without SACK: everything again, in slow start; an acknowledgement that covers more passes it over.
 #[test]
 fn after_a_timeout_without_sack_everything_is_sent_again() {
-    let mut lab =
-        Lab::new(Config { counting: Counting::Acks, ..config(RecoveryKind::Reno, 12) }, "reno", 100);
+    let mut lab = Lab::new(Config { counting: Counting::Acks, ..config(recovery("reno"), 12) }, "reno", 100);
     lab.send();
     assert_eq!(lab.expire(), vec![0]);
     assert_eq!(lab.ack(1), vec![1, 2]);
@@ -236,7 +236,7 @@ fn the_timeout_doubles() {
 /// neither.
 #[test]
 fn the_timer_follows_new_data() {
-    let mut lab = Lab::with(config(RecoveryKind::Reno, 4), Scripted::boxed(true).0, 4);
+    let mut lab = Lab::with(config(recovery("reno"), 4), Scripted::boxed(true).0, 4);
     lab.send();
     let started = lab.until_timeout();
     lab.wait(100);
@@ -255,7 +255,7 @@ fn the_timer_follows_new_data() {
 /// P. Karn, C. Partridge, SIGCOMM 1987: what was sent twice gives no sample, nor does what was timed before it.
 #[test]
 fn karn() {
-    let untimed = Config { timestamps: false, ..config(RecoveryKind::Reno, 6) };
+    let untimed = Config { timestamps: false, ..config(recovery("reno"), 6) };
     let mut lab = Lab::with(untimed, Scripted::boxed(true).0, 100);
     lab.send(); // 0 is timed
     lab.wait(80);
@@ -276,7 +276,7 @@ fn karn() {
 /// With timestamps every acknowledgement of new data is a sample, also of a retransmission (RFC 7323 section 4.1).
 #[test]
 fn timestamps_time_retransmissions() {
-    let mut lab = Lab::with(config(RecoveryKind::Reno, 6), Scripted::boxed(true).0, 100);
+    let mut lab = Lab::with(config(recovery("reno"), 6), Scripted::boxed(true).0, 100);
     lab.send();
     lab.expire();
     lab.wait(70);

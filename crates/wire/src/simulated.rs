@@ -102,7 +102,7 @@ impl Connection<'_> {
         // RFC 6691: the announced MSS leaves room for the options of every segment.
         let options = if self.config.timestamps { 12 } else { 0 };
         let mut opening = vec![MaximumSegmentSize(self.config.payload.saturating_add(options))];
-        if self.config.recovery.uses_sack() {
+        if self.config.recovery.scheme().selective {
             opening.extend([Noop, Noop, SelectiveAcknowledgementPermitted]);
         }
         opening.extend(self.timestamps(at, echo));
@@ -245,7 +245,7 @@ impl Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_tcp::{RecoveryKind, SackBlock};
+    use ackclock_tcp::{SackBlock, recovery};
     use etherparse::Ipv4HeaderSlice;
 
     fn config() -> Config {
@@ -296,7 +296,8 @@ mod tests {
     #[test]
     fn windows_are_scaled_as_announced() {
         for (segments, scale) in [(64, 0), (65, 0), (66, 1), (1_000, 4), (1 << 30, 14)] {
-            let config = Config { peer_window: segments, recovery: RecoveryKind::Reno, ..config() };
+            let reno = recovery::Settings::defaults(recovery::scheme("reno").expect("it is there"));
+            let config = Config { peer_window: segments, recovery: reno, ..config() };
             let connection = Connection { flow: 0, epoch: 0, config: &config };
             let [syn, _, ack] = connection.handshake(Time::ZERO);
             let (syn, _) = TcpHeader::from_slice(&syn.headers[20..]).expect("a TCP header");

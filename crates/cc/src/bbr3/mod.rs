@@ -16,7 +16,9 @@ mod cycle;
 mod loss;
 mod model;
 
-use crate::{Ack, Controller, Event, Lost, Parameter, Path, RateSample, Scheme, Settings, Signal, Window};
+use crate::{
+    Ack, Controller, Event, Lost, Needs, Parameter, Path, RateSample, Scheme, Settings, Signal, Window,
+};
 use ackclock_units::{Duration, Time};
 use cycle::{AckPhase, Cycle};
 use loss::{Bounds, Losses};
@@ -78,6 +80,7 @@ pub const SCHEME: Scheme = Scheme {
             "the burst of a host; the window has room for three",
         ),
     ],
+    needs: |_| Needs { draw: true, rate: true, window: true, ..Needs::NOTHING },
     build: |settings| Box::new(Bbr3::new(settings)),
     response: None,
 };
@@ -353,18 +356,6 @@ impl Controller for Bbr3 {
                 }
             }
         }
-    }
-
-    fn wants_draw(&self) -> bool {
-        true
-    }
-
-    fn wants_rate(&self) -> bool {
-        true
-    }
-
-    fn governs(&self) -> bool {
-        true
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {

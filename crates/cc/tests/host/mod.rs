@@ -2,7 +2,7 @@
 
 #![allow(dead_code)] // every test file takes the part it needs
 
-use ackclock_cc::{Ack, Controller, Event, Lost, Path, RateSample, Scheme, Signal, Window};
+use ackclock_cc::{Ack, Controller, Event, Lost, Needs, Path, RateSample, Scheme, Settings, Signal, Window};
 use ackclock_units::{Duration, Time};
 
 /// A sender whose segments are acknowledged, lost and marked as the test says.
@@ -13,9 +13,8 @@ pub struct Host {
     /// The window before the last cut, for a spurious one.
     undo: Window,
     after_timeout: bool,
-    /// What the controller asks of its host.
-    wants_rate: bool,
-    governs: bool,
+    /// What the controller needs of its host.
+    needs: Needs,
 }
 
 /// What can happen to it.
@@ -44,11 +43,11 @@ pub enum Happening {
 
 impl Host {
     /// A fresh connection with an initial window of ten segments.
-    pub fn new(controller: Box<dyn Controller>) -> Host {
+    pub fn new(settings: &Settings) -> Host {
         let w = Window::starting_at(10.0);
-        let (wants_rate, governs) = (controller.wants_rate(), controller.governs());
+        let (controller, needs) = (settings.build(), settings.needs());
         let path = Path::default();
-        let mut host = Host { controller, path, w, undo: w, after_timeout: false, wants_rate, governs };
+        let mut host = Host { controller, path, w, undo: w, after_timeout: false, needs };
         host.path.peer_window = 1e6;
         host.event(Event::Start);
         host.send();
@@ -73,7 +72,7 @@ impl Host {
 
     fn leave_recovery(&mut self) {
         if self.path.recovering {
-            if !self.after_timeout && !self.governs {
+            if !self.after_timeout && !self.needs.window {
                 self.w.cwnd = self.w.ssthresh.max(1.0);
             }
             self.path.recovering = false;
@@ -112,7 +111,7 @@ impl Host {
                     self.w.ssthresh = ssthresh;
                     self.w.cwnd = if why == Signal::Timeout { 1.0 } else { ssthresh };
                 }
-                if answer.is_some() || self.governs {
+                if answer.is_some() || self.needs.window {
                     self.path.recovering = why != Signal::Mark;
                     self.after_timeout = why == Signal::Timeout;
                     self.clamp();
@@ -122,7 +121,7 @@ impl Host {
             Happening::Spurious => {
                 if self.path.recovering {
                     (self.path.recovering, self.after_timeout) = (false, false);
-                    if !self.governs {
+                    if !self.needs.window {
                         self.w = self.undo;
                     }
                     self.event(Event::Spurious);
@@ -142,7 +141,7 @@ impl Host {
     fn rate(&self, acked: u64, lost: u64, rtt: Option<Duration>) -> Option<RateSample> {
         let in_flight = self.path.in_flight as u64;
         let delivered = in_flight.min(self.path.delivered);
-        (self.wants_rate && acked > 0).then(|| RateSample {
+        (self.needs.rate && acked > 0).then(|| RateSample {
             acked,
             delivered,
             interval: rtt.unwrap_or_default(),
@@ -155,7 +154,7 @@ impl Host {
     }
 
     fn lose(&mut self, lost: u64) {
-        for seq in 0..if self.wants_rate { lost } else { 0 } {
+        for seq in 0..if self.needs.rate { lost } else { 0 } {
             let in_flight = self.path.in_flight as u64;
             let lost = Lost { seq: self.path.una + seq, in_flight, lost: seq + 1, app_limited: false };
             self.controller.on_lost(&self.path, &lost, &self.w);
@@ -174,7 +173,7 @@ impl Host {
         self.clamp();
         // After a timeout hosts let the controller grow the window while they repair.
         let may_grow = !self.path.recovering || self.after_timeout;
-        if ack.acked > 0.0 && may_grow && self.path.cwnd_limited && !self.governs {
+        if ack.acked > 0.0 && may_grow && self.path.cwnd_limited && !self.needs.window {
             self.controller.grow(&self.path, &ack, &mut self.w);
             self.clamp();
         }
@@ -202,7 +201,7 @@ pub fn average_window(
     periods: u32,
 ) -> f64 {
     let start = scheme.response.map_or(100.0, |response| response(settings, p, rtt.as_secs_f64()));
-    let mut host = Host::new(settings.build());
+    let mut host = Host::new(settings);
     host.path = Path { srtt: rtt, rtt_min: rtt, ..Path::default() };
     host.w = Window { cwnd: start, ssthresh: start.min(2.0), pacing: None };
     let period = (1.0 / p + 0.5) as u64;

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use ackclock_cc::{Scheme, Settings, schemes};
 use ackclock_net::disciplines;
 use ackclock_registry::Entry;
+use ackclock_tcp::{detection, recovery};
 use clap::CommandFactory;
 use miette::{IntoDiagnostic, WrapErr};
 use std::fmt::Write as _;
@@ -38,12 +39,33 @@ pub(crate) fn docs(command: &Docs) -> Result<(), Failure> {
     for scheme in schemes() {
         put(&command.dir.join("schemes").join(format!("{}.md", scheme.name)), &scheme_page(scheme))?;
     }
+    let recoveries = recovery::schemes().iter().map(|it| it.entry);
+    folder(&command.dir, "Recoveries", "recovery", "recoveries", recoveries)?;
+    let detections = detection::schemes().iter().map(|it| it.entry);
+    folder(&command.dir, "Detections", "detection", "detections", detections)?;
     make(&command.dir.join("queues"))?;
     put(&command.dir.join("queues.md"), &index("Queues", "queues", disciplines().iter().map(|it| it.entry)))?;
     for discipline in disciplines() {
         let usage = format!("queue = {}", discipline.example);
         let path = command.dir.join("queues").join(format!("{}.md", discipline.entry.name));
         put(&path, &page(&discipline.entry, &usage))?;
+    }
+    Ok(())
+}
+
+/// The page that lists a registry's entries, and a page for each; `key` is the key of a scenario that takes them.
+fn folder(
+    dir: &Path,
+    title: &str,
+    key: &str,
+    name: &str,
+    entries: impl Iterator<Item = Entry> + Clone,
+) -> Result<(), Failure> {
+    make(&dir.join(name))?;
+    put(&dir.join(format!("{name}.md")), &index(title, name, entries.clone()))?;
+    for entry in entries {
+        let usage = format!("{key} = \"{}\"", entry.name);
+        put(&dir.join(name).join(format!("{}.md", entry.name)), &page(&entry, &usage))?;
     }
     Ok(())
 }

@@ -178,10 +178,6 @@ impl Controller for Writer {
         self.inner.on_event(path, event, w);
         self.answered(line, w);
     }
-
-    fn wants_draw(&self) -> bool {
-        self.inner.wants_draw()
-    }
 }
 
 /// The state after one line: that of the player, and that of the recorded controller.

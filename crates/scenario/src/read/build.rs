@@ -427,7 +427,7 @@ impl Scenario {
             None => start,
         };
         let mut config = group.config.clone();
-        if group.control.build().counts_marks() {
+        if group.control.needs().marks {
             (config.ecn, config.exact_echo) = (true, true); // RFC 8257: ECN with its own feedback
         }
         Ok(FlowPlan {

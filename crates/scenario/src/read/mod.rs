@@ -23,7 +23,6 @@ pub use document::{Document, Node, Value};
 pub use error::{Origin, ScenarioError, Source, nearest, suggest};
 pub use predict::Settle;
 pub use sweep::{Point, Sweep};
-pub use tcp::RECOVERIES;
 
 use crate::requests::Size;
 use ackclock_cc::Settings;

@@ -1,22 +1,10 @@
 //! `[tcp]`, and the TCP keys of a flow.
 
-use super::reader::{At, Result, Table};
-use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
-use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
-use ackclock_tcp::{Config, Counting, Detection, PacedRtt, Pacing, RecoveryKind, Undo};
+use super::reader::{At, Result};
+use super::settings::read_settings;
+use ackclock_registry::{Chosen, Listed};
+use ackclock_tcp::{Config, Counting, PacedRtt, Pacing, Undo, detection, recovery};
 use ackclock_units::{Bytes, Duration};
-
-/// The names of recoveries.
-pub const RECOVERIES: &[(&str, &str)] = &[
-    ("tahoe", "start over from one segment after a fast retransmit (Jacobson 1988)"),
-    ("reno", "fast recovery that ends with the first new acknowledgement (RFC 2581)"),
-    ("newreno", "fast recovery over a whole window of losses, one per round trip (RFC 6582)"),
-    ("sack", "pipe-controlled repair from selective acknowledgements (RFC 6675)"),
-    ("robust", "new segments in flight are counted and govern the episode (Wang and Shin 2001)"),
-    ("hoe", "one new segment for every second duplicate (Hoe 1996)"),
-    ("right-edge", "one new segment for each duplicate (Balakrishnan et al. 1998)"),
-    ("lin-kung", "one new segment for each of the first two duplicates, then for two (Lin and Kung 1998)"),
-];
 
 /// A timer that fires every nanosecond would keep a run from ending.
 const LEAST_RTO: Duration = Duration::from_micros(1);
@@ -139,109 +127,38 @@ fn read_pacing(at: &At<'_>) -> Result<Option<Pacing>> {
     Ok(Some(pacing))
 }
 
-pub(crate) fn read_recovery(at: &At<'_>) -> Result<RecoveryKind> {
-    let (word, inner) = at.choice_like("\"sack\" or { sack = { proportional_rate = true } }")?;
-    let example = "{ sack = { proportional_rate = true } }";
-    let table = inner.map(|inner| inner.table_like(example)).transpose()?;
-    let flag = |key, default| match &table {
-        Some(table) => Table::get(table, key).map_or(Ok(default), |at| at.flag()),
-        None => Ok(default),
-    };
-    let kind = match word {
-        "tahoe" => RecoveryKind::Tahoe,
-        "reno" => RecoveryKind::Reno,
-        "newreno" => {
-            let default = NewRenoConfig::default();
-            RecoveryKind::NewReno(NewRenoConfig {
-                impatient: flag("impatient", default.impatient)?,
-                cautious_exit: flag("cautious_exit", default.cautious_exit)?,
-            })
-        }
-        "sack" => RecoveryKind::Sack(SackConfig { proportional_rate: flag("proportional_rate", false)? }),
-        "hoe" => RecoveryKind::Hoe,
-        "right-edge" => RecoveryKind::RightEdge,
-        "lin-kung" => RecoveryKind::LinKung,
-        "robust" => RecoveryKind::Robust(read_robust(table.as_ref())?),
-        _ => {
-            let known: Vec<_> = RECOVERIES.iter().map(|&(word, _)| word).collect();
-            return Err(at.unknown("recovery", word, &known));
-        }
-    };
-    table.map_or(Ok(()), |table| table.finish())?;
-    Ok(kind)
+pub(crate) fn read_recovery(at: &At<'_>) -> Result<recovery::Settings> {
+    read_chosen(at, "\"sack\" or { sack = { proportional_rate = true } }")
 }
 
-fn read_robust(table: Option<&Table<'_>>) -> Result<RobustConfig> {
-    let mut config = RobustConfig::default();
-    if let Some(at) = table.and_then(|table| table.get("first")) {
-        config.first = match at.text()? {
-            "retransmission" => First::Retransmission,
-            "new" => First::NewSegment,
-            word => return Err(at.unknown("order", word, &["retransmission", "new"])),
-        };
-    }
-    if let Some(at) = table.and_then(|table| table.get("counted")) {
-        config.counted = match at.text()? {
-            "retreat" => Counted::Retreat,
-            "all" => Counted::All,
-            word => return Err(at.unknown("count of duplicates", word, &["retreat", "all"])),
-        };
-    }
-    Ok(config)
+pub(crate) fn read_detection(at: &At<'_>) -> Result<detection::Settings> {
+    read_chosen(at, "\"dupacks\" or { delayed = { form = \"timer\" } }")
 }
 
-pub(crate) fn read_detection(at: &At<'_>) -> Result<Detection> {
-    let (word, inner) = at.choice_like("\"dupacks\" or { delayed = { form = \"timer\" } }")?;
-    let example = match word {
-        "delayed" => "{ delayed = { form = \"timer\" } }",
-        "ncr" => "{ ncr = { aggressive = true } }",
-        "rack" => "{ rack = { tail_loss_probe = false } }",
-        _ => "{ dupacks = { threshold = 6 } }",
+/// Reads an entry of a registry: its name, or its name with parameters, as in `example`.
+fn read_chosen<S: Listed>(at: &At<'_>, example: &str) -> Result<Chosen<S>> {
+    let (word, inner) = at.choice_like(example)?;
+    let scheme = S::find(word).ok_or_else(|| at.unknown(S::KIND, word, &S::names()))?;
+    let Some(inner) = inner else { return Ok(Chosen::defaults(scheme)) };
+    let parameters = scheme.entry().parameters;
+    let example = match parameters.first() {
+        Some(parameter) => format!("{{ {word} = {{ {} = {} }} }}", parameter.name, parameter.default),
+        None => format!("\"{word}\", which has no parameters"),
     };
-    let table = inner.map(|inner| inner.table_like(example)).transpose()?;
-    let get = |key| table.as_ref().and_then(|table| table.get(key));
-    let detection = match word {
-        "dupacks" => {
-            let threshold = get("threshold").map(|at| at.count(1, 1_000_000)).transpose()?.unwrap_or(3);
-            Detection::DupAcks(threshold as u32)
-        }
-        "delayed" => {
-            let mut config = DelayedConfig::default();
-            if let Some(at) = get("form") {
-                config.form = match at.text()? {
-                    "timer" => Form::Timer,
-                    "count" => Form::Count,
-                    word => return Err(at.unknown("form of delay", word, &["timer", "count"])),
-                };
-            }
-            if let Some(at) = get("growth") {
-                config.growth = at.flag()?;
-            }
-            Detection::Delayed(config)
-        }
-        "ncr" => {
-            let aggressive = get("aggressive").map(|at| at.flag()).transpose()?.unwrap_or(false);
-            Detection::Ncr(NcrConfig { aggressive })
-        }
-        "rack" => {
-            let tail_loss_probe = get("tail_loss_probe").map(|at| at.flag()).transpose()?.unwrap_or(true);
-            Detection::Rack(RackConfig { tail_loss_probe })
-        }
-        _ => return Err(at.unknown("detection", word, &["dupacks", "delayed", "ncr", "rack"])),
-    };
-    table.map_or(Ok(()), |table| table.finish())?;
-    Ok(detection)
+    let table = inner.table_like(&example)?;
+    let settings = read_settings(&table, parameters)?;
+    table.finish()?;
+    Ok(Chosen::with(scheme, settings))
 }
 
 /// Checks that detection and recovery fit together. They come from different keys; `at` is one of them.
 pub(crate) fn check_pair(at: &At<'_>, config: &Config) -> Result<()> {
-    let (detection, recovery) = (config.detection, config.recovery);
-    if detection.needs_sack() && !recovery.uses_sack() {
+    let (detection, recovery) = (config.detection.scheme(), config.recovery.scheme());
+    if detection.selective && !recovery.selective {
         return Err(at
             .error(format!(
                 "the detection \"{}\" needs selective acknowledgements, and with the recovery \"{}\" there are none",
-                detection.name(),
-                recovery.name()
+                detection.entry.name, recovery.entry.name
             ))
             .help("write recovery = \"sack\", or detection = \"dupacks\" or \"delayed\", which go with every recovery"));
     }
@@ -251,7 +168,7 @@ pub(crate) fn check_pair(at: &At<'_>, config: &Config) -> Result<()> {
 /// Checks that the prerequisites of `undo` are met.
 pub(crate) fn check_undo(at: &At<'_>, config: &Config) -> Result<()> {
     match config.undo {
-        Undo::Duplicates if !config.recovery.uses_sack() => Err(at
+        Undo::Duplicates if !config.recovery.scheme().selective => Err(at
             .error(format!(
                 "reports of duplicates are selective acknowledgements, and with the recovery \"{}\" there are none",
                 config.recovery.name()

@@ -112,9 +112,9 @@ impl<O: Observer> Engine<O> {
         let start = flow.plan.requests.next_start(flow.started_at, self.now);
         flow.size = flow.plan.next_size();
         let limit = flow.plan.segments_at_once(flow.size);
-        let (config, control) = (flow.plan.config.clone(), flow.plan.control.build());
+        let (config, control) = (flow.plan.config.clone(), &flow.plan.control);
         // The new connection must not send before its start. Until then it has no data.
-        flow.sender = Sender::new(config, control, flow.epoch, limit, start);
+        flow.sender = Sender::new(config, control.build(), control.needs(), flow.epoch, limit, start);
         flow.receiver = Receiver::new(&flow.plan.config, flow.epoch);
         flow.writer = writer(&flow.plan, flow.size, start);
         self.timers.add(start, Timer::Start(number as u32));

@@ -165,6 +165,7 @@ impl<O: Observer> Engine<O> {
                     sender: Sender::new(
                         flow.config.clone(),
                         flow.control.build(),
+                        flow.control.needs(),
                         0,
                         plan.segments_at_once(size),
                         flow.start,

@@ -13,38 +13,60 @@
 //! hole's delay at once with SACK, with the next duplicate without; and the window of an episode ends where the delay
 //! did. If a sender has too little data for the duplicates that the count form wants, the retransmission timer repairs the hole.
 
-use super::{DUP_THRESH, Hole, Patience};
+use super::{DUP_THRESH, Detector, Hole, Patience, Scheme, Settings};
 use ackclock_cc::Window;
+use ackclock_registry::{Entry, Parameter};
 use ackclock_units::{Duration, Time};
 
+/// The registry's entry.
+pub const SCHEME: Scheme = Scheme {
+    entry: Entry {
+        name: "delayed",
+        title: "Delayed congestion response (TCP-DCR)",
+        source: "Bhandarkar et al., IEEE Transactions on Mobile Computing 4(5), 2005; Bhandarkar 2006, II.A",
+        summary: "In congestion avoidance a hole is a loss if it is still there after one round-trip time.",
+        equations: &[],
+        notes: &[
+            "the window W of the count form is what is outstanding; its product is rounded to the nearest, at least three",
+            "if there are too few data for the duplicates that the count form wants, the retransmission timer repairs the hole",
+        ],
+        parameters: &[
+            Parameter::choice(
+                "form",
+                "timer",
+                &[
+                    ("timer", "one smoothed round-trip time from the first duplicate"),
+                    (
+                        "count",
+                        "as many duplicates as segments were outstanding, times smoothed over last raw round-trip time",
+                    ),
+                ],
+                "how the end of the delay is told; a timer also ends when no more duplicates come",
+            ),
+            Parameter::flag(
+                "growth",
+                true,
+                "duplicates let cwnd grow during the delay: the source says that it goes on growing as usual, and without new \
+             acknowledgements that is only possible on duplicates",
+            ),
+        ],
+    },
+    selective: false,
+    reads_duplicate_reports: false,
+    build: |settings| Detector::patience(Delayed::new(settings)),
+};
+
 /// How the end of the delay is told.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
-    /// One smoothed round-trip time from the first duplicate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
     Timer,
-    /// As many duplicates as segments were outstanding, times smoothed over last raw round-trip time.
     Count,
 }
 
-/// What can be chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DelayedConfig {
-    /// How the end of the delay is told. Default: a timer, which also ends when no more duplicates come.
-    pub form: Form,
-    /// Duplicates let cwnd grow during the delay. Default: yes; the source says that it goes on growing as usual, and
-    /// without new acknowledgements that is only possible on duplicates.
-    pub growth: bool,
-}
-
-impl Default for DelayedConfig {
-    fn default() -> DelayedConfig {
-        DelayedConfig { form: Form::Timer, growth: true }
-    }
-}
-
 /// The detection.
-pub(crate) struct Delayed {
-    config: DelayedConfig,
+struct Delayed {
+    form: Form,
+    growth: bool,
     /// Timer form: when the delay ends.
     until: Option<Time>,
     /// Count form: segments above the hole at which it ends.
@@ -52,8 +74,9 @@ pub(crate) struct Delayed {
 }
 
 impl Delayed {
-    pub(crate) fn new(config: DelayedConfig) -> Delayed {
-        Delayed { config, until: None, most: u64::MAX }
+    fn new(settings: &Settings) -> Delayed {
+        let form = if settings.get::<&str>("form") == "count" { Form::Count } else { Form::Timer };
+        Delayed { form, growth: settings.get("growth"), until: None, most: u64::MAX }
     }
 }
 
@@ -68,7 +91,7 @@ impl Patience for Delayed {
         if hole.slow_start || hole.srtt.is_zero() {
             return false; // section II.A.1: only congestion avoidance waits
         }
-        match self.config.form {
+        match self.form {
             Form::Timer => self.until = Some(hole.now + hole.srtt),
             // The duplicate that begins the delay is the first of them; others above the hole came before it.
             Form::Count => {
@@ -79,7 +102,7 @@ impl Patience for Delayed {
     }
 
     fn is_over(&mut self, hole: &Hole) -> bool {
-        match self.config.form {
+        match self.form {
             Form::Timer => self.until.is_some_and(|until| until <= hole.now),
             Form::Count => hole.above >= self.most,
         }
@@ -94,7 +117,7 @@ impl Patience for Delayed {
     }
 
     fn grows(&self) -> bool {
-        self.config.growth
+        self.growth
     }
 
     fn closed(&mut self, _flight: u64, _more: bool, _w: &mut Window) {}

@@ -10,20 +10,38 @@
 //! segments above them. The RFC leaves rounding open (up, here), and halves what was outstanding if the hole is a loss;
 //! here the controller makes its own reduction, from cwnd, which has not grown meanwhile.
 
-use super::{DUP_THRESH, Hole, Patience};
+use super::{DUP_THRESH, Detector, Hole, Patience, Scheme, Settings};
 use ackclock_cc::Window;
+use ackclock_registry::{Entry, Parameter};
 
-/// What can be chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct NcrConfig {
-    /// One new segment for each that has arrived above the hole, which is a loss after half a window; otherwise one for
-    /// two, and two thirds of a window ("careful", the default: it also halves what is in flight if it is a loss).
-    pub aggressive: bool,
-}
+/// The registry's entry.
+pub const SCHEME: Scheme = Scheme {
+    entry: Entry {
+        name: "ncr",
+        title: "Non-congestion robustness (TCP-NCR)",
+        source: "RFC 4653",
+        summary: "A hole is a loss once about a window of segments has arrived above it.",
+        equations: &[],
+        notes: &[
+            "in slow start ssthresh is not lowered to what was outstanding: that would end slow start for a mere reordering",
+            "rounding is left open by the RFC: up, here",
+            "the controller makes its own reduction, from cwnd; the RFC halves what was outstanding",
+        ],
+        parameters: &[Parameter::flag(
+            "aggressive",
+            false,
+            "one new segment for each that has arrived above the hole, which is a loss after half a window; otherwise one for \
+         two, and two thirds of a window (careful, which also halves what is in flight if it is a loss)",
+        )],
+    },
+    selective: true,
+    reads_duplicate_reports: false,
+    build: |settings| Detector::patience(Ncr::new(settings)),
+};
 
 /// The detection.
-pub(crate) struct Ncr {
-    config: NcrConfig,
+struct Ncr {
+    aggressive: bool,
     /// FlightSizePrev: what was outstanding when the hole opened, segments.
     flight: u64,
     /// Segments that the careful variant did not send.
@@ -34,13 +52,14 @@ pub(crate) struct Ncr {
 }
 
 impl Ncr {
-    pub(crate) fn new(config: NcrConfig) -> Ncr {
-        Ncr { config, flight: 0, skipped: 0, threshold: u64::from(DUP_THRESH), follows: false }
+    fn new(settings: &Settings) -> Ncr {
+        let aggressive = settings.get("aggressive");
+        Ncr { aggressive, flight: 0, skipped: 0, threshold: u64::from(DUP_THRESH), follows: false }
     }
 
     /// DupThresh = max(LT_F * FlightSize, 3), LT_F 2/3 or 1/2.
     fn threshold_for(&self, flight: u64) -> u64 {
-        let share = if self.config.aggressive { flight.div_ceil(2) } else { (2 * flight).div_ceil(3) };
+        let share = if self.aggressive { flight.div_ceil(2) } else { (2 * flight).div_ceil(3) };
         share.max(u64::from(DUP_THRESH))
     }
 }
@@ -64,7 +83,7 @@ impl Patience for Ncr {
     }
 
     fn sent(&mut self) {
-        self.skipped += u64::from(!self.config.aggressive);
+        self.skipped += u64::from(!self.aggressive);
     }
 
     fn grows(&self) -> bool {

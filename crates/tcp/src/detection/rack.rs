@@ -11,23 +11,30 @@
 //! What differs: the reordering timer runs for the earliest segment that is due, not the latest, so that none is found
 //! late. The smallest round-trip time is the connection's.
 
-use super::DUP_THRESH;
+use super::{DUP_THRESH, Detector, Scheme, Settings};
 use crate::Scoreboard;
+use ackclock_registry::{Entry, Parameter};
 use ackclock_units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// What can be chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RackConfig {
-    /// Probe for a lost tail (RFC 8985 section 7). Default: yes.
-    pub tail_loss_probe: bool,
-}
-
-impl Default for RackConfig {
-    fn default() -> RackConfig {
-        RackConfig { tail_loss_probe: true }
-    }
-}
+/// The registry's entry.
+pub const SCHEME: Scheme = Scheme {
+    entry: Entry {
+        name: "rack",
+        title: "RACK-TLP",
+        source: "RFC 8985",
+        summary: "A segment is lost if one that was sent sufficiently later has arrived; the last one is probed for.",
+        equations: &[],
+        notes: &[
+            "the reordering timer runs for the earliest segment that is due, so that none is found late",
+            "the smallest round-trip time is the connection's",
+        ],
+        parameters: &[Parameter::flag("tail_loss_probe", true, "probe for a lost tail (RFC 8985 section 7)")],
+    },
+    selective: true,
+    reads_duplicate_reports: true,
+    build: |settings| Detector::rack(Rack::new(settings)),
+};
 
 /// What an acknowledgement finds of the connection.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +65,7 @@ struct Transmission {
 
 /// The detection.
 pub(crate) struct Rack {
-    config: RackConfig,
+    tail_loss_probe: bool,
     /// Of each segment from `una` up to `nxt`, at `seq & mask`.
     sent: Vec<Transmission>,
     una: u64,
@@ -95,9 +102,9 @@ pub(crate) enum Probe {
 }
 
 impl Rack {
-    pub(crate) fn new(config: RackConfig) -> Rack {
+    fn new(settings: &Settings) -> Rack {
         Rack {
-            config,
+            tail_loss_probe: settings.get("tail_loss_probe"),
             sent: Vec::new(),
             una: 0,
             nxt: 0,
@@ -239,7 +246,7 @@ impl Rack {
 
     /// Section 7.2: new data was sent or acknowledged, and nothing is known to be missing.
     pub(crate) fn schedule_probe(&mut self, now: Time, srtt: Duration, flight: u64, rto: Option<Time>) {
-        if !self.config.tail_loss_probe || self.probe != Probe::None || flight == 0 {
+        if !self.tail_loss_probe || self.probe != Probe::None || flight == 0 {
             self.probe_due = None;
             return;
         }
@@ -341,7 +348,7 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_the_naive_model(steps in prop::collection::vec(step(), 1..150), repairing: bool) {
-            let (mut rack, mut naive) = (Rack::new(RackConfig::default()), Naive::default());
+            let (mut rack, mut naive) = (Rack::new(&Settings::defaults(&SCHEME)), Naive::default());
             let (mut board, mut received) = (Scoreboard::default(), BTreeSet::new());
             let (mut now, mut nxt) = (Time::ZERO + ms(1000), 0);
             for step in steps {

@@ -14,9 +14,58 @@
 //! acknowledgement, until what was sent before the episode is acknowledged, and an exit without a burst. Losses among
 //! the new segments are not seen.
 
-use super::{Begin, Episode, Heard, Pick, Progress, Recovery};
+use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme};
 use crate::Scoreboard;
 use ackclock_cc::Window;
+use ackclock_registry::Entry;
+
+/// The registry's entry.
+pub const SCHEME: Scheme = Scheme {
+    entry: Entry {
+        name: "hoe",
+        title: "Hoe's recovery",
+        source: "Hoe, SIGCOMM 1996",
+        summary: "One new segment for every second duplicate.",
+        equations: &[],
+        notes: &[],
+        parameters: &[],
+    },
+    selective: false,
+    serves_first_duplicates: false,
+    build: |_| Box::new(Hoe::new()),
+};
+
+/// The registry's entry of right-edge recovery.
+pub const RIGHT_EDGE: Scheme = Scheme {
+    entry: Entry {
+        name: "right-edge",
+        title: "Right-edge recovery",
+        source: "Balakrishnan et al., INFOCOM 1998",
+        summary: "One new segment for each duplicate, so that small windows have duplicates enough.",
+        equations: &[],
+        notes: &[],
+        parameters: &[],
+    },
+    selective: false,
+    serves_first_duplicates: true,
+    build: |_| Box::new(Hoe::right_edge()),
+};
+
+/// The registry's entry of Lin and Kung's recovery.
+pub const LIN_KUNG: Scheme = Scheme {
+    entry: Entry {
+        name: "lin-kung",
+        title: "Lin and Kung's recovery",
+        source: "Lin and Kung, INFOCOM 1998",
+        summary: "One new segment for each of the first two duplicates, then one for two.",
+        equations: &[],
+        notes: &["the paper's proposals for sources without new data are not here"],
+        parameters: &[],
+    },
+    selective: false,
+    serves_first_duplicates: true,
+    build: |_| Box::new(Hoe::new()),
+};
 
 /// The recovery.
 pub struct Hoe {

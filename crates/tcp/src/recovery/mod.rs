@@ -10,15 +10,64 @@ mod robust;
 mod sack;
 mod tahoe;
 
-pub use hoe::Hoe;
-pub use newreno::{NewReno, NewRenoConfig};
-pub use reno::Reno;
-pub use robust::{Counted, First, Robust, RobustConfig};
-pub use sack::{Sack, SackConfig};
-pub use tahoe::Tahoe;
-
 use crate::Scoreboard;
 use ackclock_cc::Window;
+use ackclock_registry::{Chosen, Entry, Listed};
+use std::fmt;
+
+/// A recovery's parameters, every one with a value from its domain.
+pub type Settings = Chosen<Scheme>;
+
+/// A recovery's entry in the registry.
+pub struct Scheme {
+    /// The description.
+    pub entry: Entry,
+    /// Does it repair from selective acknowledgements? Without, the receiver sends none.
+    pub selective: bool,
+    /// Do the first two duplicates each let out a new segment by its own rules, whatever RFC 3042 is set to?
+    pub serves_first_duplicates: bool,
+    /// A recovery from checked settings.
+    pub build: fn(&Settings) -> Box<dyn Recovery>,
+}
+
+impl fmt::Debug for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.entry.name)
+    }
+}
+
+impl Listed for Scheme {
+    const KIND: &'static str = "recovery";
+
+    fn all() -> &'static [&'static Scheme] {
+        schemes()
+    }
+
+    fn entry(&self) -> &Entry {
+        &self.entry
+    }
+}
+
+pub use sack::SCHEME as SACK;
+
+/// Every recovery, in the order in which they are listed.
+pub fn schemes() -> &'static [&'static Scheme] {
+    &[
+        &tahoe::SCHEME,
+        &reno::SCHEME,
+        &newreno::SCHEME,
+        &sack::SCHEME,
+        &robust::SCHEME,
+        &hoe::SCHEME,
+        &hoe::RIGHT_EDGE,
+        &hoe::LIN_KUNG,
+    ]
+}
+
+/// The recovery called `name`.
+pub fn scheme(name: &str) -> Option<&'static Scheme> {
+    Scheme::find(name)
+}
 
 /// What a recovery can see of the connection.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +145,22 @@ pub trait Recovery: Send {
     fn on_ack(&mut self, episode: &Episode, heard: Heard, board: &mut Scoreboard, w: &mut Window)
     -> Progress;
 
+    /// The controller sets the window in every state ([`ackclock_cc::Needs::window`]): told once, before anything else.
+    fn leave_window(&mut self) {}
+
     /// What to send now, if anything. The sender sends it at once.
     fn next(&mut self, episode: &Episode, board: &mut Scoreboard, w: &Window) -> Option<Pick>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recovery_builds_from_its_defaults() {
+        assert_eq!(ackclock_registry::mistakes::<Scheme>(), Vec::<String>::new());
+        for scheme in schemes() {
+            (scheme.build)(&Settings::defaults(scheme));
+        }
+    }
 }

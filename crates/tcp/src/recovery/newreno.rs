@@ -3,38 +3,58 @@
 //! Source: RFC 6582. A partial acknowledgement shows the next hole, which is retransmitted at once: one hole per
 //! round trip. The inflation of the window is kept apart from cwnd.
 
-use super::{Begin, Episode, Heard, Pick, Progress, Recovery};
+use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme, Settings};
 use crate::Scoreboard;
 use ackclock_cc::Window;
+use ackclock_registry::{Entry, Parameter};
 
-/// What RFC 6582 leaves open.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NewRenoConfig {
-    /// Restart the retransmission timer only on the first partial acknowledgement (RFC 6582 section 3.2 step 5:
-    /// "impatient", its recommendation) rather than on each ("slow but steady").
-    pub impatient: bool,
-    /// Leave with min(ssthresh, flight + 1) rather than ssthresh (RFC 6582 section 3.2 step 3, option 1): no burst.
-    pub cautious_exit: bool,
-}
-
-impl Default for NewRenoConfig {
-    fn default() -> NewRenoConfig {
-        NewRenoConfig { impatient: true, cautious_exit: true }
-    }
-}
+/// The registry's entry.
+pub const SCHEME: Scheme = Scheme {
+    entry: Entry {
+        name: "newreno",
+        title: "NewReno",
+        source: "RFC 6582",
+        summary: "Fast recovery over a whole window of losses, one hole per round trip.",
+        equations: &[],
+        notes: &[],
+        parameters: &[
+            Parameter::flag(
+                "impatient",
+                true,
+                "restart the retransmission timer only on the first partial acknowledgement (RFC 6582 section 3.2 step 5, its \
+             recommendation) rather than on each (\"slow but steady\")",
+            ),
+            Parameter::flag(
+                "cautious_exit",
+                true,
+                "leave with min(ssthresh, flight + 1) rather than ssthresh (RFC 6582 section 3.2 step 3, option 1): no burst",
+            ),
+        ],
+    },
+    selective: false,
+    serves_first_duplicates: false,
+    build: |settings| Box::new(NewReno::new(settings)),
+};
 
 /// The recovery.
 pub struct NewReno {
-    config: NewRenoConfig,
+    impatient: bool,
+    cautious_exit: bool,
     inflation: f64,
     resend: Option<u64>,
     partial_seen: bool,
 }
 
 impl NewReno {
-    /// A recovery with these choices.
-    pub fn new(config: NewRenoConfig) -> NewReno {
-        NewReno { config, inflation: 0.0, resend: None, partial_seen: false }
+    /// A recovery with checked `settings`.
+    pub fn new(settings: &Settings) -> NewReno {
+        NewReno {
+            impatient: settings.get("impatient"),
+            cautious_exit: settings.get("cautious_exit"),
+            inflation: 0.0,
+            resend: None,
+            partial_seen: false,
+        }
     }
 }
 
@@ -60,14 +80,14 @@ impl Recovery for NewReno {
             return Progress::Continues;
         }
         if episode.una >= episode.recover {
-            w.cwnd = if self.config.cautious_exit { episode.exit_window(w.ssthresh) } else { w.ssthresh };
+            w.cwnd = if self.cautious_exit { episode.exit_window(w.ssthresh) } else { w.ssthresh };
             return Progress::Ends;
         }
         // Step 5: deflate by what was acknowledged, then add back one segment.
         self.inflation += 1.0 - heard.acked as f64;
         self.resend = Some(episode.una);
         let first = !std::mem::replace(&mut self.partial_seen, true);
-        if self.config.impatient && !first { Progress::ContinuesOnTimer } else { Progress::Continues }
+        if self.impatient && !first { Progress::ContinuesOnTimer } else { Progress::Continues }
     }
 
     fn next(&mut self, episode: &Episode, _board: &mut Scoreboard, w: &Window) -> Option<Pick> {

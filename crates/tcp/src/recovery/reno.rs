@@ -3,9 +3,26 @@
 //! Source: RFC 2581 section 3.2 (the behaviour of 4.3BSD Reno). The inflation of the window by duplicates is
 //! kept apart from cwnd, so that a controller or a probe never sees an inflated window.
 
-use super::{Begin, Episode, Heard, Pick, Progress, Recovery};
+use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme};
 use crate::Scoreboard;
 use ackclock_cc::Window;
+use ackclock_registry::Entry;
+
+/// The registry's entry.
+pub const SCHEME: Scheme = Scheme {
+    entry: Entry {
+        name: "reno",
+        title: "Reno",
+        source: "RFC 2581 section 3.2",
+        summary: "Fast recovery that ends with the first new acknowledgement.",
+        equations: &[],
+        notes: &[],
+        parameters: &[],
+    },
+    selective: false,
+    serves_first_duplicates: false,
+    build: |_| Box::<Reno>::default(),
+};
 
 /// The recovery.
 #[derive(Default)]

@@ -16,42 +16,62 @@
 //! segments that were sent ahead of the retransmission, which holds in either order. If no new segment can be sent,
 //! only retransmissions leave, as in NewReno. A lost retransmission is left to the timer, as in the paper.
 
-use super::{Begin, Episode, Heard, Pick, Progress, Recovery};
+use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme, Settings};
 use crate::Scoreboard;
 use ackclock_cc::Window;
+use ackclock_registry::{Entry, Parameter};
 
-/// What leaves first when a partial acknowledgement lets out a retransmission and an extra new segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum First {
-    /// The retransmission; the times of the paper's figure 9 (exit at 2.87 s).
-    Retransmission,
-    /// The new segment, so that every repair waits behind it; the segment numbers of the paper's figure 5.
-    NewSegment,
-}
-
-/// Which duplicates count for the first value of `actnum`, half their number rounded down.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Counted {
-    /// Those after the retransmission that began the episode: `actnum` is what retreat has sent.
-    Retreat,
-    /// Those that began the episode as well: `actnum` is half of what was in flight besides the loss.
-    All,
-}
-
-/// What the paper leaves open.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RobustConfig {
-    /// What leaves first. Default: the retransmission, since waiting delays every round trip of the episode.
-    pub first: First,
-    /// Which duplicates count. Default: those of retreat; with it figure 9's episode ends with cwnd 10, as published.
-    pub counted: Counted,
-}
-
-impl Default for RobustConfig {
-    fn default() -> RobustConfig {
-        RobustConfig { first: First::Retransmission, counted: Counted::Retreat }
-    }
-}
+/// The registry's entry.
+pub const SCHEME: Scheme = Scheme {
+    entry: Entry {
+        name: "robust",
+        title: "Robust Recovery",
+        source: "Wang and Shin, ICDCS 2001",
+        summary: "New segments in flight are counted, and their number governs the episode.",
+        equations: &[],
+        notes: &[
+            "duplicates are compared with the new segments sent ahead of the retransmission, not with actnum",
+            "a lost retransmission is left to the timer, as in the paper",
+        ],
+        parameters: &[
+            Parameter::choice(
+                "first",
+                "retransmission",
+                &[
+                    (
+                        "retransmission",
+                        "the retransmission; the times of the paper's figure 9 (exit at 2.87 s)",
+                    ),
+                    (
+                        "new",
+                        "the new segment, so that every repair waits behind it; the segment numbers of the paper's figure 5",
+                    ),
+                ],
+                "what leaves first when a partial acknowledgement lets out a retransmission and an extra new segment; waiting \
+             would delay every round trip of the episode",
+            ),
+            Parameter::choice(
+                "counted",
+                "retreat",
+                &[
+                    (
+                        "retreat",
+                        "those after the retransmission that began the episode: actnum is what retreat has sent",
+                    ),
+                    (
+                        "all",
+                        "those that began the episode as well: actnum is half of what was in flight besides the loss",
+                    ),
+                ],
+                "which duplicates count for the first value of actnum, half their number rounded down; with the default figure \
+             9's episode ends with cwnd 10, as published",
+            ),
+        ],
+    },
+    selective: false,
+    serves_first_duplicates: false,
+    build: |settings| Box::new(Robust::new(settings)),
+};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -64,7 +84,10 @@ const LEAST_SSTHRESH: f64 = 2.0;
 
 /// The recovery.
 pub struct Robust {
-    config: RobustConfig,
+    /// A new segment leaves ahead of the retransmission.
+    new_first: bool,
+    /// Duplicates that began the episode count for the first `actnum`, too.
+    counts_all: bool,
     phase: Phase,
     /// New segments that should be in flight at the end of the round trip, in probe.
     actnum: u64,
@@ -81,10 +104,15 @@ pub struct Robust {
 }
 
 impl Robust {
-    /// A recovery with these choices.
-    pub fn new(config: RobustConfig) -> Robust {
+    /// A recovery with checked `settings`.
+    pub fn new(settings: &Settings) -> Robust {
+        Robust::with(settings.get::<&str>("first") == "new", settings.get::<&str>("counted") == "all")
+    }
+
+    fn with(new_first: bool, counts_all: bool) -> Robust {
         Robust {
-            config,
+            new_first,
+            counts_all,
             phase: Phase::Retreat,
             actnum: 0,
             ndup: 0,
@@ -108,7 +136,7 @@ impl Robust {
     fn end_round(&mut self) -> bool {
         match self.phase {
             Phase::Retreat => {
-                let earlier = if self.config.counted == Counted::All { self.began } else { 0 };
+                let earlier = if self.counts_all { self.began } else { 0 };
                 self.actnum = (self.ndup + earlier) / 2;
                 self.phase = Phase::Probe;
                 false
@@ -143,7 +171,7 @@ impl Robust {
 impl Recovery for Robust {
     /// cwnd stays as it is until the end and controls nothing.
     fn begin(&mut self, episode: &Episode, _heard: Heard, _board: &mut Scoreboard, _w: &mut Window) -> Begin {
-        *self = Robust::new(self.config);
+        *self = Robust::with(self.new_first, self.counts_all);
         self.began = u64::from(episode.duplicates);
         self.resend = Some(episode.una);
         Begin::Repair
@@ -176,7 +204,7 @@ impl Recovery for Robust {
         if !episode.new_data {
             self.allowance = 0; // what cannot be sent now is not made up for
         }
-        if self.config.first == First::NewSegment && self.allowance > 0 {
+        if self.new_first && self.allowance > 0 {
             return Some(self.send_new());
         }
         if let Some(seq) = self.resend.take() {

@@ -6,20 +6,34 @@
 //!
 //! What differs: a segment here is a full segment, so byte counts of the RFCs become counts of segments.
 
-use super::{Begin, Episode, Heard, Pick, Progress, Recovery};
+use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme, Settings};
 use crate::Scoreboard;
 use ackclock_cc::Window;
+use ackclock_registry::{Entry, Parameter};
 
-/// What can be chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct SackConfig {
-    /// Spread the reduction over the round trip (RFC 9937).
-    pub proportional_rate: bool,
-}
+/// The registry's entry.
+pub const SCHEME: Scheme = Scheme {
+    entry: Entry {
+        name: "sack",
+        title: "SACK",
+        source: "RFC 6675; with proportional_rate RFC 9937",
+        summary: "Pipe-controlled repair from selective acknowledgements.",
+        equations: &[],
+        notes: &["proportional_rate: a controller that sets its window in every state is not subject to it"],
+        parameters: &[Parameter::flag(
+            "proportional_rate",
+            false,
+            "spread the reduction over the round trip (Proportional Rate Reduction, RFC 9937)",
+        )],
+    },
+    selective: true,
+    serves_first_duplicates: false,
+    build: |settings| Box::new(Sack::new(settings)),
+};
 
 /// The recovery.
 pub struct Sack {
-    config: SackConfig,
+    proportional_rate: bool,
     /// The first retransmission goes out whatever the pipe says: RFC 6675 section 5 (4.3).
     first: Option<u64>,
     /// RFC 6675's RescueRxt, as one past it: there is a rescue once more than that is acknowledged.
@@ -47,9 +61,10 @@ impl Prr {
 }
 
 impl Sack {
-    /// A recovery with these choices.
-    pub fn new(config: SackConfig) -> Sack {
-        Sack { config, first: None, rescued: 0, prr: Prr::default() }
+    /// A recovery with checked `settings`.
+    pub fn new(settings: &Settings) -> Sack {
+        let proportional_rate = settings.get("proportional_rate");
+        Sack { proportional_rate, first: None, rescued: 0, prr: Prr::default() }
     }
 
     /// RFC 9937 section 6.2: how much the acknowledgement lets out.
@@ -122,10 +137,14 @@ impl Recovery for Sack {
             w.cwnd = w.ssthresh;
             return Progress::Ends;
         }
-        if self.config.proportional_rate {
+        if self.proportional_rate {
             self.reduce_proportionally(heard, board.pipe(episode.nxt) as f64, w.ssthresh);
         }
         Progress::Continues
+    }
+
+    fn leave_window(&mut self) {
+        self.proportional_rate = false; // there is nothing to reduce in proportion to
     }
 
     fn next(&mut self, episode: &Episode, board: &mut Scoreboard, w: &Window) -> Option<Pick> {
@@ -137,7 +156,7 @@ impl Recovery for Sack {
             self.prr.sent();
             return Some(Pick::Again(seq));
         }
-        let room = if self.config.proportional_rate {
+        let room = if self.proportional_rate {
             self.prr.allowance >= 1.0
         } else {
             board.pipe(episode.nxt) as f64 + 1.0 <= w.cwnd // RFC 6675 section 5 (C)

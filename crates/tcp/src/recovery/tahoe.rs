@@ -4,9 +4,26 @@
 //! Tahoe. After a loss the window starts over from one segment and everything from the hole on is sent again
 //! as slow start allows, except what acknowledgements show to have arrived.
 
-use super::{Begin, Episode, Heard, Pick, Progress, Recovery};
+use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme};
 use crate::Scoreboard;
 use ackclock_cc::Window;
+use ackclock_registry::Entry;
+
+/// The registry's entry.
+pub const SCHEME: Scheme = Scheme {
+    entry: Entry {
+        name: "tahoe",
+        title: "Tahoe",
+        source: "Jacobson, SIGCOMM 1988",
+        summary: "Starts over from one segment after a fast retransmit.",
+        equations: &[],
+        notes: &[],
+        parameters: &[],
+    },
+    selective: false,
+    serves_first_duplicates: false,
+    build: |_| Box::new(Tahoe),
+};
 
 /// The recovery; it has no state of its own, because there is no episode.
 pub struct Tahoe;

@@ -57,7 +57,7 @@ impl Sender {
         if self.una < self.marked {
             // RFC 3168 section 6.1.2: a mark in this window of data was answered already, or a probe's repair.
             self.window.ssthresh = self.window.cwnd.max(LEAST_SSTHRESH);
-        } else if self.react(now, Signal::Loss) || self.governs {
+        } else if self.react(now, Signal::Loss) || self.needs.window {
             self.remember(&window);
         } else {
             // The recovery holds the window where it is.
@@ -73,7 +73,7 @@ impl Sender {
         }
         let (episode, window) = (self.episode(), self.window);
         let begin = self.recovery.begin(&episode, heard, &mut self.board, &mut self.window);
-        if self.governs {
+        if self.needs.window {
             self.window = window;
             self.tell_of_losses(now);
         }
@@ -95,7 +95,7 @@ impl Sender {
         }
         let (episode, window) = (self.episode(), self.window);
         let progress = self.recovery.on_ack(&episode, heard, &mut self.board, &mut self.window);
-        if self.governs {
+        if self.needs.window {
             self.window = window;
         }
         match progress {

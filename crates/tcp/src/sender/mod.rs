@@ -9,12 +9,12 @@ mod undo;
 mod wait;
 
 use crate::config::{Config, Undo};
-use crate::detection::Rack;
+use crate::detection::{Detector, Rack};
 use crate::packet::{Ack, Data, Flags};
 use crate::recovery::{Heard, Pick, Recovery};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
-use ackclock_cc::{self as cc, Controller, Event, Path, Window};
+use ackclock_cc::{self as cc, Controller, Event, Needs, Path, Window};
 use ackclock_units::{Duration, Time};
 use pace::Pacer;
 use probe::Probing;
@@ -68,10 +68,8 @@ pub struct Sender {
     config: Config,
     epoch: u8,
     controller: Box<dyn Controller>,
-    wants_draw: bool,
-    wants_forward: bool,
-    governs: bool,
-    /// Does it neither govern its window nor want the rate?
+    needs: Needs,
+    /// Does it need no more of a sample than all get, and not the window in every state?
     plain: bool,
     /// Does something want to know of every departure and arrival (`rack`, `rate`)?
     observed: bool,
@@ -142,22 +140,34 @@ fn tamed(window: f64, least: f64) -> f64 {
 
 impl Sender {
     /// The sending end of connection number `epoch`, with `limit` segments to send, at `now`.
-    pub fn new(config: Config, controller: Box<dyn Controller>, epoch: u8, limit: u64, now: Time) -> Sender {
+    ///
+    /// `needs` is what `controller` needs: [`ackclock_cc::Settings::needs`].
+    pub fn new(
+        config: Config,
+        controller: Box<dyn Controller>,
+        needs: Needs,
+        epoch: u8,
+        limit: u64,
+        now: Time,
+    ) -> Sender {
         let rtt =
             RttEstimator::new(config.rto_initial, config.rto_min, config.rto_max, config.clock_granularity);
         let window =
             Window { ssthresh: config.initial_ssthresh, ..Window::starting_at(config.initial_window) };
+        let Detector { threshold, patience, rack } = (config.detection.scheme().build)(&config.detection);
+        let mut recovery = (config.recovery.scheme().build)(&config.recovery);
+        if needs.window {
+            recovery.leave_window();
+        }
         let mut sender = Sender {
             epoch,
-            wants_draw: controller.wants_draw(),
-            governs: controller.governs(),
-            plain: !controller.governs() && !controller.wants_rate() && !controller.wants_forward(),
-            wants_forward: controller.wants_forward(),
-            observed: config.detection.rack().is_some() || controller.wants_rate(),
-            rate: controller.wants_rate().then(Box::default),
-            recovery: config.recovery.build(controller.governs()),
+            needs,
+            plain: !needs.window && !needs.rate && !needs.forward,
+            observed: rack.is_some() || needs.rate,
+            rate: needs.rate.then(Box::default),
+            recovery,
             controller,
-            sack: config.recovery.uses_sack(),
+            sack: config.recovery.scheme().selective,
             state: State::Open,
             window,
             board: Scoreboard::default(),
@@ -169,9 +179,9 @@ impl Sender {
             answered: 0,
             marked: 0,
             duplicates: 0,
-            threshold: config.detection.dup_thresh(),
-            waiting: config.detection.patience().map(|patience| Box::new(Waiting::new(patience))),
-            rack: config.detection.rack().map(Box::new),
+            threshold,
+            waiting: patience.map(|patience| Box::new(Waiting::new(patience))),
+            rack,
             undoing: (config.undo != Undo::Never).then(|| Box::new(Undoing::new(config.undo))),
             rtt,
             deadline: None,
@@ -336,14 +346,14 @@ impl Sender {
             lost,
             marked: if ack.flags.has(Flags::ECE) { self.marks(acked) } else { 0 },
             rtt,
-            draw: if self.wants_draw { draw() } else { 0.0 },
+            draw: if self.needs.draw { draw() } else { 0.0 },
             rate: None,
             forward: None,
         };
         let path = self.path(now);
         if self.plain {
             self.controller.on_sample(&path, &sample, &mut self.window);
-        } else if !self.governs {
+        } else if !self.needs.window {
             self.let_measure(now, ack, &sample, delivered);
         }
 
@@ -361,7 +371,7 @@ impl Sender {
         if self.undoing.is_some() {
             self.consider_undoing(now, ack, acked);
         }
-        if self.governs {
+        if self.needs.window {
             self.let_measure(now, ack, &sample, delivered);
         }
         self.tame();
@@ -411,7 +421,7 @@ impl Sender {
         self.tell_of_losses(now);
         let rate = self.rate_sample(now, delivered);
         // The echo is that of the segment which has just advanced the acknowledgement, as for the round-trip time.
-        let forward = sample.rtt.filter(|_| self.wants_forward).map(|_| ack.sent_at.since(ack.echo));
+        let forward = sample.rtt.filter(|_| self.needs.forward).map(|_| ack.sent_at.since(ack.echo));
         let lost = self.newly_lost().unwrap_or(sample.lost);
         let sample = cc::Ack { lost, rate, forward, ..*sample };
         let path = self.path(now);
@@ -458,7 +468,7 @@ impl Sender {
             if std::mem::take(&mut self.probing.due) {
                 return Some(self.probe(now));
             }
-            if (self.governs || now.since(self.last_sent) > self.rtt.rto()) && self.has_new_data() {
+            if (self.needs.window || now.since(self.last_sent) > self.rtt.rto()) && self.has_new_data() {
                 self.restart_after_idleness(now);
             }
         }
@@ -473,7 +483,7 @@ impl Sender {
 
     /// RFC 5681 section 4.1: the ACK clock has stopped, so the window starts again.
     fn restart_after_idleness(&mut self, now: Time) {
-        if self.governs {
+        if self.needs.window {
             if self.rate.as_ref().is_some_and(|rate| rate.is_app_limited()) {
                 self.tell(now, Event::Idle);
             }
@@ -502,7 +512,7 @@ impl Sender {
     /// has left the pipe (RFC 6675 section 5 (3)) and thereby does the same.
     #[cold]
     fn with_limited_transmit(&self, window: f64, in_flight: u64) -> (f64, u64) {
-        let served = self.config.limited_transmit || self.config.recovery.serves_first_duplicates();
+        let served = self.config.limited_transmit || self.config.recovery.scheme().serves_first_duplicates;
         match (served, self.sack) {
             (false, _) => (window, self.nxt - self.una),
             (true, true) => (window, in_flight),
@@ -514,7 +524,7 @@ impl Sender {
     fn next_recovery(&mut self) -> Option<Pick> {
         let episode = self.episode();
         let pick = self.recovery.next(&episode, &mut self.board, &self.window);
-        if self.governs {
+        if self.needs.window {
             self.cwnd_limited = pick.is_none() && real(self.in_flight()) + 1.0 > self.window.cwnd;
         }
         pick

@@ -86,7 +86,7 @@ impl Sender {
     #[cold]
     pub(super) fn is_held_back(&mut self) -> bool {
         let paced = self.is_paced();
-        if paced && !self.governs && self.has_new_data() {
+        if paced && !self.needs.window && self.has_new_data() {
             self.cwnd_limited = true;
         }
         paced

@@ -99,7 +99,7 @@ impl Sender {
             // RFC 4015 section 3.2 (6): what is outstanding, and no more than an initial window at once.
             let flight = (self.nxt - self.una) as f64;
             let cwnd = flight + (acked as f64).min(self.config.initial_window);
-            if !self.governs {
+            if !self.needs.window {
                 self.window.cwnd = cwnd.min(most).max(self.window.cwnd);
                 self.window.ssthresh = before.ssthresh;
             }

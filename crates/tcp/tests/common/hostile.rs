@@ -3,11 +3,10 @@
 //! The fuzz target in `fuzz/` and the property tests run the same cases. After every step the counts are compared with
 //! naive ones; in the end a peer that cooperates must get everything that is left.
 
-use ackclock_cc::{Ack as Acked, Controller, Event, Path, Settings, Signal, Window, schemes};
-use ackclock_tcp::detection::{DelayedConfig, Form, NcrConfig, RackConfig};
-use ackclock_tcp::recovery::{Counted, First, NewRenoConfig, RobustConfig, SackConfig};
+use ackclock_cc::{Ack as Acked, Controller, Event, Needs, Path, Settings, Signal, Window, schemes};
+use ackclock_registry::{Given, variants};
 use ackclock_tcp::{
-    Ack, Config, Counting, Data, Detection, Flags, Receiver, RecoveryKind, SackBlock, Sender, State, Undo,
+    Ack, Config, Counting, Data, Flags, Receiver, SackBlock, Sender, State, Undo, detection, recovery,
 };
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::BTreeSet;
@@ -133,23 +132,9 @@ impl Controller for Wild {
 impl Case {
     fn config(&self) -> Config {
         let on = |bit: u8| self.switches >> bit & 1 == 1;
-        let newreno =
-            |impatient, cautious_exit| RecoveryKind::NewReno(NewRenoConfig { impatient, cautious_exit });
-        let kinds = [
-            RecoveryKind::Tahoe,
-            RecoveryKind::Reno,
-            newreno(true, true),
-            newreno(false, false),
-            RecoveryKind::Sack(SackConfig { proportional_rate: false }),
-            RecoveryKind::Sack(SackConfig { proportional_rate: true }),
-            RecoveryKind::Robust(RobustConfig::default()),
-            RecoveryKind::Robust(RobustConfig { first: First::NewSegment, counted: Counted::All }),
-            RecoveryKind::Hoe,
-            RecoveryKind::RightEdge,
-            RecoveryKind::LinKung,
-        ];
+        let kinds = variants::<recovery::Scheme>();
         Config {
-            recovery: kinds[usize::from(self.recovery) % kinds.len()],
+            recovery: kinds[usize::from(self.recovery) % kinds.len()].clone(),
             timestamps: on(0),
             ecn: on(1),
             undo: [Undo::Never, Undo::Duplicates, Undo::Eifel][usize::from(self.switches >> 5) % 3],
@@ -163,27 +148,26 @@ impl Case {
         }
     }
 
-    fn detection(&self) -> Detection {
-        let delayed = |form, growth| Detection::Delayed(DelayedConfig { form, growth });
-        let others = [
-            delayed(Form::Timer, true),
-            delayed(Form::Count, false),
-            Detection::Ncr(NcrConfig { aggressive: false }),
-            Detection::Ncr(NcrConfig { aggressive: true }),
-            Detection::Rack(RackConfig { tail_loss_probe: true }),
-            Detection::Rack(RackConfig { tail_loss_probe: false }),
-        ];
-        match self.threshold {
-            0..6 => Detection::DupAcks(u32::from(self.threshold)),
-            _ => others[usize::from(self.threshold) % others.len()],
+    fn detection(&self) -> detection::Settings {
+        let others = variants::<detection::Scheme>();
+        let others: Vec<_> = others.iter().filter(|other| other.name() != "dupacks").collect();
+        if self.threshold >= 6 {
+            return others[usize::from(self.threshold) % others.len()].clone();
         }
+        let mut duplicates = detection::Settings::defaults(&detection::DUPACKS);
+        let threshold = Given::Number(f64::from(self.threshold.max(1)));
+        duplicates.set("threshold", threshold).expect("it is in the range");
+        duplicates
     }
 
-    fn controller(&self) -> Box<dyn Controller> {
+    fn controller(&self) -> (Box<dyn Controller>, Needs) {
         let known = schemes();
         match known.get(usize::from(self.scheme) % (known.len() + 1)) {
-            Some(scheme) => Settings::defaults(scheme).build(),
-            None => Box::new(Wild(u64::from(self.initial))),
+            Some(scheme) => {
+                let settings = Settings::defaults(scheme);
+                (settings.build(), settings.needs())
+            }
+            None => (Box::new(Wild(u64::from(self.initial))), Needs::NOTHING),
         }
     }
 
@@ -236,9 +220,10 @@ impl Bench {
     fn new(case: &Case) -> Bench {
         let now = Time::ZERO + Duration::from_secs(100);
         let config = case.config();
+        let (controller, needs) = case.controller();
         Bench {
             now,
-            sender: Sender::new(config.clone(), case.controller(), EPOCH, u64::from(case.limit), now),
+            sender: Sender::new(config.clone(), controller, needs, EPOCH, u64::from(case.limit), now),
             receiver: Receiver::new(&config, EPOCH),
             data: Vec::new(),
             acks: Vec::new(),

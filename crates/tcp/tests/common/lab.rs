@@ -1,33 +1,58 @@
 //! A sender on the bench: acknowledgements are made by hand, time passes by hand.
 
-use ackclock_cc::{Ack as Acked, Controller, Event, Path, Settings, Signal, Window, scheme};
-use ackclock_tcp::recovery::{NewRenoConfig, RobustConfig, SackConfig};
-use ackclock_tcp::{Ack, Config, Data, Flags, RecoveryKind, SackBlock, Sender};
+use ackclock_cc::{Ack as Acked, Controller, Event, Needs, Path, Settings, Signal, Window, scheme};
+use ackclock_registry::{Chosen, Given, Listed, variants};
+use ackclock_tcp::{Ack, Config, Data, Flags, SackBlock, Sender, detection, recovery};
 use ackclock_units::{Duration, Rate, Time};
+use std::borrow::Borrow;
 use std::sync::{Arc, Mutex};
 
 /// The round-trip time that timestamps echo, unless a test says otherwise.
 pub const RTT: Duration = Duration::from_millis(100);
 
+/// A recovery with its choices.
+pub type Recovery = recovery::Settings;
+/// A detection with its choices.
+pub type Detection = detection::Settings;
+
 /// A window of `window` segments that does not move by itself, with this recovery.
-pub fn config(recovery: RecoveryKind, window: u32) -> Config {
-    Config { recovery, initial_window: f64::from(window), ..Config::default() }
+pub fn config(recovery: impl Borrow<Recovery>, window: u32) -> Config {
+    Config { recovery: recovery.borrow().clone(), initial_window: f64::from(window), ..Config::default() }
 }
 
 /// SACK, with or without proportional rate reduction.
-pub fn sack(proportional_rate: bool) -> RecoveryKind {
-    RecoveryKind::Sack(SackConfig { proportional_rate })
+pub fn sack(proportional_rate: bool) -> Recovery {
+    chosen("sack", &[("proportional_rate", Given::Flag(proportional_rate))])
 }
 
 /// Robust Recovery with its defaults.
-pub fn robust() -> RecoveryKind {
-    RecoveryKind::Robust(RobustConfig::default())
+pub fn robust() -> Recovery {
+    recovery("robust")
+}
+
+/// The recovery called `name`, with its defaults.
+pub fn recovery(name: &str) -> Recovery {
+    chosen(name, &[])
+}
+
+/// So many duplicates tell of a loss.
+pub fn dupacks(threshold: u32) -> Detection {
+    chosen("dupacks", &[("threshold", Given::Number(threshold.into()))])
+}
+
+/// The entry called `name` with these choices.
+pub fn chosen<S: Listed>(name: &str, choices: &[(&str, Given<'_>)]) -> Chosen<S> {
+    let mut settings = Chosen::defaults(S::find(name).expect("it is in the registry"));
+    for &(parameter, value) in choices {
+        settings.set(parameter, value).expect("it may be chosen");
+    }
+    settings
 }
 
 /// Every kind of recovery that leaves the first two duplicates to RFC 3042.
-pub fn recoveries() -> [RecoveryKind; 6] {
-    let newreno = RecoveryKind::NewReno(NewRenoConfig::default());
-    [RecoveryKind::Tahoe, RecoveryKind::Reno, newreno, sack(false), sack(true), robust()]
+pub fn recoveries() -> Vec<Recovery> {
+    let all = variants::<recovery::Scheme>().into_iter();
+    all.filter(|recovery| !recovery.scheme().serves_first_duplicates).collect()
 }
 
 /// A sender and its clock.
@@ -42,14 +67,20 @@ pub struct Lab {
 impl Lab {
     /// A sender of `limit` segments under the scheme called `name`, with its defaults.
     pub fn new(config: Config, name: &str, limit: u64) -> Lab {
-        Lab::with(config, Settings::defaults(scheme(name).expect("a known scheme")).build(), limit)
+        let settings = Settings::defaults(scheme(name).expect("a known scheme"));
+        Lab::needing(config, settings.build(), settings.needs(), limit)
     }
 
-    /// A sender of `limit` segments under `controller`.
+    /// A sender of `limit` segments under `controller`, which needs nothing more.
     pub fn with(config: Config, controller: Box<dyn Controller>, limit: u64) -> Lab {
+        Lab::needing(config, controller, Needs::NOTHING, limit)
+    }
+
+    /// A sender of `limit` segments under `controller` with its `needs`.
+    pub fn needing(config: Config, controller: Box<dyn Controller>, needs: Needs, limit: u64) -> Lab {
         let now = Time::ZERO + Duration::from_secs(10);
         let window = config.peer_window;
-        Lab { now, sender: Sender::new(config, controller, 0, limit, now), window }
+        Lab { now, sender: Sender::new(config, controller, needs, 0, limit, now), window }
     }
 
     /// Everything that may be sent now.
