@@ -1,8 +1,8 @@
-//! What travels: data segments one way, acknowledgements the other.
+//! Packets: data segments in one direction, acknowledgements in the other.
 
 use ackclock_units::Time;
 
-/// Bits that both kinds of packet carry, and the connection's epoch.
+/// Flags of both kinds of packets, and the number of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(u16);
 
@@ -22,26 +22,27 @@ impl Flags {
 
     const EPOCH_SHIFT: u32 = 8;
 
-    /// Are all of `other`'s bits set?
+    /// True if all bits of `other` are set.
     #[inline]
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// These bits and `other`'s.
+    /// The union of both sets of bits.
     #[inline]
     #[must_use]
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
 
-    /// The flags of connection number `epoch` between the same hosts, so that stragglers of an earlier one are known.
+    /// The flags of connection number `epoch` between the same hosts. They identify segments of an earlier
+    /// connection.
     #[must_use]
     pub const fn of_epoch(epoch: u8) -> Flags {
         Flags((epoch as u16) << Self::EPOCH_SHIFT)
     }
 
-    /// Which connection between the same hosts this packet belongs to.
+    /// The number of the connection between the same hosts.
     #[inline]
     pub const fn epoch(self) -> u8 {
         (self.0 >> Self::EPOCH_SHIFT) as u8
@@ -61,36 +62,37 @@ pub struct Data {
     pub flags: Flags,
 }
 
-/// A run of received segments above the cumulative acknowledgement, relative to it.
+/// A run of received segments above the cumulative acknowledgement, relative to the acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackBlock {
-    /// Distance of the first segment from [`Ack::ack`], negative (two's complement) if that segment is below it.
+    /// The distance of the first segment from [`Ack::ack`]. Negative (two's complement) if that segment is
+    /// below it.
     pub offset: u32,
-    /// Segments in the run; 0 means no block.
+    /// The number of segments in the run; 0 means no block.
     pub length: u32,
 }
 
 /// An acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ack {
-    /// The next segment expected: everything below has arrived.
+    /// The next expected segment: everything below has arrived.
     pub ack: u64,
     /// When it was sent, by the receiver's clock (RFC 7323: TSval).
     pub sent_at: Time,
     /// The send time that is echoed (RFC 7323: TSecr).
     pub echo: Time,
-    /// Segments beyond `ack` that the receiver has room for.
+    /// The receive window: the number of segments beyond `ack` for which the receiver has room.
     pub window: u32,
     /// Bytes on the wire.
     pub bytes: u16,
     /// Its flags.
     pub flags: Flags,
-    /// Up to three runs, the most recently changed first (RFC 2018).
+    /// Up to three runs, the most recently changed one first (RFC 2018).
     pub blocks: [SackBlock; 3],
 }
 
 impl Ack {
-    /// The reported runs, each start..end; RFC 2883's report of a duplicate may be the first of them.
+    /// The reported runs, each start..end. The first may be RFC 2883's report of a duplicate.
     pub fn runs(&self) -> impl Iterator<Item = (u64, u64)> {
         let known = self.blocks.into_iter().take_while(|block| block.length > 0);
         known.map(|block| {
@@ -100,7 +102,8 @@ impl Ack {
         })
     }
 
-    /// RFC 2883 section 4: the first run has arrived twice if it is below the acknowledgement, or within the second.
+    /// RFC 2883 section 4: the first run is a duplicate if it is below the acknowledgement, or within the
+    /// second run.
     pub fn duplicate_report(&self) -> Option<(u64, u64)> {
         let mut runs = self.runs();
         let first = runs.next()?;
@@ -113,7 +116,7 @@ impl Ack {
 mod tests {
     use super::*;
 
-    /// A simulator holds one of these for every segment in flight.
+    /// A simulator stores one of these per segment in flight.
     #[test]
     fn packets_are_small() {
         assert_eq!(size_of::<Data>(), 24);

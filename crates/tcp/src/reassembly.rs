@@ -1,46 +1,46 @@
-//! What the receiver holds out of order: runs of segments with boundary tags, constant time per arrival.
+//! The out-of-order data of a receiver: runs of segments with boundary tags, in constant time per arrival.
 //!
-//! The first and last segment of every run carry the run's length, so a segment that arrives next to one or
-//! two runs finds their far ends without a search (as in Knuth's boundary-tag allocation, TAOCP 2.5).
+//! The first and the last segment of every run store the length of the run. So a segment that arrives next to
+//! one or two runs finds their far ends without a search (as in Knuth's boundary-tag allocation, TAOCP 2.5).
 
 /// Segments received, in order and out of order.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
-    /// Run length at both ends of a run, non-zero inside, 0 where nothing was received; at `seq & mask`.
+    /// The length at both ends of a run, non-zero inside, 0 for a missing segment; at `seq & mask`.
     tags: Vec<u32>,
     next: u64,
-    /// One past the highest segment received; entries from here on are not yet valid. At least `next`.
+    /// One past the highest received segment. Entries from here on are not valid yet. At least `next`.
     limit: u64,
     /// Segments held above `next`.
     held: u64,
-    /// Entries looked at so far.
+    /// The number of entries read so far.
     #[cfg(test)]
     pub(crate) steps: std::cell::Cell<u64>,
 }
 
-/// Inside a run only non-zero matters.
+/// Inside a run any non-zero value will do.
 const INSIDE: u32 = 1;
 
-/// What an arrival did.
+/// The effect of an arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
-    /// It was the next in order and nothing was held: delivered.
+    /// The segment was the next in order and nothing was held: it is delivered.
     InOrder,
-    /// It filled the first hole: this many segments became deliverable.
+    /// The segment filled the first hole: this many segments are delivered.
     Filled(u64),
-    /// It is held in the run `start..end`.
+    /// The segment is held in the run `start..end`.
     Held {
         /// First segment of the run.
         start: u64,
         /// One past its last.
         end: u64,
     },
-    /// It was there already.
+    /// The segment was there already.
     Duplicate,
 }
 
 impl Reassembly {
-    /// The next segment expected: everything below was delivered.
+    /// The next expected segment: everything below is delivered.
     #[inline]
     pub fn next(&self) -> u64 {
         self.next
@@ -51,7 +51,7 @@ impl Reassembly {
         self.held
     }
 
-    /// Takes in a segment.
+    /// Adds a segment.
     #[inline]
     pub fn receive(&mut self, seq: u64) -> Arrival {
         if seq < self.next {
@@ -72,7 +72,7 @@ impl Reassembly {
         self.hold(seq)
     }
 
-    /// The run that holds `seq`, if `seq` is one of its ends.
+    /// The run of `seq`, if `seq` is one of its ends.
     pub fn run_at_end(&self, seq: u64) -> Option<(u64, u64)> {
         let length = u64::from(self.tag(seq));
         if length == 0 {
@@ -94,7 +94,7 @@ impl Reassembly {
         if self.tag(seq) != 0 {
             return Arrival::Duplicate;
         }
-        // The neighbours are ends of their runs, since `seq` was missing.
+        // The neighbours are ends of their runs, because `seq` was missing.
         let left = u64::from(self.tag(seq - 1));
         let right = u64::from(self.tag(seq + 1));
         let (start, end) = (seq - left, seq + 1 + right);

@@ -5,9 +5,10 @@ use ackclock_units::Duration;
 /// The estimator of RFC 6298.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
-    /// Smoothed round-trip time, eighths of a nanosecond, so that the filter's shift loses nothing.
+    /// The smoothed round-trip time in eighths of a nanosecond, so that the shift of the filter loses
+    /// nothing.
     srtt_8: i64,
-    /// Its mean deviation, quarters of a nanosecond.
+    /// The mean deviation in quarters of a nanosecond.
     rttvar_4: i64,
     rtt_min: Duration,
     base_rto: Duration,
@@ -17,9 +18,10 @@ pub struct RttEstimator {
     granularity: Duration,
 }
 
-/// Longer samples come from a peer that echoes what it was never sent; eight times this fits the filter.
+/// A longer sample comes from a peer that echoes a value it was never sent. Eight times this value fits the
+/// filter.
 const LONGEST_SAMPLE: Duration = Duration::from_secs(1_000_000);
-/// Doublings beyond which the upper bound holds in any case.
+/// With more doublings the upper bound applies in any case.
 const MOST_DOUBLINGS: u32 = 16;
 
 impl RttEstimator {
@@ -37,7 +39,7 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a raw sample.
+    /// Adds a raw sample.
     #[inline]
     pub fn sample(&mut self, rtt: Duration) {
         let rtt = rtt.min(LONGEST_SAMPLE);
@@ -62,12 +64,13 @@ impl RttEstimator {
         self.backoff = (self.backoff + 1).min(MOST_DOUBLINGS);
     }
 
-    /// Timeouts since the last valid sample; a new acknowledgement without one does not end the back-off (Karn).
+    /// The number of timeouts since the last valid sample. An acknowledgement without a sample does not end
+    /// the back-off (Karn).
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
 
-    /// The timeout, back-off included.
+    /// The timeout with the back-off.
     #[inline]
     pub fn rto(&self) -> Duration {
         if self.backoff == 0 { self.base_rto } else { self.doubled(self.backoff) }
@@ -118,7 +121,7 @@ mod tests {
         assert_eq!(rtt.rtt_min(), Duration::from_millis(100));
     }
 
-    /// A peer that echoes zero to a clock that counts from 1970.
+    /// A peer echoes zero to a clock that counts from 1970.
     #[test]
     fn an_absurd_sample_breaks_nothing() {
         let mut rtt = estimator();

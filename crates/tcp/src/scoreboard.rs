@@ -1,27 +1,29 @@
-//! What the sender knows of holes: RFC 6675's scoreboard, amortised constant time per acknowledgement.
+//! The scoreboard of RFC 6675: the sender's knowledge about holes, in amortised constant time per
+//! acknowledgement.
 //!
-//! SACKed segments are kept as runs in a ring of skips: the entry of a SACKed segment is a distance over
-//! which every segment is SACKed. Following skips leads to the first segment that is not, and shortening the
-//! way behind (path halving, as in union-find) makes the search amortised near-constant however long runs
-//! grow and in whatever order blocks arrive.
+//! SACKed segments are kept as runs in a ring of skips. The entry of a SACKed segment is a distance over
+//! which every segment is SACKed. Following skips leads to the first segment that is not SACKed. Each search
+//! shortens the skips behind it (path halving, as in union-find), so that searches take amortised
+//! near-constant time however long runs grow, and in whatever order blocks arrive.
 //!
 //! Two edges divide the window. Unacknowledged segments below `lost_edge` count as lost, because enough
-//! SACKed segments lie above them; that is monotone, so an edge says it all. Unacknowledged segments below
-//! `resent_edge` have been retransmitted in this episode, because RFC 6675's NextSeg always takes the lowest.
+//! SACKed segments are above them. This property is monotone, so one edge is enough. Unacknowledged segments
+//! below `resent_edge` have been retransmitted in this episode, because RFC 6675's NextSeg always takes the
+//! lowest one.
 //!
-//! With a detection that can tell that a retransmission was lost as well (RACK), such segments are in a set of their own,
-//! which is empty otherwise.
+//! A detection such as RACK also finds lost retransmissions. Such segments are in a separate set, which is
+//! empty otherwise.
 
 use std::collections::BTreeSet;
 
 /// The scoreboard of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
-    /// Skip of each segment from `una` up to `limit`, at `seq & mask`; 0 where the segment is not SACKed.
-    /// Longer runs take several skips: memory counts where hundreds of thousands are in flight.
+    /// The skip of each segment from `una` up to `limit`, at `seq & mask`; 0 if the segment is not SACKed.
+    /// Long runs take several skips, because memory matters with hundreds of thousands of segments in flight.
     skips: Vec<u16>,
     una: u64,
-    /// One past the highest SACKed segment; entries from here on are not yet valid. At least `una`.
+    /// One past the highest SACKed segment. Entries from here on are not valid yet. At least `una`.
     limit: u64,
     /// SACKed segments above `una`.
     sacked: u64,
@@ -33,9 +35,9 @@ pub struct Scoreboard {
     lost: u64,
     /// Segments below `resent_edge` that are neither SACKed nor lost again.
     resent: u64,
-    /// Segments below `resent_edge` whose retransmission was lost, and not repeated since.
+    /// Segments below `resent_edge` whose retransmission was lost and not repeated since.
     lost_again: BTreeSet<u64>,
-    /// Entries looked at so far.
+    /// The number of entries read so far.
     #[cfg(test)]
     pub(crate) steps: std::cell::Cell<u64>,
 }
@@ -72,19 +74,20 @@ impl Scoreboard {
         self.resent_edge
     }
 
-    /// RFC 6675's pipe when everything below `nxt` has been sent: what is neither SACKed nor lost, and what
-    /// was retransmitted.
+    /// RFC 6675's pipe if everything below `nxt` has been sent: segments that are neither SACKed nor lost,
+    /// and retransmitted segments.
     #[inline]
     pub fn pipe(&self, nxt: u64) -> u64 {
         (nxt - self.una) + self.resent - self.sacked - self.lost
     }
 
-    /// Is `seq`, not below `una`, SACKed?
+    /// True if `seq` is SACKed. `seq` must not be below `una`.
     pub fn is_sacked(&self, seq: u64) -> bool {
         seq < self.limit && self.skips[self.at(seq)] != 0
     }
 
-    /// Moves `una` to the cumulative acknowledgement; returns how many of the segments passed were SACKed before.
+    /// Moves `una` to the cumulative acknowledgement. Returns how many of the passed segments were SACKed
+    /// before.
     #[inline]
     pub fn advance(&mut self, una: u64) -> u64 {
         let was_sacked =
@@ -96,7 +99,7 @@ impl Scoreboard {
         was_sacked
     }
 
-    /// Takes segments from `self.una` up to `una` out of all counts.
+    /// Removes segments from `self.una` up to `una` from all counts.
     fn retire(&mut self, una: u64) -> u64 {
         let (mut sacked, mut sacked_below_lost, mut sacked_below_resent) = (0, 0, 0);
         for seq in self.una..una.min(self.limit) {
@@ -108,7 +111,7 @@ impl Scoreboard {
         }
         self.sacked -= sacked;
         self.sacked_above_edge -= sacked - sacked_below_lost;
-        // What is not SACKed below an edge counts there.
+        // A segment below an edge that is not SACKed counts there.
         self.lost -= una.min(self.lost_edge) - self.una - sacked_below_lost;
         if !self.lost_again.is_empty() {
             self.resent += self.retire_lost_again(una);
@@ -117,7 +120,7 @@ impl Scoreboard {
         sacked
     }
 
-    /// Marks `start..end` as SACKed; returns how many of them were not. `start` must not be below `una`.
+    /// Marks `start..end` as SACKed. Returns how many of them were not. `start` must not be below `una`.
     pub fn sack(&mut self, start: u64, end: u64) -> u64 {
         if end <= start {
             return 0;
@@ -127,7 +130,7 @@ impl Scoreboard {
         let mut seq = self.next_unsacked(start);
         while seq < end {
             let at = self.at(seq);
-            // A single step; the search lengthens it when it is first used.
+            // A single step. The search lengthens it when it is first used.
             self.skips[at] = 1;
             newly += 1;
             self.sacked_above_edge += u64::from(seq >= self.lost_edge);
@@ -151,7 +154,7 @@ impl Scoreboard {
             if next >= self.limit {
                 return self.limit.max(next);
             }
-            // Path halving: this entry jumps over its successor's run as well, as far as an entry can say.
+            // Path halving: this entry also skips the run of its successor, as far as an entry can hold.
             let further = u64::from(self.skips[self.at(next)]);
             self.skips[at] = u16::try_from(skip + further).unwrap_or(skip as u16);
             seq = next + further;
@@ -159,8 +162,8 @@ impl Scoreboard {
         seq
     }
 
-    /// Lets every unSACKed segment below `end` with at least `threshold` SACKed ones above it count as lost
-    /// (RFC 6675's IsLost for full segments); returns how many are new.
+    /// Marks every unSACKed segment below `end` with at least `threshold` SACKed segments above it as lost
+    /// (RFC 6675's IsLost for full segments). Returns the number of new losses.
     pub fn detect(&mut self, threshold: u64, end: u64) -> u64 {
         let before = self.lost;
         let end = self.limit.min(end);
@@ -176,7 +179,8 @@ impl Scoreboard {
         self.lost - before
     }
 
-    /// Lets every unSACKed segment below `end`, which has been sent, count as lost; returns how many are new.
+    /// Marks every unSACKed segment below `end` as lost. All of them have been sent. Returns the number of
+    /// new losses.
     pub fn lose_below(&mut self, end: u64) -> u64 {
         let before = self.lost;
         while self.lost_edge < end {
@@ -188,8 +192,8 @@ impl Scoreboard {
         self.lost - before
     }
 
-    /// The retransmission of `seq`, an unSACKed segment below the edge of retransmissions, was lost, and with it what was
-    /// sent before: the segment itself. Was that unknown?
+    /// The retransmission of `seq`, an unSACKed segment below `resent_edge`, was lost. True if that was not
+    /// known before.
     pub fn lose_again(&mut self, seq: u64) -> bool {
         debug_assert!((self.una..self.resent_edge).contains(&seq) && !self.is_sacked(seq));
         self.lose_below(seq + 1);
@@ -219,7 +223,7 @@ impl Scoreboard {
         self.resent += u64::from(self.lost_again.pop_first().is_some());
     }
 
-    /// Forgets lost retransmissions below `una`; returns how many there were.
+    /// Forgets lost retransmissions below `una`. Returns their number.
     #[cold]
     fn retire_lost_again(&mut self, una: u64) -> u64 {
         let before = self.lost_again.len();
@@ -229,7 +233,7 @@ impl Scoreboard {
         (before - self.lost_again.len()) as u64
     }
 
-    /// Counts the segment at `una` as lost whatever lies above: enough duplicates have said so.
+    /// Marks the segment at `una` as lost, because there were enough duplicates.
     pub fn lose_first(&mut self) {
         if self.lost_edge == self.una {
             debug_assert!(!self.is_sacked(self.una), "the first unacknowledged segment is not SACKed");
@@ -238,7 +242,7 @@ impl Scoreboard {
         }
     }
 
-    /// A new episode: nothing has been retransmitted yet.
+    /// A new episode begins: nothing has been retransmitted yet.
     pub fn begin_episode(&mut self) {
         self.resent_edge = self.una;
         self.resent = 0;
@@ -255,7 +259,7 @@ impl Scoreboard {
         self.resent += 1;
     }
 
-    /// After a timeout nothing below `nxt` is in flight: all of it is lost, except what SACK says has arrived.
+    /// After a timeout nothing below `nxt` is in flight: everything is lost, except what is SACKed.
     pub fn lose_all(&mut self, nxt: u64) {
         self.begin_episode();
         self.lost_edge = nxt;
@@ -310,7 +314,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same knowledge, kept the obvious way.
+    /// The same knowledge, stored in the obvious way.
     #[derive(Default)]
     struct Naive {
         una: u64,
@@ -404,7 +408,7 @@ mod tests {
                         let top = naive.sacked.iter().next_back().copied().unwrap_or(0);
                         let lost = (naive.una..top).rev().find(|&seq| naive.is_lost(seq, 3));
                         let above_lost = lost.map_or(0, |seq| seq + 1);
-                        // SACKed segments below the edge may be passed or not: they count nowhere.
+                        // The edge may or may not pass SACKed segments: they count nowhere.
                         naive.lost_edge = naive.lost_edge.max(above_lost);
                     }
                     Step::LoseBelow(offset) => {
@@ -453,7 +457,8 @@ mod tests {
 
     #[test]
     fn long_runs_cost_little() {
-        // A receiver repeats a run that grows by one segment, 100,000 times; stepping through would take 5e9 steps.
+        // A receiver repeats a run that grows by one segment, 100,000 times. Stepping through it would take
+        // 5e9 steps.
         let mut board = Scoreboard::default();
         for end in 2..100_000 {
             assert_eq!(board.sack(1, end), 1);

@@ -1,25 +1,27 @@
 //! Probing a closed window: RFC 9293 section 3.8.6.1.
 //!
-//! What differs: a probe is a whole segment, because segments are what is counted. A receiver that has no room for it
-//! drops it and answers, as it does with the single byte of other stacks; one that takes it acknowledges it.
+//! What differs: a probe is a whole segment, because everything is counted in segments. A receiver without
+//! room drops it and answers, as it does with the single byte of other stacks. A receiver with room
+//! acknowledges it.
 
 use super::Sender;
 use crate::packet::{Data, Flags};
 use ackclock_units::Time;
 
-/// How the probing stands; all zero unless the receiver's window is closed with nothing outstanding.
+/// The state of the probing. All zero unless the receiver's window is closed and nothing is outstanding.
 #[derive(Default)]
 pub(super) struct Probing {
-    /// The timer has expired: a probe is to be sent.
+    /// The timer has expired: a probe must be sent.
     pub(super) due: bool,
     /// The segment at `nxt` has been sent as a probe, so that its acknowledgement is in order.
     pub(super) sent: bool,
-    /// Probes since the window was closed: each doubles the time to the next.
+    /// The number of probes since the window was closed. Each doubles the time to the next one.
     count: u32,
 }
 
 impl Sender {
-    /// Nothing is outstanding. RFC 6298 (5.2): no retransmission timer; but a closed window needs one to be probed.
+    /// Nothing is outstanding, so there is no retransmission timer (RFC 6298 (5.2)). A closed window needs
+    /// the timer for probes.
     pub(super) fn all_acknowledged(&mut self, now: Time) {
         if self.peer_window == 0 && self.una < self.limit {
             self.deadline.get_or_insert(now + self.rtt.rto());
@@ -36,7 +38,7 @@ impl Sender {
         self.deadline = Some(now + self.rtt.doubled(self.probing.count));
     }
 
-    /// If `ack` acknowledges the probe, that was a segment like any other.
+    /// If `ack` acknowledges the probe, the probe becomes an ordinary segment.
     #[cold]
     pub(super) fn probe_was_taken(&mut self, ack: u64) -> bool {
         let taken = self.probing.sent && ack == self.nxt + 1;

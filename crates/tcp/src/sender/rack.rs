@@ -1,6 +1,6 @@
-//! What a sender does for RACK-TLP (RFC 8985): tells it of transmissions and arrivals, and runs its two timers.
+//! The sender's part of RACK-TLP (RFC 8985): it reports transmissions and arrivals, and runs the two timers.
 //!
-//! Only senders with that detection come here.
+//! Used only by senders with that detection.
 
 use super::{Sender, State};
 use crate::detection::{Probe, Sight};
@@ -19,7 +19,7 @@ impl Sender {
         }
     }
 
-    /// `seq` leaves.
+    /// Segment `seq` is sent.
     #[cold]
     pub(super) fn tell_rack_of(&mut self, now: Time, seq: u64) {
         let idle = self.state == State::Open && self.board.sacked() == 0;
@@ -31,7 +31,8 @@ impl Sender {
         }
     }
 
-    /// Before the scoreboard hears of it: which segments have arrived, and has one arrived twice?
+    /// Called before the scoreboard is updated: reports which segments have arrived, and whether one arrived
+    /// twice.
     #[cold]
     pub(super) fn tell_rack(&mut self, now: Time, ack: &Ack) {
         let sight = self.sight(now);
@@ -53,7 +54,7 @@ impl Sender {
         rack.on_progress(ack.ack);
     }
 
-    /// Looks for losses; returns how many are new.
+    /// Detects losses. Returns the number of new ones.
     #[cold]
     pub(super) fn detect_by_time(&mut self, now: Time) -> u64 {
         let sight = self.sight(now);
@@ -61,7 +62,8 @@ impl Sender {
         rack.detect(&sight, &mut self.board)
     }
 
-    /// After an acknowledgement has been dealt with: what has become of a tail loss probe, and is another due?
+    /// Called after an acknowledgement: checks the result of a tail loss probe, and whether another one is
+    /// due.
     #[cold]
     pub(super) fn follow_probe(&mut self, now: Time, ack: &Ack, acked: u64) {
         let (una, sacked) = (self.una, self.board.sacked());
@@ -70,8 +72,8 @@ impl Sender {
         if let Probe::Sent(end, again) = *rack.probe()
             && una >= end
         {
-            // Section 7.4.2: the original has arrived as well, say a report or a duplicate; or what was sent later is
-            // acknowledged without either, and the probe has repaired a loss.
+            // Section 7.4.2: either the original has arrived as well, as a report or a duplicate shows. Or
+            // later data is acknowledged without either, and the probe has repaired a loss.
             let both = ack.duplicate_report().is_some_and(|(start, past)| start < end && end <= past)
                 || acked == 0 && ack.ack == end && ack.runs().next().is_none();
             repaired = again && !both && una > end;
@@ -94,7 +96,7 @@ impl Sender {
     fn react_to_repair(&mut self, now: Time) {
         if self.react(now, Signal::Loss) {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
-            self.marked = self.nxt; // other losses of this window are answered with it
+            self.marked = self.nxt; // the reaction covers other losses of this window
         }
     }
 
@@ -117,7 +119,7 @@ impl Sender {
         }
     }
 
-    /// Section 7.3: a new segment if there is one, otherwise the last one again; the window does not count.
+    /// Section 7.3: a new segment if there is one, otherwise the last one again. The window does not apply.
     #[inline]
     pub(super) fn next_probe(&mut self, now: Time) -> Option<Pick> {
         let rack = self.rack.as_mut()?;

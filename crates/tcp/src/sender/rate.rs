@@ -1,13 +1,15 @@
-//! The rate at which the network delivers, for controllers that ask for it.
+//! The delivery rate, for controllers that ask for it.
 //!
-//! Source: draft-ietf-ccwg-bbr-06 section 4.1, which takes in draft-cheng-iccrg-delivery-rate-estimation. Every segment
-//! keeps what had been delivered when it left; when it arrives, what was delivered since, over the longer of the time
-//! that this took to send and the time that it took to acknowledge, is a sample of the rate.
+//! Source: draft-ietf-ccwg-bbr-06 section 4.1, which contains draft-cheng-iccrg-delivery-rate-estimation.
+//! Every segment stores how much had been delivered when it was sent. When it arrives, the amount delivered
+//! since then is a sample of the rate. Its time is the longer of the time to send and the time to acknowledge
+//! that amount.
 //!
-//! What differs: of several acknowledged segments only one that was sent once has a raw round-trip time. A receiver's
-//! window that limits the sender does not make it application-limited (section 4.1.1.3.1 agrees).
+//! What differs: if several segments are acknowledged, only a segment that was sent once has a raw round-trip
+//! time. If the receiver's window limits the sender, the sample is not application-limited (section 4.1.1.3.1
+//! agrees).
 //!
-//! Only senders whose controller asks for the rate come here.
+//! Used only by senders whose controller asks for the rate.
 
 use super::Sender;
 use crate::packet::Ack;
@@ -15,40 +17,40 @@ use ackclock_cc::{Lost, RateSample};
 use ackclock_units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// Section 4.1.2.1.2: what a segment keeps of its last departure.
+/// Section 4.1.2.1.2: the data that a segment stores about its last transmission.
 #[derive(Clone, Copy, Default)]
 struct Departure {
     at: Time,
     first_sent: Time,
-    /// [`Time::ZERO`] if nothing is known, or no more needed.
+    /// [`Time::ZERO`] if nothing is known, or if it is not needed any more.
     delivered_at: Time,
     delivered: u64,
     lost: u64,
     in_flight: u32,
     app_limited: bool,
-    /// Was it not the segment's first?
+    /// True if it was a retransmission.
     again: bool,
-    /// Has the segment been counted lost since?
+    /// True if the segment was marked lost since.
     counted: bool,
 }
 
-/// Section 4.1.2.1.1: what a connection keeps.
+/// Section 4.1.2.1.1: the state of the connection.
 #[derive(Default)]
 pub(super) struct Rate {
-    /// Of the segments from `first` on.
+    /// The transmissions of the segments from `first` on.
     departures: VecDeque<Departure>,
     first: u64,
     delivered_at: Time,
-    /// When the segment that was most recently found delivered left.
+    /// The send time of the segment that was most recently found delivered.
     first_sent: Time,
-    /// What will have been delivered once the gap in the sending has passed; 0 without one.
+    /// The value of `delivered` at which the gap in the sending has passed; 0 without a gap.
     app_limited: u64,
     /// Segments counted lost so far, and with the current acknowledgement.
     lost: u64,
     newly_lost: u64,
-    /// Unacknowledged segments below have been looked at for losses.
+    /// Unacknowledged segments below this are already checked for losses.
     looked: u64,
-    /// The most recently sent of the segments that the current acknowledgement delivers.
+    /// Of the segments that the current acknowledgement delivers, the one that was sent last.
     newest: Option<(u64, Departure)>,
 }
 
@@ -121,7 +123,7 @@ impl Rate {
         })
     }
 
-    /// `seq` is lost: what was when it left, if that is news.
+    /// Segment `seq` is lost. Returns its state when it was sent, if the loss is new.
     fn on_lost(&mut self, seq: u64) -> Option<Lost> {
         let departure = self.departure(seq)?;
         let taken = *departure;
@@ -134,14 +136,14 @@ impl Rate {
         Some(Lost { seq, in_flight, lost: self.lost - taken.lost, app_limited })
     }
 
-    /// Did the data give out before what is in flight now had left?
+    /// True if the data ran out before the segments that are in flight now were sent.
     pub(super) fn is_app_limited(&self) -> bool {
         self.app_limited > 0
     }
 }
 
 impl Sender {
-    /// `seq` leaves and counts as in flight already.
+    /// Segment `seq` is sent, and already counts as in flight.
     #[cold]
     pub(super) fn tell_rate_of(&mut self, now: Time, seq: u64) {
         let alone = self.nxt - self.una == 1;
@@ -151,7 +153,7 @@ impl Sender {
         }
     }
 
-    /// Before the scoreboard hears of it: which segments have arrived?
+    /// Called before the scoreboard is updated: which segments have arrived.
     #[cold]
     pub(super) fn tell_rate(&mut self, ack: &Ack) {
         let out_of_data = self.nxt >= self.limit && self.in_flight() < self.window.cwnd as u64;
@@ -177,7 +179,7 @@ impl Sender {
         rate.on_progress(ack.ack);
     }
 
-    /// After the scoreboard has heard of it: the sample, if anything was delivered.
+    /// Called after the scoreboard is updated: the sample, if anything was delivered.
     #[cold]
     pub(super) fn rate_sample(&mut self, now: Time, acked: u64) -> Option<RateSample> {
         self.rate.as_mut()?.sample(now, self.delivered, acked, self.rtt.rtt_min())
@@ -198,7 +200,7 @@ impl Sender {
         }
     }
 
-    /// The same after a timeout: everything outstanding is lost, what was sent again included.
+    /// The same after a timeout: everything outstanding is lost, retransmissions included.
     #[cold]
     pub(super) fn tell_of_all_lost(&mut self, now: Time) {
         if let Some(rate) = &mut self.rate {
@@ -207,7 +209,7 @@ impl Sender {
         self.tell_of_losses(now);
     }
 
-    /// Segments newly counted lost with the acknowledgement that is being dealt with.
+    /// The segments newly marked lost by the present acknowledgement.
     pub(super) fn newly_lost(&self) -> Option<u64> {
         self.rate.as_ref().map(|rate| rate.newly_lost)
     }

@@ -1,6 +1,6 @@
-//! Waiting: what a sender does while a [`Patience`] leaves a hole open.
+//! Waiting: the sender's part while a [`Patience`] leaves a hole open.
 //!
-//! Only senders with such a detection come here, and only while nothing is repaired.
+//! Used only by senders with such a detection, and only while nothing is repaired.
 
 use super::{MOST_WINDOW, Sender, State};
 use crate::detection::{DUP_THRESH, Hole, Patience};
@@ -8,16 +8,16 @@ use crate::recovery::{Heard, Pick};
 use ackclock_cc::{self as cc, Path};
 use ackclock_units::{Duration, Time};
 
-/// A patience, and how far its waiting has come.
+/// A patience, and the state of its waiting.
 pub(super) struct Waiting {
     patience: Box<dyn Patience>,
-    /// Is a hole being left open?
+    /// True while a hole is left open.
     open: bool,
-    /// New segments that duplicates have let out and that are not sent yet.
+    /// New segments that duplicates allow and that are not sent yet.
     allowance: u64,
     /// The last raw round-trip time.
     rtt: Duration,
-    /// Without SACK: duplicates for the hole that have counted towards growth.
+    /// Without SACK: the duplicates for the hole that have counted for growth.
     grown: u64,
 }
 
@@ -26,12 +26,12 @@ impl Waiting {
         Waiting { patience, open: false, allowance: 0, rtt: Duration::ZERO, grown: 0 }
     }
 
-    /// When the hole is a loss whatever arrives.
+    /// The time at which the hole is a loss in any case.
     pub(super) fn deadline(&self) -> Option<Time> {
         if self.open { self.patience.deadline() } else { None }
     }
 
-    /// Segments SACKed above another hole that make it a loss during an episode.
+    /// During an episode: the number of SACKed segments above another hole that make it a loss.
     pub(super) fn threshold(&self) -> u64 {
         self.patience.threshold()
     }
@@ -44,7 +44,7 @@ impl Waiting {
 }
 
 impl Sender {
-    /// With nothing being repaired: an acknowledgement. Is the first hole a loss?
+    /// Processes an acknowledgement while nothing is repaired. True if the first hole is now a loss.
     #[cold]
     pub(super) fn is_loss_after_all(&mut self, now: Time, rtt: Option<Duration>, heard: Heard) -> bool {
         let Some(mut waiting) = self.waiting.take() else { return false };
@@ -56,7 +56,7 @@ impl Sender {
         }
         let is_loss = self.has_hole() && self.consider(now, &mut waiting);
         if heard.acked > 0 && waiting.open {
-            // Not a duplicate: what the window allows may be sent, as ever.
+            // Not a duplicate: the window decides what may be sent, as usual.
             let room = waiting.patience.room(&self.window) - self.pipe_over_holes();
             waiting.allowance = room.clamp(0.0, MOST_WINDOW) as u64;
         }
@@ -64,7 +64,7 @@ impl Sender {
         is_loss
     }
 
-    /// Has something arrived above the first unacknowledged segment?
+    /// True if a segment above the first unacknowledged one has arrived.
     fn has_hole(&self) -> bool {
         self.board.sacked() > 0 || self.duplicates > 0 && self.is_fresh()
     }
@@ -73,12 +73,13 @@ impl Sender {
         if self.sack { self.board.sacked() } else { u64::from(self.duplicates) }
     }
 
-    /// Segments that have not arrived, as far as is known; without SACK each duplicate stands for one that has.
+    /// The segments that have not arrived, as far as is known. Without SACK each duplicate stands for one
+    /// that has arrived.
     fn pipe_over_holes(&self) -> f64 {
         (self.nxt - self.una).saturating_sub(self.above_hole()) as f64
     }
 
-    /// There is a hole: begins to wait, or goes on, or gives up.
+    /// There is a hole: begins to wait, continues, or gives up. True if it is a loss.
     fn consider(&mut self, now: Time, waiting: &mut Waiting) -> bool {
         let hole = Hole {
             now,
@@ -98,7 +99,7 @@ impl Sender {
         waiting.patience.is_over(&hole)
     }
 
-    /// A duplicate lets out one new segment.
+    /// A duplicate allows one new segment.
     #[cold]
     pub(super) fn allow_for_duplicate(&mut self) {
         if let Some(waiting) = self.waiting.as_mut().filter(|waiting| waiting.open) {
@@ -106,18 +107,18 @@ impl Sender {
         }
     }
 
-    /// The delay has ended without a further acknowledgement.
+    /// True if the delay has ended without another acknowledgement.
     pub(super) fn is_out_of_patience(&self, now: Time) -> bool {
         self.state == State::Open
             && self.waiting.as_ref().and_then(|waiting| waiting.deadline()).is_some_and(|until| until <= now)
     }
 
-    /// Is a hole being left open, because it may not be a loss?
+    /// True while a hole is left open, because it may not be a loss.
     pub fn is_waiting(&self) -> bool {
         self.waiting.as_ref().is_some_and(|waiting| waiting.open)
     }
 
-    /// While a hole is open: one new segment for a duplicate, within the patience's room.
+    /// While a hole is open: one new segment per duplicate, as far as the patience allows.
     #[cold]
     pub(super) fn next_waiting(&mut self) -> Option<Pick> {
         let pipe = self.pipe_over_holes();
@@ -125,7 +126,7 @@ impl Sender {
         let new_data = self.has_new_data();
         let waiting = self.waiting.as_mut()?;
         if !new_data || pipe + 1.0 > waiting.patience.room(&self.window) {
-            waiting.allowance = 0; // what cannot be sent now is not made up for: one for each duplicate, never two
+            waiting.allowance = 0; // not made up for later: one for each duplicate, never two
         }
         if waiting.allowance == 0 {
             return None;
@@ -135,7 +136,7 @@ impl Sender {
         Some(Pick::New)
     }
 
-    /// Growth where a duplicate counts as the segment that it stands for, and that segment only once.
+    /// Growth in which a duplicate counts as the segment for which it stands. Each segment counts once.
     #[cold]
     pub(super) fn grow_over_holes(&mut self, path: &Path, sample: &cc::Ack, heard: Heard, duplicate: bool) {
         let Some(waiting) = &mut self.waiting else { return };
