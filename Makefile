@@ -1,7 +1,7 @@
-# What people do with this repository, one target each; `make help` lists them.
+# The targets of this repository; `make help` lists them.
 .DEFAULT_GOAL := test
 
-# Numbers that get published come from the build that gets distributed.
+# Published numbers come from the build that is distributed.
 DIST = --profile dist
 
 .PHONY: help
@@ -11,25 +11,25 @@ help: ## list these targets
 # --- Tests ---
 
 .PHONY: test lint
-test: lint ## everything that a change must pass; installs what it needs where it runs as root
+test: lint ## everything that a change must pass; as root it installs what it needs
 	features="$$($(FEATURES))"; cargo test --workspace $$features
 	@{ $(KERNEL_TOOLS); } || \
 		echo "SKIPPED: eBPF controllers: clang, llvm-strip, bpftool, libelf or the kernel's BTF is missing"
 
-# Warnings are errors. With the tools for eBPF the crates that they change are looked at twice.
+# Warnings are errors. With the tools for eBPF everything is checked with the feature `kernel`, too.
 lint: tools ## formatting, clippy, documentation
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	features="$$($(FEATURES))"; test -z "$$features" || cargo clippy --workspace --all-targets $$features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps -q
 
-# What the feature `kernel` is built and tested with.
+# The tools that the feature `kernel` needs.
 KERNEL_TOOLS = command -v clang >/dev/null && command -v llvm-strip >/dev/null && \
 	PATH="$$PATH:/usr/sbin" command -v bpftool >/dev/null && \
 	echo '\#include <libelf.h>' | cc -E - >/dev/null 2>&1 && test -e /sys/kernel/btf/vmlinux
 FEATURES = if { $(KERNEL_TOOLS); }; then echo --features ackclock/kernel,ackclock-kernel/load; fi
 
-# Debian's names of what eBPF programs and their tests are built with.
+# Debian's packages with these tools.
 KERNEL_PACKAGES = clang llvm bpftool libelf-dev zlib1g-dev iproute2
 
 # Installs Debian's packages, if this is root.
@@ -48,7 +48,7 @@ tools: ## installs what the tests need, as root on Debian
 FUZZ_TARGETS = $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 FUZZ_SECONDS = 60
 
-# The coverage that libFuzzer steers by comes from an LLVM pass that the stable compiler has, too.
+# libFuzzer needs coverage from an LLVM pass, which the stable compiler has, too.
 FUZZ_FLAGS = --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Ccodegen-units=1
@@ -102,8 +102,8 @@ kernel-runs: tools ## paths and controllers in the simulator and in the running 
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/none.toml --beside docs/src/kernel-runs/none.md
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/pert.toml --beside docs/src/kernel-runs/pert.md
 
-# Finished points are kept. As root, and with the tools for eBPF, the transfers without congestion control are emulated, too,
-# which takes a quarter of an hour.
+# Finished points are kept. As root, and with the tools for eBPF, the transfers without congestion control are also
+# emulated, which takes a quarter of an hour.
 .PHONY: reproduction
 reproduction: ## every published experiment, and the book's pages on them
 	mkdir -p docs/src/reproduction/pictures
@@ -116,14 +116,14 @@ reproduction: ## every published experiment, and the book's pages on them
 	done
 
 .PHONY: instructions instructions-accept
-instructions: ## instructions of the hot path, held against benches/results/instructions.json
+instructions: ## instructions of the hot path, compared with benches/results/instructions.json
 	@command -v valgrind >/dev/null || $(call install,valgrind) || \
 		{ echo "make instructions needs valgrind: install it as root (apt-get install valgrind)" >&2; exit 1; }
 	cargo run $(DIST) -q -p ackclock-bench -- compare
 
-instructions-accept: ## what was measured becomes the reference
+instructions-accept: ## stores the present counts as the reference
 	cargo run $(DIST) -q -p ackclock-bench -- accept
 
 .PHONY: bench
-bench: ## benches in time; they tell what parts take, and guard nothing
+bench: ## the benches, timed; for information only
 	cargo bench -p ackclock-bench

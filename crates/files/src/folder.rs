@@ -1,4 +1,4 @@
-//! A directory, by its handle.
+//! A directory that is reached by its handle.
 
 use crate::unique;
 use rustix::fs::{
@@ -14,16 +14,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// How a directory is opened: never through a link in its last component.
+/// How a directory is opened: never through a link in the last component.
 const ENTER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// How a file is begun: it must not be there yet.
+/// How a file is created: it must not exist yet.
 const BEGIN: OFlags =
     OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Modes before the user's mask.
 const FILE: Mode = Mode::from_raw_mode(0o666);
 const DIRECTORY: Mode = Mode::from_raw_mode(0o777);
 
-/// What lies under a name; a link is neither a file nor a directory.
+/// The kind of an entry. A link is neither a file nor a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A regular file.
@@ -39,11 +39,11 @@ pub enum Kind {
 pub struct Folder {
     handle: Arc<OwnedFd>,
     path: PathBuf,
-    /// The user to whom what this process makes here belongs.
+    /// The user who owns the files that this process creates here.
     me: u32,
 }
 
-/// The same error, with words that say what was met.
+/// The same error, with a clearer message.
 fn told(error: Errno) -> io::Error {
     match error {
         Errno::LOOP => io::Error::new(io::ErrorKind::InvalidInput, "there is a link in its place"),
@@ -56,13 +56,13 @@ fn foreign(owner: u32) -> io::Error {
 }
 
 impl Folder {
-    /// Opens the directory at `path`, which is looked up as usual, and makes it and those above it if need
-    /// be; no name at all is the present one. Whose it is does not matter here; what is entered from it must
-    /// be ours.
+    /// Opens the directory at `path`. The path is looked up as usual. Missing directories are created. An
+    /// empty path is the current directory. The owner does not matter here, but everything that is entered
+    /// from here must be ours.
     ///
     /// # Errors
     ///
-    /// It cannot be made or opened.
+    /// If it cannot be created or opened.
     pub fn at(path: impl AsRef<Path>) -> io::Result<Folder> {
         let given = path.as_ref();
         let path = if given.as_os_str().is_empty() { Path::new(".") } else { given };
@@ -73,19 +73,19 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens the directory at `path`, making it if need be, and refuses one that belongs to another user.
+    /// Opens the directory at `path`, and creates it if there is none. Refuses a directory of another user.
     ///
     /// # Errors
     ///
-    /// It cannot be made or opened, or is not ours.
+    /// If it cannot be created or opened, or is not ours.
     pub fn own(path: impl AsRef<Path>) -> io::Result<Folder> {
         let folder = Folder::at(path)?;
         folder.check_owner()?;
         Ok(folder)
     }
 
-    /// To whom new files belong here. Not every file system gives them to the user who makes them, so one is
-    /// made.
+    /// The owner of new files here. Not every file system gives a file to the user who creates it, so the
+    /// function creates one.
     fn whose(&self) -> io::Result<u32> {
         let name = format!(".ackclock-{}", unique());
         match openat(&*self.handle, &name, BEGIN, FILE) {
@@ -94,7 +94,7 @@ impl Folder {
                 unlinkat(&*self.handle, &name, AtFlags::empty())?;
                 Ok(owner)
             }
-            // A file system that cannot be written can still be read.
+            // A read-only file system can still be read.
             Err(Errno::ROFS | Errno::ACCESS | Errno::PERM) => Ok(rustix::process::geteuid().as_raw()),
             Err(error) => Err(told(error)),
         }
@@ -105,20 +105,20 @@ impl Folder {
         if owner == self.me { Ok(()) } else { Err(foreign(owner)) }
     }
 
-    /// The path by which it was found, for messages.
+    /// The path by which it was opened, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens a directory in this one.
+    /// Opens a subdirectory.
     ///
     /// # Errors
     ///
-    /// There is none, there is something else in its place, or it is not ours.
+    /// If there is none, if another kind of entry is in its place, or if it is not ours.
     pub fn enter(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
         let name = name.as_ref();
         let handle = openat(&*self.handle, name, ENTER, Mode::empty()).map_err(|error| {
-            // With O_DIRECTORY a link is told to be no directory.
+            // With O_DIRECTORY the error for a link is "not a directory".
             let link = matches!(self.kind(name), Some(Kind::Other));
             if error == Errno::NOTDIR && link { told(Errno::LOOP) } else { told(error) }
         })?;
@@ -127,11 +127,11 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens a directory in this one, making it if there is none.
+    /// Opens a subdirectory, and creates it if there is none.
     ///
     /// # Errors
     ///
-    /// As [`Folder::enter`], or it cannot be made.
+    /// As [`Folder::enter`], and if it cannot be created.
     pub fn folder(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
         match mkdirat(&*self.handle, name.as_ref(), DIRECTORY) {
             Ok(()) | Err(Errno::EXIST) => self.enter(name),
@@ -139,11 +139,11 @@ impl Folder {
         }
     }
 
-    /// Makes a new directory whose name begins so and ends as no other's does. Returns the name, too.
+    /// Creates a directory with a unique name that starts with `beginning`. Returns the name, too.
     ///
     /// # Errors
     ///
-    /// It cannot be made.
+    /// If it cannot be created.
     pub fn fresh(&self, beginning: &str) -> io::Result<(String, Folder)> {
         let name = format!("{beginning}{}", unique());
         mkdirat(&*self.handle, &name, DIRECTORY).map_err(told)?;
@@ -151,7 +151,7 @@ impl Folder {
         Ok((name, folder))
     }
 
-    /// The directory below this one that `path` leads to, and the last name of it.
+    /// The directory of the last component of `path`, and that component.
     fn reach<'a>(&self, path: &'a Path, make: bool) -> io::Result<(Folder, &'a OsStr)> {
         let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "this name leads elsewhere");
         let mut folder = self.clone();
@@ -166,17 +166,17 @@ impl Folder {
         Err(wrong())
     }
 
-    /// A new file, with the directories that lead to it.
+    /// Creates a file, and the directories on the way to it.
     ///
     /// # Errors
     ///
-    /// There is something of this name already, or it cannot be made.
+    /// If there is already an entry of this name, or if it cannot be created.
     pub fn create(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let (folder, name) = self.reach(path.as_ref(), true)?;
         Ok(File::from(openat(&*folder.handle, name, BEGIN, FILE).map_err(told)?))
     }
 
-    /// A new directory below this one, with those that lead to it.
+    /// Creates a directory below this one, and the directories on the way to it.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl Folder {
 
     fn open_as(&self, path: &Path, how: OFlags) -> io::Result<File> {
         let (folder, name) = self.reach(path, false)?;
-        // A pipe must not keep us waiting.
+        // Opening a pipe must not block.
         let flags = how | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = openat(&*folder.handle, name, flags, Mode::empty()).map_err(told)?;
         let found = fstat(&file)?;
@@ -204,16 +204,16 @@ impl Folder {
         Ok(File::from(file))
     }
 
-    /// A file of ours, to be read.
+    /// Opens a file of ours for reading.
     ///
     /// # Errors
     ///
-    /// There is none, or something else in its place, or it is another user's.
+    /// If there is none, if another kind of entry is in its place, or if it belongs to another user.
     pub fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         self.open_as(path.as_ref(), OFlags::RDONLY)
     }
 
-    /// A file of ours, to be locked: its content stays.
+    /// Opens a file of ours for locking. Its content does not change.
     ///
     /// # Errors
     ///
@@ -222,12 +222,12 @@ impl Folder {
         self.open_as(name.as_ref(), OFlags::RDWR)
     }
 
-    /// Writes a file and gives it its name when it is complete, in the place of one that has this name. A
-    /// link of this name is replaced, not followed.
+    /// Writes a file. It gets its name when it is complete, and replaces a file of this name. A link of this
+    /// name is replaced, not followed.
     ///
     /// # Errors
     ///
-    /// It cannot be written; then nothing of it stays.
+    /// If it cannot be written. Nothing of it stays then.
     pub fn replace(
         &self,
         path: impl AsRef<Path>,
@@ -244,7 +244,7 @@ impl Folder {
         placed.inspect_err(|_| drop(folder.remove(&partial)))
     }
 
-    /// What lies under this name, if anything.
+    /// The kind of the entry of this name, if there is one.
     pub fn kind(&self, path: impl AsRef<Path>) -> Option<Kind> {
         let path = path.as_ref();
         let (folder, name) = self.reach(path, false).ok()?;
@@ -256,16 +256,16 @@ impl Folder {
         })
     }
 
-    /// Is there a file of this name?
+    /// True if there is a file of this name.
     pub fn is_file(&self, path: impl AsRef<Path>) -> bool {
         self.kind(path) == Some(Kind::File)
     }
 
-    /// All names in it, in order.
+    /// All names, in order.
     ///
     /// # Errors
     ///
-    /// It cannot be read.
+    /// If the directory cannot be read.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&*self.handle)? {
@@ -279,7 +279,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// Does this name in `self` still lead to `folder`?
+    /// True if this name in `self` still leads to `folder`.
     pub fn leads_to(&self, name: impl AsRef<OsStr>, folder: &Folder) -> bool {
         let found = statat(&*self.handle, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW);
         match (found, fstat(&*folder.handle)) {
@@ -288,21 +288,21 @@ impl Folder {
         }
     }
 
-    /// Gives what is called `from` another name, here or in another folder. What has that name already is
-    /// replaced if it is a file, a link or an empty directory.
+    /// Renames the entry `from`, here or into another directory. An existing file, link or empty directory of
+    /// the new name is replaced.
     ///
     /// # Errors
     ///
-    /// There is no such name, or the other one cannot be taken.
+    /// If there is no such entry, or if the new name cannot be used.
     pub fn rename(&self, from: impl AsRef<OsStr>, to: &Folder, name: impl AsRef<OsStr>) -> io::Result<()> {
         renameat(&*self.handle, from.as_ref(), &*to.handle, name.as_ref()).map_err(told)
     }
 
-    /// Two names change places at one instant. `false` if this file system cannot do that.
+    /// Exchanges two names atomically. False if the file system cannot do that.
     ///
     /// # Errors
     ///
-    /// One of them is not there, or may not be moved.
+    /// If one of them does not exist, or must not be moved.
     pub fn exchange(&self, one: impl AsRef<OsStr>, other: impl AsRef<OsStr>) -> io::Result<bool> {
         let (one, other) = (one.as_ref(), other.as_ref());
         match renameat_with(&*self.handle, one, &*self.handle, other, RenameFlags::EXCHANGE) {
@@ -312,12 +312,12 @@ impl Folder {
         }
     }
 
-    /// Removes a file, a link or a directory with all that is in it; nothing if there is nothing of this
-    /// name. Links are removed, not followed.
+    /// Removes a file, a link, or a directory with its content. Does nothing if there is no such entry. Links
+    /// are removed, not followed.
     ///
     /// # Errors
     ///
-    /// Something cannot be removed.
+    /// If something cannot be removed.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         remove_at(&self.handle, name.as_ref())
     }
@@ -332,7 +332,7 @@ fn remove_at(parent: &impl AsFd, name: &OsStr) -> io::Result<()> {
     if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
         return unlinkat(parent, name, AtFlags::empty()).map_err(told);
     }
-    // A link that took the directory's place meanwhile is not entered.
+    // If a link has replaced the directory in the meantime, it is not entered.
     let handle = openat(parent, name, ENTER, Mode::empty()).map_err(told)?;
     let mut names = Vec::new();
     for entry in Dir::read_from(&handle)? {

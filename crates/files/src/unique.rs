@@ -1,9 +1,9 @@
-//! Names that nobody else has.
+//! Unique names.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// A word of 32 hexadecimal digits that is the only one of its kind, among all processes and all hosts that
-/// share a file system: the keys of each [`RandomState`] come from the operating system's entropy.
+/// A word of 32 hexadecimal digits that is unique among all processes, and all hosts that share a file
+/// system. The keys of each [`RandomState`] come from the entropy of the operating system.
 pub fn unique() -> String {
     let half = || RandomState::new().hash_one(std::process::id());
     format!("{:016x}{:016x}", half(), half())

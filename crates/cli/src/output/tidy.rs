@@ -1,5 +1,5 @@
-//! Tidy tables for other programs: one row a flow, a group or a finished transfer of each point, numbers as
-//! numbers, axes as columns.
+//! Tidy tables for other programs: one row per flow, group or finished transfer of each point, with numbers
+//! as numbers and axes as columns.
 
 use super::csv::open;
 use super::directory::OutputDirectory;
@@ -10,7 +10,7 @@ use ackclock_scenario::results::{FlowResult, GroupResult, PointResult, Transfers
 use miette::IntoDiagnostic;
 use std::path::Path;
 
-/// A column: its name and a flow's value.
+/// A column: its name, and the value of a row.
 type Column<T> = (&'static str, fn(&T) -> Option<f64>);
 
 const OF_FLOWS: [Column<FlowResult>; 22] = [
@@ -38,7 +38,7 @@ const OF_FLOWS: [Column<FlowResult>; 22] = [
     ("slowdown_mean", |it| Some(it.transfers?.slowdown?.mean)),
 ];
 
-/// What a group's transfers have.
+/// The transfers of a group.
 fn transfers(group: &GroupResult) -> Option<Transfers> {
     group.transfers
 }
@@ -120,7 +120,7 @@ pub(super) fn write(to: &OutputDirectory, results: &[PointResult], axes: &[Strin
     all.flush().into_diagnostic().map_err(Failure::from)
 }
 
-/// The values of the axes in base units where they are numbers, and the seed.
+/// The values of the axes, in base units if they are numbers, and the seed.
 fn place(point: &PointResult) -> impl Iterator<Item = String> {
     let value = |value: &serde_json::Value| match number(value) {
         Some(number) => number.to_string(),
@@ -129,7 +129,7 @@ fn place(point: &PointResult) -> impl Iterator<Item = String> {
     point.parameters.values().map(value).chain([point.seed.to_string()])
 }
 
-/// A number; nothing where there is none.
+/// A number, or an empty text.
 fn cell(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map_or(String::new(), |value| value.to_string())
 }

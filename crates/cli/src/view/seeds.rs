@@ -1,4 +1,4 @@
-//! Several seeds of the same point as one row: means with their 95 % confidence intervals.
+//! Several seeds of the same point in one row: means with their 95 % confidence intervals.
 
 /// Student's t for a two-sided interval of 95 %, for 1, 2, ... degrees of freedom.
 const STUDENT: [f64; 30] = [
@@ -6,13 +6,13 @@ const STUDENT: [f64; 30] = [
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
-/// Student's t for so many degrees of freedom, from 1 on.
+/// Student's t for this number of degrees of freedom, at least 1.
 fn student(freedom: usize) -> f64 {
     // Beyond the table the first terms of the expansion in 1 / freedom are exact to three digits.
     STUDENT.get(freedom - 1).copied().unwrap_or(1.96 + 2.372 / freedom as f64)
 }
 
-/// Mean and half the width of its 95 % confidence interval, which takes two values.
+/// The mean, and half the width of its 95 % confidence interval. The interval needs two values.
 fn interval(values: &[f64]) -> (f64, Option<f64>) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -21,8 +21,8 @@ fn interval(values: &[f64]) -> (f64, Option<f64>) {
     (mean, values.len().checked_sub(1).filter(|&freedom| freedom > 0).map(half))
 }
 
-/// One row for all that differ in the column `seed` only, of which the first `words` columns are words: there
-/// the number of seeds, and in the others the mean of what they have, with as many digits.
+/// Merges rows that differ only in the column `seed`. The first `words` columns are words. The seed column
+/// becomes the number of seeds. The other columns become means with the same number of digits.
 pub(super) fn averaged(rows: &[Vec<String>], seed: usize, words: usize) -> Vec<Vec<String>> {
     let mut merged: Vec<(Vec<&String>, Vec<&Vec<String>>)> = Vec::new();
     for row in rows {
@@ -44,7 +44,7 @@ pub(super) fn averaged(rows: &[Vec<String>], seed: usize, words: usize) -> Vec<V
     merged.iter().map(|(_, same)| row(same)).collect()
 }
 
-/// The mean of numbers as they are written, and its interval; a dash where none has a value.
+/// The mean of numbers as written, and its interval; a dash if none has a value.
 fn mean(cells: &[&str]) -> String {
     let values: Vec<f64> = cells.iter().filter_map(|cell| cell.parse().ok()).collect();
     if values.is_empty() {

@@ -1,19 +1,19 @@
-//! What a link did between two instants, and from one look at it to the next: the same reading in virtual and
-//! in real time.
+//! Measures a link in the measuring window and at each sample of a probe. The same code serves virtual and
+//! real time.
 
 use super::{Counters, Link};
 use ackclock_units::{Duration, Time};
 
-/// What a link did between two instants.
+/// The measurements of a link between two instants.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkTally {
-    /// What happened to packets. `longest` is the most packets that waited between the two instants.
+    /// The counters. `longest` is the largest number of packets that waited between the two instants.
     pub counters: Counters,
-    /// How long the transmitter worked.
+    /// The time that the transmitter was busy.
     pub busy: Duration,
 }
 
-/// Reads one link.
+/// Measures one link.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkMeter {
     from: Counters,
@@ -38,7 +38,8 @@ impl LinkMeter {
         };
     }
 
-    /// A look: packets that wait now, and the rate carried since the look before, `interval` ago, in bit/s.
+    /// A sample: the packets that wait now, and the rate since the last sample, which was `interval` ago,
+    /// bit/s.
     pub fn look(&mut self, now: Time, interval: Duration, link: &mut Link) -> (u32, f32) {
         let busy = link.busy(now);
         let share = (busy - self.busy_seen).as_secs_f64() * (1.0 / interval.as_secs_f64());
@@ -46,7 +47,7 @@ impl LinkMeter {
         (link.waiting(now).0, (share * link.rate().bps_f64()) as f32)
     }
 
-    /// What the link did within the measuring window; nothing before its end.
+    /// The measurements in the measuring window; all zero before its end.
     pub fn tally(&self) -> LinkTally {
         self.tally
     }

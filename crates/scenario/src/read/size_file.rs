@@ -1,5 +1,5 @@
-//! A file with the distribution of transfers' sizes: rows of a size in bytes and the share of transfers that
-//! are no larger.
+//! A file with a distribution of transfer sizes: rows with a size in bytes, and the share of transfers that
+//! are at most this large.
 
 use super::reader::{At, Result};
 use crate::sizes::SizeTable;
@@ -13,11 +13,11 @@ const MAX_ROWS: usize = 10_000;
 const HELP: &str =
     "each row is a size in bytes and the share of transfers that are no larger, such as 10000,0.5";
 
-/// Reads the file that this text names, beside the scenario's own.
+/// Reads the file with this name, relative to the scenario file.
 pub(crate) fn read_size_file(at: &At<'_>) -> Result<SizeTable> {
     let path = at.beside(at.text()?);
     let name = path.display();
-    // What is no plain file, a pipe for example, could make the reading wait for good.
+    // Reading something other than a plain file, for example a pipe, could block for ever.
     let is_file = fs::metadata(&path).map(|found| found.is_file());
     let mut bytes = Vec::new();
     let read = match is_file {

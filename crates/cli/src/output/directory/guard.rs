@@ -1,4 +1,4 @@
-//! Which directories may be written to and replaced: those of ackclock's own making.
+//! Decides which directories may be written and replaced: those that ackclock has created.
 
 use super::cannot;
 use crate::failure::Failure;
@@ -10,9 +10,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What is in a finished output directory, and in no other; it is written last.
+/// An entry of every finished output directory, and of no other directory. It is written last.
 pub(super) const MARK: &str = "results.json";
-/// Everything that may be in a finished one.
+/// All entries of a finished directory.
 pub(super) const ENTRIES: [&str; 9] = [
     MARK,
     "timing.json",
@@ -24,14 +24,14 @@ pub(super) const ENTRIES: [&str; 9] = [
     "pictures",
     "capture",
 ];
-/// What is in an unfinished one besides. A finished one may have it, too: `ackclock reproduce` keeps its
-/// points there, and they stay when the directory is replaced.
+/// A further entry of an unfinished directory. A finished one may have it, too: `ackclock reproduce` keeps
+/// its points there, and they stay when the directory is replaced.
 pub(super) const POINTS: &str = "points";
-/// The mark of an unfinished one, which is also its lock. What bears it may be removed.
+/// The mark of an unfinished directory, which is also its lock. A directory with this mark may be removed.
 pub(super) const MARKER: &str = "ackclock-unfinished";
 
-/// May this be in an output directory, finished or not? A run that was killed at the very end may leave the
-/// mark in a finished one.
+/// True if this may be an entry of an output directory, finished or not. A run that was killed at its very
+/// end may leave the mark in a finished one.
 fn ours(name: &OsStr) -> bool {
     ENTRIES.iter().any(|entry| name == *entry) || name == POINTS || name == MARKER
 }
@@ -41,7 +41,7 @@ pub(super) fn refuse(path: &Path, why: &str) -> Failure {
     Failure::Report(miette!(help = help, "{} will not be replaced: {why}", path.display()))
 }
 
-/// What is said of a directory that stands where an unfinished one would, and is none.
+/// The error for a directory that is in the place of an unfinished one, but is none.
 pub(super) fn foreign(path: &Path, found: &[OsString]) -> Failure {
     let finished = found.iter().any(|name| name == MARK);
     let what =
@@ -49,7 +49,7 @@ pub(super) fn foreign(path: &Path, found: &[OsString]) -> Failure {
     refuse(path, &format!("{what}, not an unfinished run (there is no {MARKER} in it)"))
 }
 
-/// Is there something that ackclock did not write?
+/// Checks that ackclock has written all entries.
 pub(super) fn only_ours(path: &Path, found: &[OsString]) -> Result<(), Failure> {
     match found.iter().find(|name| !ours(name)) {
         Some(other) => {
@@ -64,7 +64,7 @@ pub(super) fn names(folder: &Folder) -> Result<Vec<OsString>, Failure> {
     folder.names().map_err(|error| cannot("read", folder.path(), &error))
 }
 
-/// The names in the directory of this path; nothing if there is none.
+/// The names in the directory at this path; none if it does not exist.
 fn names_at(path: &Path) -> Result<Vec<OsString>, Failure> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
@@ -76,7 +76,7 @@ fn names_at(path: &Path) -> Result<Vec<OsString>, Failure> {
     names.map_err(|error| cannot("read", path, &error))
 }
 
-/// Is what holds these names an output directory, or as good as empty?
+/// Checks that a directory with these names is an output directory, or practically empty.
 pub(super) fn whole(path: &Path, found: &[OsString]) -> Result<(), Failure> {
     if !found.iter().all(|name| name == POINTS) && !found.iter().any(|name| name == MARK) {
         return Err(refuse(path, "it is not an ackclock output directory (it holds no results.json)"));
@@ -84,24 +84,24 @@ pub(super) fn whole(path: &Path, found: &[OsString]) -> Result<(), Failure> {
     only_ours(path, found)
 }
 
-/// The name of the unfinished directory beside the one of this name.
+/// The name of the unfinished directory that belongs to the one of this name.
 pub(super) fn partial(name: &OsStr) -> OsString {
     let mut partial = name.to_owned();
     partial.push(".partial");
     partial
 }
 
-/// Does this link belong to another user, who could let it lead anywhere? The superuser is trusted.
+/// True if this link belongs to another user, who could change its target. The superuser is trusted.
 fn planted(link: &fs::Metadata) -> bool {
     link.is_symlink() && ![0, rustix::process::geteuid().as_raw()].contains(&link.uid())
 }
 
-/// May `path` be replaced by an output directory? Returns where it really lies, and touches nothing.
+/// Checks that `path` may be replaced by an output directory. Returns its real path, and changes nothing.
 pub(crate) fn check(path: &Path) -> Result<PathBuf, Failure> {
     if path.symlink_metadata().is_ok_and(|found| planted(&found)) {
         return Err(refuse(path, "it is a link that belongs to another user"));
     }
-    // A link to a directory stays a link; what it leads to is replaced.
+    // A link to a directory stays a link. Its target is replaced.
     let target = if path.exists() {
         path.canonicalize().map_err(|error| cannot("read", path, &error))?
     } else {
