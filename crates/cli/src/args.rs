@@ -15,15 +15,15 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Simulate a scenario file; a sweep runs all its points in parallel.
     Run(Run),
-    /// Compare controllers on one bottleneck, each on its own.
+    /// Compare controllers on one bottleneck, one after the other.
     Compare(Compare),
-    /// Run published experiments again: published, measured, verdict per claim.
+    /// Run published experiments again, with a verdict per claim.
     Reproduce(Reproduce),
-    /// Ask whether a flow's delay would have foretold its losses: ten predictors over a recorded flow.
+    /// Ask whether a flow's delay would have predicted its losses: ten predictors over a recorded flow.
     Predict(Predict),
     /// Emulate a scenario's path in real time, for the kernel's own flows or any program.
     Emulate(Emulate),
-    /// List what there is, with each one's source.
+    /// List controllers, recoveries, queues and experiments, with their sources.
     List(List),
     /// Show a scheme's equations, parameters, defaults and source.
     Show(Show),
@@ -46,13 +46,13 @@ pub(crate) struct Run {
     /// Set a value of the scenario before it is run; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Write the report, CSV series and results into this directory; an interrupted run can go on there.
+    /// Write the report, CSV series and results into this directory; an interrupted run continues there.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Capture the packets on this link into DIR/capture/LINK.pcapng; may be repeated.
     #[arg(long = "capture", value_name = "LINK", requires = "out")]
     pub(crate) captures: Vec<String>,
-    /// Threads to run on; all cores if not given.
+    /// Number of threads; default: all cores.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) threads: Option<usize>,
     /// Print one JSON document instead of a table.
@@ -71,7 +71,7 @@ pub(crate) struct Compare {
     /// Propagation round-trip time.
     #[arg(long, default_value = "120 ms")]
     pub(crate) rtt: String,
-    /// Room in the bottleneck's queue: packets, bytes, or multiples of the bandwidth-delay product.
+    /// Capacity of the bottleneck's queue: packets, bytes, or multiples of the bandwidth-delay product.
     #[arg(long, default_value = "1 bdp")]
     pub(crate) buffer: String,
     /// Independent random loss at the bottleneck, a probability.
@@ -84,10 +84,10 @@ pub(crate) struct Compare {
     /// is --buffer.
     #[arg(long, default_value = "droptail")]
     pub(crate) queue: String,
-    /// What tells losses: dupacks, delayed, ncr or rack; the scenario's default if not given.
+    /// Loss detection: dupacks, delayed, ncr or rack; default: the one of scenarios.
     #[arg(long)]
     pub(crate) detection: Option<String>,
-    /// What repairs them, for example newreno or sack; the scenario's default if not given.
+    /// Loss recovery, for example newreno or sack; default: the one of scenarios.
     #[arg(long)]
     pub(crate) recovery: Option<String>,
     /// Flows of each controller.
@@ -99,10 +99,10 @@ pub(crate) struct Compare {
     /// Run everything with so many seeds, from 1 on.
     #[arg(long, value_name = "N", conflicts_with = "seed")]
     pub(crate) seeds: Option<u32>,
-    /// Where the report goes.
+    /// Directory of the report.
     #[arg(long, value_name = "DIR", default_value = "ackclock-out")]
     pub(crate) out: PathBuf,
-    /// Threads to run on; all cores if not given.
+    /// Number of threads; default: all cores.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) threads: Option<usize>,
     /// Print one JSON document instead of a table.
@@ -112,16 +112,16 @@ pub(crate) struct Compare {
 
 #[derive(Args)]
 pub(crate) struct Reproduce {
-    /// An experiment's id, what ids begin with, a publication's key, or all.
+    /// An experiment's id, the start of ids, the key of a publication, or all.
     #[arg(value_name = "ID|PREFIX|all", default_value = "all")]
     pub(crate) what: String,
     /// Write reproduction.md and reproduction.json into this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Threads to run on; all cores if not given.
+    /// Number of threads; default: all cores.
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
-    /// Keep finished points here and do not run them again; a directory of this build's own if not given.
+    /// Directory of finished points, which do not run again; default: one for this build only.
     #[arg(long, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
     /// Emulate every point, too, with the running kernel's TCP, and judge the same claims by that.
@@ -143,19 +143,19 @@ pub(crate) struct Predict {
     /// A scenario to record a flow of, or a capture (pcap, pcapng) of one TCP connection with timestamps,
     /// taken at its sender.
     pub(crate) file: PathBuf,
-    /// The group whose first flow is recorded; the first group if not given.
+    /// The group whose first flow is recorded; default: the first group.
     #[arg(long, value_name = "LABEL")]
     pub(crate) flow: Option<String>,
-    /// The link whose drops count; the first with a limited queue on the flow's way if not given.
+    /// The link whose drops count; default: the first link with a limited queue on the flow's path.
     #[arg(long, value_name = "LINK")]
     pub(crate) link: Option<String>,
-    /// Round-trip time that is high, for example "65 ms"; 5 ms above the smallest one if not given.
+    /// Round-trip time that is high, for example "65 ms"; default: 5 ms above the smallest one.
     #[arg(long, value_name = "TIME")]
     pub(crate) threshold: Option<String>,
-    /// Samples of the moving average; 750 if not given.
+    /// Samples of the moving average; default: 750.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) samples: Option<usize>,
-    /// A loss lasts until the predictor says low; otherwise for one round trip.
+    /// A loss lasts until the predictor says low, instead of one round trip.
     #[arg(long)]
     pub(crate) until_low: bool,
     /// Set a value of the scenario before it is run; may be repeated.
@@ -203,7 +203,7 @@ pub(crate) struct Emulate {
 
 #[derive(Args)]
 pub(crate) struct List {
-    /// What to list; everything if not given.
+    /// What to list; default: everything.
     #[arg(value_enum)]
     pub(crate) what: Option<Listed>,
     /// Print one JSON document instead of a table.
@@ -237,11 +237,11 @@ pub(crate) struct Show {
 pub(crate) enum Kernel {
     /// Load a controller; it stays until it is unloaded.
     Load(KernelLoad),
-    /// List what is loaded, with what it has done so far.
+    /// List the loaded controllers, with their counters.
     List(KernelList),
-    /// Take a controller out of the kernel; connections that use it keep it until they close.
+    /// Unload a controller; connections that use it keep it until they close.
     Unload(KernelUnload),
-    /// Say what this kernel and this user lack for loading, if anything.
+    /// Check what this kernel and this user lack for loading.
     Check(KernelCheck),
     /// Measure what the eBPF controllers cost: throughput over loopback against the kernel's reno.
     Cost(KernelCost),
@@ -252,7 +252,7 @@ pub(crate) enum Kernel {
 pub(crate) struct KernelLoad {
     /// The scheme: layered, compound, pert or none.
     pub(crate) scheme: String,
-    /// Its name in the kernel, for setsockopt(TCP_CONGESTION); ac_ and the scheme's name if not given.
+    /// Name in the kernel, for setsockopt(TCP_CONGESTION); default: ac_ and the name of the scheme.
     #[arg(long = "as", value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Set a parameter of the scheme, as `ackclock show` names it; may be repeated.
@@ -261,10 +261,10 @@ pub(crate) struct KernelLoad {
     /// Only with none: no control towards these destinations, reno towards all others; may be repeated.
     #[arg(long = "allow", value_name = "PREFIX")]
     pub(crate) allow: Vec<String>,
-    /// The first window of every connection, segments; the kernel's if not given.
+    /// Initial window of every connection, segments; default: the kernel's.
     #[arg(long, value_name = "SEGMENTS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) initial_window: Option<u32>,
-    /// Let users without CAP_NET_ADMIN choose it too.
+    /// Let users without CAP_NET_ADMIN choose it, too.
     #[arg(long)]
     pub(crate) everyone: bool,
 }
@@ -283,7 +283,7 @@ pub(crate) struct KernelUnload {
     /// Its name in the kernel.
     #[arg(required_unless_present = "all")]
     pub(crate) name: Option<String>,
-    /// Everything that ackclock has loaded, leftovers included.
+    /// Everything that ackclock has loaded, with leftovers.
     #[arg(long, conflicts_with = "name")]
     pub(crate) all: bool,
 }
@@ -299,7 +299,7 @@ pub(crate) struct KernelCheck {
 #[derive(Args)]
 #[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
 pub(crate) struct KernelCost {
-    /// Rounds; each ratio is the median over them.
+    /// Number of rounds; each ratio is the median over them.
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = at_least_one)]
     pub(crate) rounds: usize,
     /// Length of each transfer, s.
@@ -319,7 +319,7 @@ pub(crate) struct Completions {
 
 #[derive(Args)]
 pub(crate) struct Man {
-    /// Where the pages go.
+    /// Directory of the pages.
     pub(crate) dir: PathBuf,
 }
 
