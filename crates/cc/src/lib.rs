@@ -242,8 +242,8 @@ pub enum Event {
     Recovered,
     /// The last reduction was spurious. The host has restored the window.
     Spurious,
-    /// Sending resumes after an idle time longer than the retransmission timeout. A controller that
-    /// sets its [window](Needs::window) in every state is told whenever sending resumes after a time without data.
+    /// Sending resumes after an idle time longer than the retransmission timeout. A controller that sets its
+    /// [window](Needs::window) in every state is told whenever sending resumes after a time without data.
     Idle,
 }
 
@@ -251,8 +251,8 @@ pub enum Event {
 ///
 /// The host calls `on_sample` for every acknowledgement, in every state. It calls `grow` when new data was
 /// acknowledged, the window limited the sender, and fast recovery is over (the slow start after a timeout
-/// counts as over). It calls `cut` once per loss episode. The scheme's registry entry says what else the controller
-/// needs of its host ([`Needs`]).
+/// counts as over). It calls `cut` once per loss episode. The scheme's registry entry says what else the
+/// controller needs of its host ([`Needs`]).
 pub trait Controller: Send {
     /// Called for every acknowledgement, in every state, before `grow`.
     fn on_sample(&mut self, path: &Path, ack: &Ack, w: &mut Window) {

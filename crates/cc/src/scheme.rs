@@ -45,12 +45,14 @@ impl Scheme {
 pub struct Needs {
     /// [`Ack::draw`](crate::Ack::draw): a random number with every acknowledgement.
     pub draw: bool,
-    /// [`Ack::forward`](crate::Ack::forward): the one-way delay. This needs the receiver's timestamps (RFC 7323).
+    /// [`Ack::forward`](crate::Ack::forward): the one-way delay. This needs the receiver's timestamps (RFC
+    /// 7323).
     pub forward: bool,
     /// [`Ack::rate`](crate::Ack::rate): samples of the delivery rate; and calls of [`Controller::on_lost`].
     pub rate: bool,
-    /// The number of marked segments, not only whether there were some. The host then uses ECN with the feedback of
-    /// RFC 8257, and [`Ack::marked`](crate::Ack::marked) is the number of segments that were acknowledged with an echo.
+    /// The number of marked segments, not only whether there were some. The host then uses ECN with the
+    /// feedback of RFC 8257, and [`Ack::marked`](crate::Ack::marked) is the number of segments that were
+    /// acknowledged with an echo.
     pub marks: bool,
     /// The window in every state: the controller sets it by itself. Linux calls this `cong_control`.
     ///

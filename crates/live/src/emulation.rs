@@ -16,8 +16,8 @@ const MOST_PILED: f64 = 0.5;
 /// A thread that is busier than this cannot be on time.
 const MOST_BUSY: f64 = 0.9;
 
-/// The largest time that a run may take beyond the time of its scenario, s. Flows that are stopped so late had
-/// more time than the scenario gives them, and looks at them came late, too.
+/// The largest time that a run may take beyond the time of its scenario, s. Flows that are stopped so late
+/// had more time than the scenario gives them, and looks at them came late, too.
 const MAX_OVERRUN_S: f64 = 0.5;
 /// The largest lateness of a thread at the end of a run, s. What was due in that time was not carried.
 const MAX_BEHIND_S: f64 = 0.1;

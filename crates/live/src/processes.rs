@@ -1,8 +1,8 @@
 //! A process namespace for a program, so that no process that it starts outlives it.
 //!
-//! The first process of the namespace is a fork of the emulator. It starts the program, passes a request to end
-//! on to it, collects orphans, and ends with the program. The kernel then kills every process that is left in
-//! the namespace. If the emulator ends first, whatever ends it, the kernel kills the first process.
+//! The first process of the namespace is a fork of the emulator. It starts the program, passes a request to
+//! end on to it, collects orphans, and ends with the program. The kernel then kills every process that is
+//! left in the namespace. If the emulator ends first, whatever ends it, the kernel kills the first process.
 
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -27,9 +27,9 @@ pub(crate) fn separate() -> io::Result<()> {
 pub(crate) fn lead() -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     own_proc();
-    // SAFETY: a signal set may be all zeroes, the calls fill it, and the kernel reads and writes no more than its size.
-    // Between the forks there is one thread, and neither process uses memory that another thread could have been
-    // changing when the first fork was made.
+    // SAFETY: a signal set may be all zeroes, the calls fill it, and the kernel reads and writes no more than
+    // its size. Between the forks there is one thread, and neither process uses memory that another thread
+    // could have been changing when the first fork was made.
     unsafe {
         let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());
         libc::sigfillset(&mut all);
@@ -41,8 +41,8 @@ pub(crate) fn lead() -> io::Result<()> {
                 Ok(())
             }
             program => {
-                // Nothing of the emulator's may stay open because of this process, the pipe least of all on which its
-                // start of the program waits.
+                // Nothing of the emulator's may stay open because of this process, the pipe least of all on
+                // which its start of the program waits.
                 libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0);
                 attend(program, &all)
             }

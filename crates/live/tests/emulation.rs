@@ -339,7 +339,8 @@ fn nothing_arrives() -> Checked {
     ensure(flow.goodput_bps == 0.0 && link.random_losses > 0, format!("{flow:?} {link:?}"))
 }
 
-/// 125 million packets per second. Meanwhile no thread keeps the machine for itself, and a run can be interrupted.
+/// 125 million packets per second. Meanwhile no thread keeps the machine for itself, and a run can be
+/// interrupted.
 fn overload() -> Checked {
     let cbr = "[[traffic]]\nkind = \"cbr\"\nrate = \"100 Gbit/s\"\npacket = \"100 B\"\n";
     let text =
@@ -384,7 +385,8 @@ fn shell(script: &str) -> Program {
     Program { words: vec!["sh".to_owned(), "-c".to_owned(), script.to_owned()], quiet: true }
 }
 
-/// In the background, in a session of its own, and with all signals ignored; of the command as of what serves it.
+/// In the background, in a session of its own, and with all signals ignored; of the command as of what serves
+/// it.
 fn grandchildren() -> Checked {
     for line in ["{} &", "setsid {} &", "trap '' TERM INT HUP; (setsid {} &) &"] {
         for serves in [false, true] {

@@ -26,8 +26,8 @@ pub fn mistakes<S: Listed>() -> Vec<String> {
     found
 }
 
-/// All entries with every combination of their switches, their words and a few of their whole numbers (from the least to
-/// one above the default). Other parameters have their defaults.
+/// All entries with every combination of their switches, their words and a few of their whole numbers (from
+/// the least to one above the default). Other parameters have their defaults.
 pub fn variants<S: Listed>() -> Vec<Chosen<S>> {
     S::all().iter().copied().flat_map(|scheme| combinations(Chosen::defaults(scheme))).collect()
 }

@@ -61,8 +61,8 @@ impl<S: Listed> Chosen<S> {
     ///
     /// # Errors
     ///
-    /// [`SettingsError::Unknown`] if there is no such parameter, [`SettingsError::Outside`] if it does not allow
-    /// the value.
+    /// [`SettingsError::Unknown`] if there is no such parameter, [`SettingsError::Outside`] if it does not
+    /// allow the value.
     pub fn set(&mut self, name: &str, given: Given<'_>) -> Result<(), SettingsError> {
         self.settings.set(name, given)
     }

@@ -9,7 +9,7 @@
 //! use ackclock_units::Duration;
 //!
 //! const PARAMETERS: &[Parameter] = &[
-//!     Parameter::time("target", Duration::from_millis(5), Duration::from_micros(1), "the delay that is accepted"),
+//!     Parameter::time("target", Duration::from_millis(5), Duration::from_micros(1), "the accepted delay"),
 //!     Parameter::flag("mark", false, "mark instead of dropping"),
 //! ];
 //!

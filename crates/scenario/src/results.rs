@@ -37,7 +37,8 @@ pub struct PointResult {
     pub jain: Option<f64>,
     /// The expectations, and whether they hold.
     pub expectations: Vec<Expectation>,
-    /// What makes these results different from what the scenario seems to ask for; absent if there is nothing.
+    /// What makes these results different from what the scenario seems to ask for; absent if there is
+    /// nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The wall time of the run, s.

@@ -1,6 +1,7 @@
 //! Warnings: what makes a result different from what its scenario seems to ask for.
 //!
-//! A warning is certain. Where a rule cannot know, it says nothing: a warning that is wrong once is not read again.
+//! A warning is certain. Where a rule cannot know, it says nothing: a warning that is wrong once is not read
+//! again.
 
 use crate::measured::Measured;
 use crate::plan::{FlowPlan, Plan};
@@ -54,8 +55,8 @@ fn not_the_bottleneck(built: &Built, warnings: &mut Vec<String>) {
     }
 }
 
-/// Flows whose round trips take longer than all limited queues on their way can hold: their segments wait in their own
-/// access links.
+/// Flows whose round trips take longer than all limited queues on their way can hold: their segments wait in
+/// their own access links.
 fn queues_elsewhere(built: &Built, flows: &[FlowResult], warnings: &mut Vec<String>) {
     let plan = &built.plan;
     // Of each group the flow that waits longest, and how many there are.
@@ -81,9 +82,9 @@ fn queues_elsewhere(built: &Built, flows: &[FlowResult], warnings: &mut Vec<Stri
     }
 }
 
-/// The longest time that packets can wait and be transmitted on a flow's way there and back, without its access links, s.
-/// `None` if that is not known: a queue of the topology without a limit, a last hop, or a link that delays packets in
-/// other ways.
+/// The longest time that packets can wait and be transmitted on a flow's way there and back, without its
+/// access links, s. `None` if that is not known: a queue of the topology without a limit, a last hop, or a
+/// link that delays packets in other ways.
 fn held(plan: &Plan, flow: &FlowPlan, segment: u32) -> Option<f64> {
     if flow.forward.iter().filter(|&&link| link >= plan.measured).count() > 2 {
         return None;

@@ -50,8 +50,8 @@ impl From<RunError> for RunnerError {
     }
 }
 
-/// Runs single points with the observers that they are to have. Not generic, so that the engine is compiled here and not by
-/// every caller.
+/// Runs single points with the observers that they are to have. Not generic, so that the engine is compiled
+/// here and not by every caller.
 pub trait Watch: Sync {
     /// True if the data of this point is complete from an earlier run.
     fn has(&self, point: &Point) -> bool;

@@ -1,6 +1,7 @@
-//! The work per segment stays constant whatever is lost: ns-3 and others take minutes for what happens here.
+//! The work per segment stays constant, whatever is lost. ns-3 and others take minutes for these cases.
 //!
-//! Entries of the scoreboard and of the reassembly are counted, not seconds, so that the bound is exact everywhere.
+//! The tests count entries of the scoreboard and of the reassembly, not seconds, so the bound is exact on
+//! every machine.
 
 use crate::{Ack, Config, Data, Receiver, Sender, recovery};
 use ackclock_cc::{Needs, Settings, scheme};
@@ -8,9 +9,9 @@ use ackclock_registry::Given;
 use ackclock_units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// A window after an overshoot of slow start at 10 Gbit/s and 150 ms.
+/// The window after slow start overshoots at 10 Gbit/s and 150 ms, segments.
 const WINDOW: u64 = 130_000;
-/// Entries that may be looked at for each packet that arrives.
+/// The largest number of entries that are read per arriving packet.
 const STEPS_PER_PACKET: u64 = 16;
 
 /// A connection that has just sent a whole window.
@@ -59,7 +60,7 @@ impl Run {
         self.transmit();
     }
 
-    /// Whatever is sent from here on arrives.
+    /// All segments sent from now on arrive.
     fn finish(mut self) {
         while !self.sender.is_done() {
             if let Some(data) = self.sent.pop_front() {
@@ -102,7 +103,8 @@ fn the_first_half_is_lost() {
     }
 }
 
-/// The worst order for runs: each arrival joins the one above it, from the end to the beginning.
+/// The worst order for runs: the window arrives from the end to the beginning, so each arrival joins the run
+/// above it.
 #[test]
 fn the_window_arrives_in_reverse() {
     let mut run = Run::new(false);
@@ -112,7 +114,7 @@ fn the_window_arrives_in_reverse() {
     run.finish();
 }
 
-/// Evens first, then odds from the end: every arrival joins two runs.
+/// First the even segments arrive, then the odd ones from the end: every arrival joins two runs.
 #[test]
 fn runs_are_joined_two_by_two() {
     let mut run = Run::new(false);
@@ -141,7 +143,7 @@ fn acknowledgements_are_lost() {
     run.finish();
 }
 
-/// A timeout in the middle of it all.
+/// A timeout during the repair.
 #[test]
 fn the_timer_expires_over_a_window_full_of_holes() {
     let mut run = Run::new(false);
@@ -150,6 +152,6 @@ fn the_timer_expires_over_a_window_full_of_holes() {
             run.arrive(data);
         }
     }
-    run.sent.clear(); // the repair is lost too
+    run.sent.clear(); // the repair is lost, too
     run.finish();
 }

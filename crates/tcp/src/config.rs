@@ -1,4 +1,4 @@
-//! How an endpoint behaves where RFCs leave a choice or a user may want another.
+//! The settings of an endpoint: choices that RFCs leave open, and values that a user may change.
 
 use crate::{detection, recovery};
 use ackclock_units::Duration;
@@ -6,14 +6,14 @@ use ackclock_units::Duration;
 /// How acknowledged segments count towards window growth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counting {
-    /// Each acknowledgement counts one, whatever it covers (RFC 5681 section 3.1, as ns-2 does).
+    /// Each acknowledgement counts as one segment, whatever it covers (RFC 5681 section 3.1, as in ns-2).
     Acks,
-    /// Each acknowledgement counts what it covers, at most this many (RFC 3465's L; 2 there).
+    /// Each acknowledgement counts the segments that it covers, at most this many (RFC 3465's L; 2 there).
     Segments(u64),
 }
 
 impl Counting {
-    /// What an acknowledgement of so many segments counts.
+    /// The count of an acknowledgement of `acked` segments.
     #[inline]
     pub(crate) fn counted(self, acked: u64) -> u64 {
         match self {
@@ -23,25 +23,26 @@ impl Counting {
     }
 }
 
-/// How a reduction is found to have been made for nothing.
+/// How a spurious reduction is detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Undo {
-    /// It is not.
+    /// Never.
     Never,
-    /// The receiver reports that every retransmission arrived twice; needs SACK (RFC 3708 with RFC 2883).
+    /// The receiver reports that every retransmission arrived twice (RFC 3708 with RFC 2883). Needs SACK.
     Duplicates,
-    /// What was retransmitted first is acknowledged with the time of its original; needs timestamps (RFC 3522).
+    /// The first retransmitted segment is acknowledged with the timestamp of its original (RFC 3522). Needs
+    /// timestamps.
     Eifel,
 }
 
-/// How segments are spaced where the controller sets no rate.
+/// How segments are paced if the controller sets no rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pacing {
     /// The round-trip time over which a window is spread.
     pub rtt: PacedRtt,
-    /// Windows per round-trip time; above 1 the window stays the limit.
+    /// The windows per round-trip time. Above 1 the window stays the limit.
     pub gain: f64,
-    /// Segments that may leave at once when they are due.
+    /// The number of due segments that may leave at once.
     pub burst: u32,
 }
 
@@ -51,41 +52,42 @@ impl Default for Pacing {
     }
 }
 
-/// A round-trip time to pace by.
+/// The round-trip time for pacing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacedRtt {
-    /// The smoothed one (RFC 6298).
+    /// The smoothed round-trip time (RFC 6298).
     Smoothed,
-    /// The smallest one.
+    /// The smallest round-trip time.
     Least,
     /// The last sample.
     Latest,
 }
 
-/// An endpoint's settings; both ends of a connection share one.
+/// The settings of an endpoint. Both ends of a connection share them.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Bytes of application data in a full segment; with the header at most 65,535 (RFC 791).
+    /// The application data in a full segment, bytes. With the header at most 65,535 (RFC 791).
     pub payload: u16,
-    /// Bytes of headers in front of it; an acknowledgement is one header.
+    /// The headers of a segment, bytes. An acknowledgement has the size of the headers.
     pub header: u16,
-    /// Segments that the receiver has room for.
+    /// The receive window, segments.
     pub peer_window: u32,
-    /// Window at the start and after idleness, segments (RFC 6928: 10; RFC 3390: 2 to 4).
+    /// The initial window, also after idle times, segments (RFC 6928: 10; RFC 3390: 2 to 4).
     pub initial_window: f64,
-    /// Slow-start threshold at the start, segments; infinite unless set.
+    /// The initial slow-start threshold, segments; infinite unless set.
     pub initial_ssthresh: f64,
     /// When a hole is a loss.
     pub detection: detection::Settings,
-    /// How a spurious reduction is found, and then undone (RFC 4015).
+    /// How a spurious reduction is detected. It is then undone (RFC 4015).
     pub undo: Undo,
     /// Who repairs it, and governs the window meanwhile.
     pub recovery: recovery::Settings,
-    /// How acknowledgements count towards growth.
+    /// How acknowledgements count for growth.
     pub counting: Counting,
-    /// Send a new segment on each of the first two duplicates (RFC 3042).
+    /// True: each of the first two duplicates sends a new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// Lower bound of the retransmission timeout (RFC 6298 (2.4) says 1 s; deployed stacks and ns-2 use 0.2 s).
+    /// Lower bound of the retransmission timeout (RFC 6298 (2.4) says 1 s; deployed stacks and ns-2 use 0.2
+    /// s).
     pub rto_min: Duration,
     /// Upper bound of the retransmission timeout (RFC 6298 (2.5): at least 60 s).
     pub rto_max: Duration,
@@ -93,18 +95,20 @@ pub struct Config {
     pub rto_initial: Duration,
     /// Clock granularity G of RFC 6298 (2.2).
     pub clock_granularity: Duration,
-    /// Time every segment (RFC 7323); otherwise one per round trip, never a retransmission (Karn).
+    /// True: every segment is timed (RFC 7323). False: one segment per round trip, and never a retransmission
+    /// (Karn).
     pub timestamps: bool,
-    /// Acknowledge every second segment, or after this time (RFC 1122: at most 0.5 s); `None` acknowledges each.
+    /// Acknowledge every second segment, or after this time (RFC 1122: at most 0.5 s). `None`: acknowledge
+    /// every segment.
     pub delayed_ack: Option<Duration>,
-    /// Negotiate ECN (RFC 3168).
+    /// True: ECN is negotiated (RFC 3168).
     pub ecn: bool,
-    /// With it, echo each mark by itself (RFC 8257) instead of any until the window was reduced. For controllers that
-    /// need exact [marks](ackclock_cc::Needs::marks), and both.
+    /// With it, echo each mark by itself (RFC 8257) instead of any until the window was reduced. For
+    /// controllers that need exact [marks](ackclock_cc::Needs::marks), and both.
     pub exact_echo: bool,
-    /// With it, say ECT(1) instead of ECT(0): the segments are an L4S sender's (RFC 9331).
+    /// With ECN, true: segments are ECT(1) instead of ECT(0), as those of an L4S sender (RFC 9331).
     pub l4s: bool,
-    /// Space segments by the window over the round-trip time; without it only a controller's own rate spaces them.
+    /// Pacing by window and round-trip time. `None`: segments are paced only if the controller sets a rate.
     pub pacing: Option<Pacing>,
 }
 
@@ -136,13 +140,13 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Does the receiver report segments that arrive twice (RFC 2883)?
+    /// True if the receiver reports segments that arrive twice (RFC 2883).
     pub(crate) fn reports_duplicates(&self) -> bool {
         let wanted = self.detection.scheme().reads_duplicate_reports || self.undo == Undo::Duplicates;
         wanted && self.recovery.scheme().selective
     }
 
-    /// Bytes of a full segment on the wire.
+    /// The size of a full segment on the wire, bytes.
     pub fn segment_bytes(&self) -> u16 {
         self.payload.saturating_add(self.header)
     }

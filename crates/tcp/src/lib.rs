@@ -1,9 +1,9 @@
-//! A TCP endpoint without I/O: it is handed packets and the time, and asked what to send and when to wake.
+//! A TCP endpoint without I/O: it receives packets and the time, and tells what to send and when to wake it.
 //!
 //! Everything is counted in segments (`u64`, from 0). A host that carries real bytes maps segments to byte
-//! ranges; a simulator does not need to. Two questions are kept apart: when a hole is a loss
-//! ([`detection`]), and who governs the window while it is repaired ([`recovery::Recovery`]). How much may
-//! be in flight otherwise is the congestion controller's business ([`ackclock_cc::Controller`]).
+//! ranges; a simulator does not need to. Two questions are separate: when a hole is a loss ([`detection`]),
+//! and who controls the window while it is repaired ([`recovery::Recovery`]). Otherwise the congestion
+//! controller decides how much may be in flight ([`ackclock_cc::Controller`]).
 
 #[cfg(test)]
 mod complexity;

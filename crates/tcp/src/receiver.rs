@@ -1,4 +1,4 @@
-//! The receiving end: reassembly, acknowledgements (delayed or not), SACK blocks, the ECN echo.
+//! The receiver: reassembly, acknowledgements (delayed or not), SACK blocks, the ECN echo.
 
 use crate::Config;
 use crate::packet::{Ack, Data, Flags, SackBlock};
@@ -20,14 +20,14 @@ pub struct Receiver {
     /// RFC 7323 section 4.3: the send time to echo.
     recent: Time,
     last_acked: u64,
-    /// In-order segments not yet acknowledged, and when they must be.
+    /// The number of in-order segments not acknowledged yet, and when they must be.
     unacknowledged: u32,
     deadline: Option<Time>,
-    /// The most recently reported runs, newest first (RFC 2018 section 4).
+    /// The runs reported last, newest first (RFC 2018 section 4).
     runs: [(u64, u64); 3],
-    /// RFC 3168 section 6.1.3: echo until the sender says that it has reduced its window.
+    /// RFC 3168 section 6.1.3: echo until the sender reports that it has reduced its window.
     echo_congestion: bool,
-    /// RFC 8257 section 3.2: echo whether the last segment was marked, no more and no less.
+    /// RFC 8257 section 3.2: true if the echo tells exactly whether the last segment was marked.
     exact_echo: bool,
     arrived: u64,
     duplicates: u64,
@@ -37,7 +37,7 @@ pub struct Receiver {
 const SEGMENTS_PER_ACK: u32 = 2;
 
 impl Receiver {
-    /// The receiving end of connection number `epoch`.
+    /// The receiver of connection number `epoch`.
     pub fn new(config: &Config, epoch: u8) -> Receiver {
         Receiver {
             window: config.peer_window,
@@ -65,12 +65,12 @@ impl Receiver {
         self.reassembly.next()
     }
 
-    /// Segments that arrived: duplicates, and stragglers of the connection before, included.
+    /// Segments that arrived, with duplicates and segments of the connection before.
     pub fn arrived(&self) -> u64 {
         self.arrived
     }
 
-    /// Segments that arrived although they were there already.
+    /// Segments that arrived although they were already there.
     pub fn duplicates(&self) -> u64 {
         self.duplicates
     }
@@ -80,7 +80,7 @@ impl Receiver {
         self.reassembly.held()
     }
 
-    /// Takes a segment; returns the acknowledgement that it triggers, if any.
+    /// Processes a segment. Returns the acknowledgement that it triggers, if any.
     #[inline(always)] // the acknowledgement stays in registers
     pub fn on_data(&mut self, now: Time, data: &Data) -> Option<Ack> {
         self.arrived += 1;
@@ -114,10 +114,10 @@ impl Receiver {
                     }
                 }
             }
-            // A segment that fills all or part of a gap is acknowledged at once: RFC 5681 section 4.2.
+            // RFC 5681 section 4.2: a segment that fills all or part of a gap is acknowledged at once.
             Arrival::Filled(_) => {
                 self.runs = self.runs.map(|run| if run.1 > self.delivered() { run } else { (0, 0) });
-                // RFC 2018 section 4: what is held is reported with every acknowledgement.
+                // RFC 2018 section 4: held data is reported with every acknowledgement.
                 if self.runs == [(0, 0); 3]
                     && let Some((start, end)) = self.reassembly.highest_run()
                 {
@@ -136,7 +136,7 @@ impl Receiver {
         Some(self.acknowledge(now))
     }
 
-    /// When [`Receiver::on_timeout`] wants to be called.
+    /// When to call [`Receiver::on_timeout`].
     pub fn poll_timeout(&self) -> Option<Time> {
         self.deadline
     }
@@ -166,7 +166,8 @@ impl Receiver {
         Ack { ack, sent_at: now, echo: self.recent, window: self.window, bytes: self.header, flags, blocks }
     }
 
-    /// The acknowledgement of `seq`, which was there already: RFC 2883 section 4 reports it in front of what SACK reports.
+    /// The acknowledgement of `seq`, which was already there: RFC 2883 section 4 reports it before the other
+    /// SACK blocks.
     #[cold]
     fn acknowledge_again(&mut self, now: Time, seq: u64) -> Ack {
         let mut ack = self.acknowledge(now);
@@ -177,7 +178,7 @@ impl Receiver {
         ack
     }
 
-    /// Puts the run `start..end` first; what it has swallowed goes.
+    /// Puts the run `start..end` first, and removes runs inside it.
     fn report(&mut self, start: u64, end: u64) {
         let others = self.runs;
         let mut kept = 1;
@@ -191,7 +192,7 @@ impl Receiver {
         }
     }
 
-    /// The run that a duplicate lies in, if that is known without a search.
+    /// The run of a duplicate, if it is known without a search.
     fn run_of(&self, seq: u64) -> Option<(u64, u64)> {
         let reported = self.runs.into_iter().find(|&(start, end)| (start..end).contains(&seq));
         reported.or_else(|| if seq > self.delivered() { self.reassembly.run_at_end(seq) } else { None })

@@ -17,8 +17,8 @@ fn newreno(impatient: bool, cautious_exit: bool) -> Recovery {
     chosen("newreno", &choices)
 }
 
-/// RFC 6582 section 3.2 step 2: after a timeout duplicates are believed only beyond what was sent before it; they may
-/// come from segments that were sent again although they had arrived.
+/// RFC 6582 section 3.2 step 2: after a timeout duplicates are believed only beyond what was sent before it;
+/// they may come from segments that were sent again although they had arrived.
 #[test]
 fn stale_duplicates_are_not_believed() {
     for recovery in [newreno(true, true), recovery("reno"), recovery("tahoe")] {
@@ -122,8 +122,8 @@ fn recovered_is_told_once() {
     }
 }
 
-/// RFC 9937 section 6.2 below the threshold: what is delivered is sent; one more while holes close; not while new ones
-/// become known.
+/// RFC 9937 section 6.2 below the threshold: what is delivered is sent; one more while holes close; not while
+/// new ones become known.
 #[test]
 fn proportional_rate_reduction_below_the_threshold() {
     let mut lab = lab(Config { limited_transmit: false, ..config(sack(true), 40) }, 1000);
@@ -195,7 +195,8 @@ fn newreno_leaves_without_a_burst_or_with_one() {
     }
 }
 
-/// RFC 6582 section 3.2 step 3: the impatient variant restarts the timer with the first partial acknowledgement only.
+/// RFC 6582 section 3.2 step 3: the impatient variant restarts the timer with the first partial
+/// acknowledgement only.
 #[test]
 fn which_partial_acknowledgements_restart_the_timer() {
     for impatient in [true, false] {
@@ -215,7 +216,8 @@ fn which_partial_acknowledgements_restart_the_timer() {
     }
 }
 
-/// RFC 6675 section 6 lets a retransmission restart the timer; the first of an episode does, later ones do not.
+/// RFC 6675 section 6 lets a retransmission restart the timer; the first of an episode does, later ones do
+/// not.
 #[test]
 fn the_first_retransmission_has_a_whole_timeout() {
     for recovery in recoveries() {

@@ -19,7 +19,8 @@ fn ncr(aggressive: bool) -> Detection {
     chosen("ncr", &[("aggressive", Given::Flag(aggressive))])
 }
 
-/// A window of 20 in congestion avoidance; 0 to 4 are acknowledged, 5 to 24 are outstanding, and a round trip is known.
+/// A window of 20 in congestion avoidance; 0 to 4 are acknowledged, 5 to 24 are outstanding, and a round trip
+/// is known.
 fn lab(detection: impl Borrow<Detection>, recovery: impl Borrow<Recovery>) -> (Lab, Arc<Mutex<Told>>) {
     let (controller, told) = Scripted::boxed(true);
     let detection = detection.borrow().clone();
@@ -105,7 +106,8 @@ fn slow_start_does_not_wait() {
     }
 }
 
-/// "Further losses in the same window of data" are repaired at once, those of what was sent since are left open again.
+/// "Further losses in the same window of data" are repaired at once, those of what was sent since are left
+/// open again.
 #[test]
 fn later_losses() {
     let (mut lab, told) = lab(delayed("timer"), sack(false));
@@ -120,7 +122,8 @@ fn later_losses() {
     }
     assert_eq!(lab.expire(), [5], "the first whatever the pipe says");
     assert_eq!(lab.sender.board().lost(), 3);
-    // 25 to 38 were sent while the hole was open, 39 and later in the episode. 22 to 34 arrive: the pipe falls.
+    // 25 to 38 were sent while the hole was open, 39 and later in the episode. 22 to 34 arrive: the pipe
+    // falls.
     let mut again = Vec::new();
     for segment in 22..35 {
         again.extend(lab.sack(5, &[(14, segment + 1), (10, 13), (6, 9)]));
@@ -148,7 +151,8 @@ fn growth_goes_on() {
     }
 }
 
-/// RFC 4653: careful sends one for two and waits for two thirds of what is outstanding, aggressive one for one and a half.
+/// RFC 4653: careful sends one for two and waits for two thirds of what is outstanding, aggressive one for
+/// one and a half.
 #[test]
 fn non_congestion_robustness() {
     for (aggressive, sent, most) in [(false, 10, 20), (true, 18, 19)] {
@@ -202,7 +206,8 @@ fn rack_lab() -> (Lab, Arc<Mutex<Told>>) {
     (lab, told)
 }
 
-/// RFC 8985 section 6.2: before reordering was seen a quarter of the smallest round trip, or three segments, tell.
+/// RFC 8985 section 6.2: before reordering was seen a quarter of the smallest round trip, or three segments,
+/// tell.
 #[test]
 fn a_segment_sent_later_has_arrived() {
     let (mut lab, told) = rack_lab();
@@ -247,8 +252,8 @@ fn reordering_is_tolerated_once_seen() {
     assert_eq!(cuts(&told), vec![Signal::Loss]);
 }
 
-/// RFC 8985 section 7: two round trips after the last acknowledgement the last segment leaves again, and its selective
-/// acknowledgement shows what else is missing: no timeout.
+/// RFC 8985 section 7: two round trips after the last acknowledgement the last segment leaves again, and its
+/// selective acknowledgement shows what else is missing: no timeout.
 #[test]
 fn a_lost_tail_is_probed_for() {
     let (controller, told) = Scripted::boxed(true);

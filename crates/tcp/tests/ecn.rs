@@ -11,8 +11,8 @@ fn lab(config: Config, limit: u64) -> Lab {
     Lab::with(Config { ecn: true, ..config }, Scripted::boxed(true).0, limit)
 }
 
-/// A mark used to move `recover`, below which duplicates are not believed without SACK: a segment lost in the marked
-/// window was left to the timer.
+/// A mark used to move `recover`, below which duplicates are not believed without SACK: a segment lost in the
+/// marked window was left to the timer.
 #[test]
 fn a_loss_in_a_marked_window_is_retransmitted_and_not_answered_twice() {
     for recovery in [sack(false), recovery("newreno"), recovery("reno")] {
@@ -29,8 +29,8 @@ fn a_loss_in_a_marked_window_is_retransmitted_and_not_answered_twice() {
     }
 }
 
-/// The echo lasts until CWR has arrived, and CWR is on the first segment after the cut: the acknowledgement of all that
-/// was sent before still carries the echo of the mark that was answered.
+/// The echo lasts until CWR has arrived, and CWR is on the first segment after the cut: the acknowledgement
+/// of all that was sent before still carries the echo of the mark that was answered.
 #[test]
 fn the_echo_of_an_answered_mark_is_not_another() {
     let mut lab = lab(config(sack(false), 8), 1000);
@@ -49,8 +49,8 @@ fn the_echo_of_an_answered_mark_is_not_another() {
     assert_eq!(lab.sender.counters().window_cuts, 2);
 }
 
-/// RFC 3168 section 6.1.2: CWR announces every reduction, whatever for; without it the receiver goes on echoing, and the
-/// echo of a mark from before the loss is answered once more.
+/// RFC 3168 section 6.1.2: CWR announces every reduction, whatever for; without it the receiver goes on
+/// echoing, and the echo of a mark from before the loss is answered once more.
 #[test]
 fn every_cut_is_announced() {
     for recovery in [sack(false), recovery("newreno"), recovery("tahoe")] {
@@ -81,7 +81,8 @@ fn an_echo_without_negotiation_means_nothing() {
     assert_eq!((lab.sender.counters().window_cuts, lab.sender.window().cwnd), (0, 8.0));
 }
 
-/// RFC 3168 section 6.1.2: "SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK".
+/// RFC 3168 section 6.1.2: "SHOULD NOT increase the congestion window in response to the receipt of an
+/// ECN-Echo ACK".
 #[test]
 fn an_echo_lets_nothing_grow() {
     let (controller, told) = Scripted::boxed(true);
@@ -118,7 +119,8 @@ fn a_mark_that_is_not_answered_changes_nothing() {
     assert_eq!(lab.sender.window().ssthresh, f64::INFINITY);
 }
 
-/// RFC 8257 section 3.2: the echo says whether the last segment was marked, and every change is acknowledged at once.
+/// RFC 8257 section 3.2: the echo says whether the last segment was marked, and every change is acknowledged
+/// at once.
 #[test]
 fn an_exact_echo_follows_every_mark() {
     let config = Config {
@@ -147,7 +149,8 @@ fn an_exact_echo_follows_every_mark() {
     assert_eq!(send(false, false), Some((7, false)));
 }
 
-/// RFC 8257 section 3.3: of what an echo acknowledges all was marked; the window is cut once for a window of data.
+/// RFC 8257 section 3.3: of what an echo acknowledges all was marked; the window is cut once for a window of
+/// data.
 #[test]
 fn an_exact_echo_counts_what_it_acknowledges() {
     let config = Config { ecn: true, exact_echo: true, ..config(sack(false), 10) };

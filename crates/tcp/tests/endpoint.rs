@@ -1,5 +1,6 @@
-//! Both endpoints over a path that loses, delays, reorders, duplicates and marks: whatever it does, everything arrives
-//! once and in order, nothing stands still, and no window is exceeded. The checks of every step are in `common::path`.
+//! Both endpoints over a path that loses, delays, reorders, duplicates and marks: whatever it does,
+//! everything arrives once and in order, nothing stands still, and no window is exceeded. The checks of every
+//! step are in `common::path`.
 
 mod common;
 
@@ -120,9 +121,11 @@ proptest! {
     fn nothing_is_sent_twice_without_need(setup in setup()) {
         let (forward, reverse) = (Faults::default(), Faults::default());
         let (spacing, delay) = (Duration::from_millis(2), setup.delay.min(Duration::from_millis(100)));
-        // RFC 6298 section 5 and RFC 5681 section 4.2: an acknowledgement may be delayed by less than the timeout.
+        // RFC 6298 section 5 and RFC 5681 section 4.2: an acknowledgement may be delayed by less than the
+        // timeout.
         let delayed_ack = setup.config.delayed_ack.map(|delay| delay.min(Duration::from_millis(100)));
-        // RFC 8985 section 7 probes after two round trips, which a queue or a delayed acknowledgement outlasts.
+        // RFC 8985 section 7 probes after two round trips, which a queue or a delayed acknowledgement
+        // outlasts.
         let mut detection = setup.config.detection.clone();
         if detection.name() == "rack" {
             detection.set("tail_loss_probe", Given::Flag(false)).expect("a switch");

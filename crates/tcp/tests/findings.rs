@@ -11,8 +11,8 @@ fn lab(config: Config, limit: u64) -> Lab {
     Lab::with(config, Scripted::boxed(true).0, limit)
 }
 
-/// RFC 6675 section 4, NextSeg (4): "HighRxt MUST NOT be updated". The rescue passes over segments that were not
-/// retransmitted; taking them for retransmitted made the pipe wrap around when they were acknowledged.
+/// RFC 6675 section 4, NextSeg (4): "HighRxt MUST NOT be updated". The rescue passes over segments that were
+/// not retransmitted; taking them for retransmitted made the pipe wrap around when they were acknowledged.
 #[test]
 fn a_rescue_leaves_the_edge_of_retransmissions_alone() {
     for proportional in [false, true] {
@@ -73,9 +73,9 @@ fn the_timer_does_not_wait_for_the_pacer() {
     assert_eq!(lab.expire(), vec![0]);
 }
 
-/// Karn's algorithm (RFC 6298 section 5, last paragraph): without timestamps the back-off stays until a segment that was
-/// sent once is acknowledged. It used to end with any new acknowledgement, so that on a path longer than the timeout
-/// every segment was sent twice for ever and no sample was ever taken.
+/// Karn's algorithm (RFC 6298 section 5, last paragraph): without timestamps the back-off stays until a
+/// segment that was sent once is acknowledged. It used to end with any new acknowledgement, so that on a path
+/// longer than the timeout every segment was sent twice for ever and no sample was ever taken.
 #[test]
 fn the_back_off_stays_until_there_is_a_sample() {
     let config = Config { timestamps: false, ..config(sack(false), 1) };
@@ -95,7 +95,8 @@ fn the_back_off_stays_until_there_is_a_sample() {
     assert_eq!(lab.until_timeout(), Duration::from_millis(2_900 + 4 * 1_450));
 }
 
-/// RFC 5681 section 3.1: the threshold is held when a segment that the timer has resent times out again, and only then.
+/// RFC 5681 section 3.1: the threshold is held when a segment that the timer has resent times out again, and
+/// only then.
 #[test]
 fn a_timeout_of_another_segment_is_another_loss() {
     let (controller, told) = Scripted::boxed(true);
@@ -110,8 +111,8 @@ fn a_timeout_of_another_segment_is_another_loss() {
     assert_eq!(told.lock().expect("one thread").cuts, vec![Signal::Timeout; 2]);
 }
 
-/// "None: no reaction" (the controller's seam): neither the window nor the slow-start threshold moves. The threshold was
-/// set to the window, which ended slow start, and Tahoe started over all the same.
+/// "None: no reaction" (the controller's seam): neither the window nor the slow-start threshold moves. The
+/// threshold was set to the window, which ended slow start, and Tahoe started over all the same.
 #[test]
 fn a_loss_that_is_not_answered_changes_nothing() {
     for recovery in recoveries() {
@@ -161,8 +162,8 @@ fn data(seq: u64, sent_ns: u64) -> Data {
     Data { seq, sent_at: Time::from_nanos(sent_ns), bytes: 1500, ..Data::default() }
 }
 
-/// RFC 7323 section 4.3 (2): TS.Recent never goes back. A copy of an old segment that arrived late used to set it back,
-/// and the next sample was too long by as much as the copy was late.
+/// RFC 7323 section 4.3 (2): TS.Recent never goes back. A copy of an old segment that arrived late used to
+/// set it back, and the next sample was too long by as much as the copy was late.
 #[test]
 fn an_old_copy_does_not_set_the_echo_back() {
     let mut receiver = Receiver::new(&Config::default(), 0);
@@ -174,8 +175,8 @@ fn an_old_copy_does_not_set_the_echo_back() {
     assert_eq!(ack.echo, Time::from_nanos(50));
 }
 
-/// RFC 2018 section 4: every acknowledgement below the highest segment held carries SACK. Four runs are held, three are
-/// remembered; when these are delivered the fourth was not reported any more.
+/// RFC 2018 section 4: every acknowledgement below the highest segment held carries SACK. Four runs are held,
+/// three are remembered; when these are delivered the fourth was not reported any more.
 #[test]
 fn what_is_held_is_reported_to_the_last_run() {
     let mut receiver = Receiver::new(&Config::default(), 0);
@@ -187,8 +188,9 @@ fn what_is_held_is_reported_to_the_last_run() {
     assert_eq!((last.ack, last.blocks[0]), (7, SackBlock { offset: 1, length: 1 }));
 }
 
-/// RFC 2018 section 8: a receiver may drop what it has reported. An acknowledgement that ends at a reported segment says
-/// so; that segment was passed over by every retransmission, after timeouts too, and the connection stood still.
+/// RFC 2018 section 8: a receiver may drop what it has reported. An acknowledgement that ends at a reported
+/// segment says so; that segment was passed over by every retransmission, after timeouts too, and the
+/// connection stood still.
 #[test]
 fn a_receiver_that_drops_what_it_reported_is_sent_it_again() {
     for proportional in [false, true] {
@@ -310,7 +312,8 @@ impl Controller for Broken {
     }
 }
 
-/// The seam says that hosts keep the window at one segment or above; a lower one stopped the connection for ever.
+/// The seam says that hosts keep the window at one segment or above; a lower one stopped the connection for
+/// ever.
 #[test]
 fn no_controller_closes_the_window() {
     for nonsense in [0.0, -5.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
@@ -343,7 +346,8 @@ fn no_controller_closes_the_window() {
     }
 }
 
-/// RFC 3042 may be switched off; with SACK it was in force all the same, because what was reported left the pipe.
+/// RFC 3042 may be switched off; with SACK it was in force all the same, because what was reported left the
+/// pipe.
 #[test]
 fn without_limited_transmit_the_first_duplicates_let_out_nothing() {
     for recovery in recoveries() {
@@ -370,7 +374,8 @@ fn a_window_update_is_not_a_duplicate() {
     assert_eq!(lab.sender.counters().fast_retransmits, 0);
 }
 
-/// The inflation stands for the duplicates that have left the network (RFC 5681 section 3.2 (3)), however many they are.
+/// The inflation stands for the duplicates that have left the network (RFC 5681 section 3.2 (3)), however
+/// many they are.
 #[test]
 fn the_inflation_is_the_threshold() {
     for threshold in [1, 2, 3, 6] {

@@ -24,7 +24,8 @@ fn config(pacing: Pacing) -> Config {
     Config { pacing: Some(pacing), initial_window: 4.0, ..Config::default() }
 }
 
-/// A connection whose first window has been acknowledged, so that the round-trip time is known: 100 ms, 8 segments.
+/// A connection whose first window has been acknowledged, so that the round-trip time is known: 100 ms, 8
+/// segments.
 fn warm(pacing: Pacing) -> Lab {
     let mut lab = Lab::with(config(pacing), Scripted::boxed(true).0, 1000);
     assert_eq!(times(&mut lab, 99).len(), 4, "without a sample there is no pace");

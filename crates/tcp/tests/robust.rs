@@ -1,8 +1,9 @@
-//! Robust Recovery, segment by segment: the episode of figure 9(d) of the paper, in which slow start loses every second
-//! segment of a window of 16, and what becomes of it when new segments are lost as well.
+//! Robust Recovery, segment by segment: the episode of figure 9(d) of the paper, in which slow start loses
+//! every second segment of a window of 16, and what becomes of it when new segments are lost as well.
 //!
-//! Times are those of the figure: its first acknowledgement of segment 15 arrives at 1.150 s. What was not published
-//! was worked out by hand from the published rules, on a path of 212.064 ms and 10 ms per segment that nobody else uses.
+//! Times are those of the figure: its first acknowledgement of segment 15 arrives at 1.150 s. What was not
+//! published was worked out by hand from the published rules, on a path of 212.064 ms and 10 ms per segment
+//! that nobody else uses.
 
 mod common;
 
@@ -16,7 +17,8 @@ use common::path::{Faults, Setup, Story, World};
 const RTT: Duration = Duration::from_micros(212_064);
 /// The bottleneck takes 1000 bytes at 0.8 Mbit/s.
 const SPACING: Duration = Duration::from_millis(10);
-/// Slow start from one segment: the acknowledgement of segment 15 comes after five round trips, in the figure at 1.150 s.
+/// Slow start from one segment: the acknowledgement of segment 15 comes after five round trips, in the figure
+/// at 1.150 s.
 const SHIFT: Duration = Duration::from_micros(1_150_000 - 5 * 212_064);
 
 fn first(word: &str) -> Recovery {
@@ -112,7 +114,8 @@ fn with_the_new_segment_first_every_repair_waits() {
     assert_eq!(new_between_retransmissions(&story), [3, 4, 5, 6, 7, 8, 9, 9]);
 }
 
-/// The further losses are found a round trip later, the window shrinks by just them, and the episode lasts longer.
+/// The further losses are found a round trip later, the window shrinks by just them, and the episode lasts
+/// longer.
 #[test]
 fn further_losses() {
     for (order, further, expected) in [

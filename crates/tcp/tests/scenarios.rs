@@ -13,8 +13,9 @@ fn newreno(impatient: bool) -> Recovery {
     chosen("newreno", &[("impatient", Given::Flag(impatient))])
 }
 
-/// A transfer of 100 segments with a window of about 20 until a loss, over 100 ms and 1 ms per segment; `drops` are the
-/// ordinals of the packets that are lost, which are segments' numbers until something is sent again.
+/// A transfer of 100 segments with a window of about 20 until a loss, over 100 ms and 1 ms per segment;
+/// `drops` are the ordinals of the packets that are lost, which are segments' numbers until something is sent
+/// again.
 fn transfer(recovery: impl Borrow<Recovery>, drops: &[u64]) -> Story {
     transfer_with(recovery, drops, 1_000)
 }
@@ -58,7 +59,8 @@ fn fast_retransmit_on_the_third_duplicate() {
     }
 }
 
-/// RFC 6675 section 5 (2): with SACK the loss may be known before the third duplicate, when acknowledgements are lost.
+/// RFC 6675 section 5 (2): with SACK the loss may be known before the third duplicate, when acknowledgements
+/// are lost.
 #[test]
 fn one_acknowledgement_may_tell_of_three_segments() {
     let mut lab = Lab::new(config(sack(false), 10), "reno", 100);
@@ -85,7 +87,8 @@ fn limited_transmit() {
     assert_eq!((lab.sack(0, &[(1, 2)]), lab.sack(0, &[(1, 3)])), (vec![10], vec![]));
 }
 
-/// RFC 2581 section 3.2 with numbers: window 20, threshold 10, one new segment per duplicate once 10 have left.
+/// RFC 2581 section 3.2 with numbers: window 20, threshold 10, one new segment per duplicate once 10 have
+/// left.
 #[test]
 fn reno_inflates_and_deflates() {
     let mut lab = Lab::with(
@@ -109,8 +112,8 @@ fn reno_inflates_and_deflates() {
     assert_eq!((lab.sender.window().cwnd, lab.sender.state()), (10.0, State::Open));
 }
 
-/// K. Fall, S. Floyd, "Simulation-based Comparisons of Tahoe, Reno, and SACK TCP", 1996, section 4 (one loss): every
-/// kind but Tahoe repairs it with one retransmission, no timeout and one cut.
+/// K. Fall, S. Floyd, "Simulation-based Comparisons of Tahoe, Reno, and SACK TCP", 1996, section 4 (one
+/// loss): every kind but Tahoe repairs it with one retransmission, no timeout and one cut.
 #[test]
 fn one_loss() {
     for recovery in recoveries() {
@@ -123,7 +126,8 @@ fn one_loss() {
     }
 }
 
-/// The same paper: Tahoe slow-starts from the hole, and sends again what had arrived (without limited knowledge).
+/// The same paper: Tahoe slow-starts from the hole, and sends again what had arrived (without limited
+/// knowledge).
 #[test]
 fn tahoe_starts_over() {
     let mut lab = Lab::with(config(recovery("tahoe"), 16), Scripted::boxed(true).0, 100);
@@ -160,8 +164,8 @@ fn newreno_repairs_one_hole_per_round_trip() {
     }
 }
 
-/// RFC 6582 section 4: with many losses the impatient variant, whose timer is restarted only once, ends in a timeout;
-/// slow but steady repairs them all.
+/// RFC 6582 section 4: with many losses the impatient variant, whose timer is restarted only once, ends in a
+/// timeout; slow but steady repairs them all.
 #[test]
 fn impatient_or_slow_but_steady() {
     let drops: Vec<_> = (20..36).step_by(2).collect();
@@ -184,8 +188,8 @@ fn sack_repairs_scattered_losses_at_once() {
     }
 }
 
-/// RFC 6675 section 5.1 and RFC 2018 section 8 as amended by practice: after a timeout everything is sent again, except
-/// what is known to have arrived; the timer doubles.
+/// RFC 6675 section 5.1 and RFC 2018 section 8 as amended by practice: after a timeout everything is sent
+/// again, except what is known to have arrived; the timer doubles.
 #[test]
 fn after_a_timeout_what_was_reported_is_not_sent_again() {
     let mut lab = Lab::with(config(sack(false), 12), Scripted::boxed(true).0, 14);
@@ -201,7 +205,8 @@ fn after_a_timeout_what_was_reported_is_not_sent_again() {
     assert_eq!(lab.sender.state(), State::Loss);
 }
 
-/// The same without SACK: everything again, in slow start; an acknowledgement that covers more passes it over.
+/// The same without SACK: everything again, in slow start; an acknowledgement that covers more passes it
+/// over.
 #[test]
 fn after_a_timeout_without_sack_everything_is_sent_again() {
     let mut lab = Lab::new(Config { counting: Counting::Acks, ..config(recovery("reno"), 12) }, "reno", 100);
@@ -215,7 +220,8 @@ fn after_a_timeout_without_sack_everything_is_sent_again() {
     assert_eq!(lab.sender.state(), State::Open);
 }
 
-/// RFC 6298 (5.5): each expiry doubles the timeout, up to the bound; the threshold is set once (RFC 5681 section 3.1).
+/// RFC 6298 (5.5): each expiry doubles the timeout, up to the bound; the threshold is set once (RFC 5681
+/// section 3.1).
 #[test]
 fn the_timeout_doubles() {
     let mut lab =
@@ -232,8 +238,8 @@ fn the_timeout_doubles() {
     assert_eq!(lab.sender.counters().timeouts, 8);
 }
 
-/// RFC 6298 (5.2), (5.3): an acknowledgement of new data restarts the timer, of everything stops it; a duplicate does
-/// neither.
+/// RFC 6298 (5.2), (5.3): an acknowledgement of new data restarts the timer, of everything stops it; a
+/// duplicate does neither.
 #[test]
 fn the_timer_follows_new_data() {
     let mut lab = Lab::with(config(recovery("reno"), 4), Scripted::boxed(true).0, 4);
@@ -252,7 +258,8 @@ fn the_timer_follows_new_data() {
     assert_eq!(lab.sender.poll_timeout(), None);
 }
 
-/// P. Karn, C. Partridge, SIGCOMM 1987: what was sent twice gives no sample, nor does what was timed before it.
+/// P. Karn, C. Partridge, SIGCOMM 1987: what was sent twice gives no sample, nor does what was timed before
+/// it.
 #[test]
 fn karn() {
     let untimed = Config { timestamps: false, ..config(recovery("reno"), 6) };
@@ -273,7 +280,8 @@ fn karn() {
     assert_eq!(lab.sender.counters().rtt_samples, 2);
 }
 
-/// With timestamps every acknowledgement of new data is a sample, also of a retransmission (RFC 7323 section 4.1).
+/// With timestamps every acknowledgement of new data is a sample, also of a retransmission (RFC 7323 section
+/// 4.1).
 #[test]
 fn timestamps_time_retransmissions() {
     let mut lab = Lab::with(config(recovery("reno"), 6), Scripted::boxed(true).0, 100);
@@ -285,8 +293,9 @@ fn timestamps_time_retransmissions() {
     assert_eq!(lab.sender.rtt().backoff(), 0);
 }
 
-/// RFC 9937: while the pipe is above the threshold, sending is proportional: ceil(delivered * ssthresh / RecoverFS) in all;
-/// at the end as much is in flight as the threshold says. Without it nothing is sent for half a round trip.
+/// RFC 9937: while the pipe is above the threshold, sending is proportional: ceil(delivered * ssthresh /
+/// RecoverFS) in all; at the end as much is in flight as the threshold says. Without it nothing is sent for
+/// half a round trip.
 #[test]
 fn proportional_rate_reduction_spreads_the_reduction() {
     let run = |proportional| {
@@ -340,7 +349,8 @@ fn marks_cut_once_per_round_trip() {
     }
 }
 
-/// RFC 5681 section 4.1: after an idle time longer than the timeout the window starts again, the threshold stays.
+/// RFC 5681 section 4.1: after an idle time longer than the timeout the window starts again, the threshold
+/// stays.
 #[test]
 fn idleness_closes_the_window() {
     let mut lab = Lab::new(config(sack(false), 4), "reno", 1_000_000);

@@ -53,7 +53,8 @@ pub(crate) fn docs(command: &Docs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The page that lists a registry's entries, and a page for each; `key` is the key of a scenario that takes them.
+/// The page that lists a registry's entries, and a page for each; `key` is the key of a scenario that takes
+/// them.
 fn folder(
     dir: &Path,
     title: &str,

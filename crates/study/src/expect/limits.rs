@@ -1,8 +1,9 @@
 //! Bounds of expressions: none can exhaust the stack, the memory or somebody's patience.
 //!
-//! The parser of the expressions is recursive only up to a depth of its own, but a chain of operators or filters becomes a tree as
-//! deep as the chain is long, and a filter such as `indent` builds what it is asked for. An expression has no loops, so
-//! its length bounds its work, apart from the functions that it defines and calls.
+//! The parser of the expressions is recursive only up to a depth of its own, but a chain of operators or
+//! filters becomes a tree as deep as the chain is long, and a filter such as `indent` builds what it is asked
+//! for. An expression has no loops, so its length bounds its work, apart from the functions that it defines
+//! and calls.
 
 use super::call::wrong;
 use minijinja::value::{Rest, ValueKind};
@@ -11,7 +12,8 @@ use std::sync::LazyLock;
 
 /// The largest length of an expression, bytes.
 const MAX_BYTES: usize = 20_000;
-/// The largest number of operators, filters, calls and brackets in an expression. The published experiments need up to 200.
+/// The largest number of operators, filters, calls and brackets in an expression. The published experiments
+/// need up to 200.
 const MAX_OPERATORS: usize = 500;
 /// The largest volume that a filter may take or make: letters, entries, or the product of both.
 const MAX_VOLUME: usize = 1_000_000;

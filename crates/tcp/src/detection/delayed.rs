@@ -1,17 +1,19 @@
 //! Delayed congestion response (TCP-DCR): a hole is a loss if it is still there after one round-trip time.
 //!
-//! Source: S. Bhandarkar, N. E. Sadry, A. L. N. Reddy and N. H. Vaidya, "TCP-DCR: A Novel Protocol for Tolerating
-//! Wireless Channel Errors", IEEE Transactions on Mobile Computing 4(5), 2005, and S. Bhandarkar's dissertation, Texas A&M
-//! University 2006, section II.A. A link that retransmits, or a path that reorders, has that long to close the
-//! hole. The round trip is told by a timer, or by as many duplicates as were in flight.
+//! Source: S. Bhandarkar, N. E. Sadry, A. L. N. Reddy and N. H. Vaidya, "TCP-DCR: A Novel Protocol for
+//! Tolerating Wireless Channel Errors", IEEE Transactions on Mobile Computing 4(5), 2005, and S. Bhandarkar's
+//! dissertation, Texas A&M University 2006, section II.A. A link that retransmits, or a path that reorders,
+//! has this time to close the hole. The end of the round trip is detected by a timer, or by as many
+//! duplicates as there were segments in flight.
 //!
-//! Only congestion avoidance waits. Meanwhile each duplicate lets out one new segment, within cwnd. Once the delay has
-//! ended, other holes of the same window of data are repaired at once, by the rules of whichever recovery it is.
+//! Only congestion avoidance waits. In the meantime each duplicate sends one new segment, within cwnd. After
+//! the delay, other holes of the same window of data are repaired at once, by the rules of the recovery.
 //!
-//! What differs: nothing known. Where the source is silent: the window W of the count form is what is outstanding, its
-//! product is rounded to the nearest and at least three; an acknowledgement that moves on to a further hole begins that
-//! hole's delay at once with SACK, with the next duplicate without; and the window of an episode ends where the delay
-//! did. If a sender has too little data for the duplicates that the count form wants, the retransmission timer repairs the hole.
+//! What differs: nothing known. Where the source is silent: the window W of the count form is the number of
+//! outstanding segments, and its product is rounded to the nearest integer, at least three. If an
+//! acknowledgement moves on to another hole, the delay of that hole begins at once with SACK, and with the
+//! next duplicate without SACK. The window of an episode ends where the delay ended. If a sender has too
+//! little data for the duplicates of the count form, the retransmission timer repairs the hole.
 
 use super::{DUP_THRESH, Detector, Hole, Patience, Scheme, Settings};
 use ackclock_cc::Window;
@@ -56,7 +58,7 @@ pub const SCHEME: Scheme = Scheme {
     build: |settings| Detector::patience(Delayed::new(settings)),
 };
 
-/// How the end of the delay is told.
+/// How the end of the delay is detected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Timer,
@@ -69,7 +71,7 @@ struct Delayed {
     growth: bool,
     /// Timer form: when the delay ends.
     until: Option<Time>,
-    /// Count form: segments above the hole at which it ends.
+    /// Count form: the number of segments above the hole at which the delay ends.
     most: u64,
 }
 
@@ -80,7 +82,8 @@ impl Delayed {
     }
 }
 
-/// Section II.A.3: a window of duplicates lasts as long as the last round trip, and should last the smoothed one.
+/// Section II.A.3: a window of duplicates lasts as long as the last round trip. It should last the smoothed
+/// one.
 fn scaled(window: u64, srtt: Duration, rtt: Duration) -> u64 {
     let ratio = if rtt.is_zero() { 1.0 } else { srtt.as_nanos() as f64 / rtt.as_nanos() as f64 };
     ((window as f64 * ratio).round() as u64).max(u64::from(DUP_THRESH))
@@ -93,7 +96,8 @@ impl Patience for Delayed {
         }
         match self.form {
             Form::Timer => self.until = Some(hole.now + hole.srtt),
-            // The duplicate that begins the delay is the first of them; others above the hole came before it.
+            // The duplicate that begins the delay is the first one. Other segments above the hole came before
+            // it.
             Form::Count => {
                 self.most = hole.above.saturating_sub(1) + scaled(hole.flight, hole.srtt, hole.rtt);
             }

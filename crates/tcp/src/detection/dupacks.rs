@@ -1,6 +1,7 @@
-//! Duplicates, or segments SACKed above a hole: so many tell of a loss.
+//! A number of duplicates, or of SACKed segments above a hole, indicates a loss.
 //!
-//! Sources: RFC 5681 section 3.2, RFC 6675's IsLost. That costs the sender nothing more: it counts in any case.
+//! Sources: RFC 5681 section 3.2, RFC 6675's IsLost. This costs nothing in addition, because the sender
+//! counts them in any case.
 
 use super::{DUP_THRESH, Detector, Scheme};
 use ackclock_registry::{Entry, Parameter};

@@ -1,8 +1,9 @@
 //! When a hole is a loss. One file each.
 //!
-//! Three duplicates are the sender's own business and cost it nothing more. `Rack` judges by time. A `Patience` is asked
-//! as soon as there is a hole that no episode repairs: it says how long to wait, and what may be sent meanwhile. Who
-//! repairs a hole that stays is none of its concern, so that each one goes with every recovery.
+//! The sender counts duplicates itself, at no additional cost. `Rack` decides by time. A `Patience` leaves a
+//! hole open for a while: the sender asks it as soon as there is a hole that no episode repairs. It tells how
+//! long to wait, and what may be sent in the meantime. It does not matter which recovery repairs the hole, so
+//! every detection works with every recovery.
 
 mod delayed;
 mod dupacks;
@@ -23,11 +24,12 @@ pub type Settings = Chosen<Scheme>;
 pub struct Scheme {
     /// The description.
     pub entry: Entry,
-    /// Does it need selective acknowledgements? Then it goes with a recovery that has them.
+    /// True if it needs selective acknowledgements. It then works only with recoveries that use them.
     pub selective: bool,
-    /// Does it read the receiver's reports of what has arrived twice (RFC 2883)? They take selective acknowledgements.
+    /// True if it uses the receiver's reports of duplicate arrivals (RFC 2883), which need selective
+    /// acknowledgements.
     pub reads_duplicate_reports: bool,
-    /// A detection from checked settings.
+    /// Builds a detection from checked settings.
     pub build: fn(&Settings) -> Detector,
 }
 
@@ -51,7 +53,7 @@ impl Listed for Scheme {
 
 pub use dupacks::SCHEME as DUPACKS;
 
-/// Every detection, in the order in which they are listed.
+/// All detections, in the order of the documentation.
 pub fn schemes() -> &'static [&'static Scheme] {
     &[&dupacks::SCHEME, &delayed::SCHEME, &ncr::SCHEME, &rack::SCHEME]
 }
@@ -61,13 +63,13 @@ pub fn scheme(name: &str) -> Option<&'static Scheme> {
     Scheme::find(name)
 }
 
-/// What a sender looks for losses with.
+/// The detection of a sender.
 pub struct Detector {
-    /// So many duplicates, or segments SACKed above the hole, tell of a loss; at least one.
+    /// The number of duplicates, or of SACKed segments above a hole, that indicate a loss; at least one.
     pub(crate) threshold: u32,
-    /// Leaves holes open for a while.
+    /// Set if holes are left open for a while.
     pub(crate) patience: Option<Box<dyn Patience>>,
-    /// Judges by time; duplicates tell nothing then.
+    /// Set if losses are detected by time. Duplicates have no meaning then.
     pub(crate) rack: Option<Box<Rack>>,
 }
 
@@ -85,19 +87,20 @@ impl Detector {
     }
 }
 
-/// Duplicates, or segments SACKed above a hole, that tell of a loss where nothing else is said (RFC 5681, RFC 6675).
+/// Duplicates, or segments SACKed above a hole, that tell of a loss where nothing else is said (RFC 5681, RFC
+/// 6675).
 pub(crate) const DUP_THRESH: u32 = 3;
 
-/// What is known of the first hole.
+/// The state of the connection at the first hole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hole {
     /// The time.
     pub now: Time,
-    /// Segments between the first unacknowledged one and the next new one.
+    /// The segments between the first unacknowledged one and the next new one.
     pub flight: u64,
-    /// Segments that have arrived above the hole: SACKed ones, or else duplicates.
+    /// The segments that have arrived above the hole: SACKed segments, or else duplicates.
     pub above: u64,
-    /// Is cwnd below the threshold?
+    /// True if cwnd is below the slow-start threshold.
     pub slow_start: bool,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Duration,
@@ -105,32 +108,35 @@ pub(crate) struct Hole {
     pub rtt: Duration,
 }
 
-/// How long a hole is left open.
+/// Decides how long a hole is left open.
 pub(crate) trait Patience: Send {
-    /// Something has arrived above the first hole for the first time. Is it left open? If not, three duplicates count.
+    /// A segment has arrived above the first hole for the first time. True if the hole is left open.
+    /// Otherwise three duplicates count.
     fn begin(&mut self, hole: &Hole) -> bool;
 
-    /// A further duplicate, or the first. Is the hole a loss?
+    /// The first duplicate, or another one, has arrived. True if the hole is now a loss.
     fn is_over(&mut self, hole: &Hole) -> bool;
 
-    /// When the hole is a loss whatever arrives.
+    /// The time at which the hole is a loss in any case.
     fn deadline(&self) -> Option<Time> {
         None
     }
 
-    /// Segments that may be in the network, not counting those that have arrived above the hole.
+    /// The segments that may be in flight, without those that have arrived above the hole.
     fn room(&self, w: &Window) -> f64;
 
     /// A new segment has been sent while the hole is open.
     fn sent(&mut self) {}
 
-    /// Do duplicates let cwnd grow, as the segments that they stand for would have?
+    /// True if duplicates let cwnd grow, like the segments for which they stand.
     fn grows(&self) -> bool;
 
-    /// The hole has closed by itself; `flight` segments are outstanding, and there may be `more` holes among them.
+    /// The hole has closed by itself. `flight` segments are outstanding. `more`: true if there may be other
+    /// holes among them.
     fn closed(&mut self, flight: u64, more: bool, w: &mut Window);
 
-    /// Segments SACKed above another hole of the same window that make it a loss, once the first one is.
+    /// The number of SACKed segments above another hole of the same window that make it a loss, once the
+    /// first one is.
     fn threshold(&self) -> u64;
 }
 

@@ -1,14 +1,17 @@
-//! Non-congestion robustness (TCP-NCR): a hole is a loss once about a window of segments has arrived above it.
+//! Non-congestion robustness (TCP-NCR): a hole is a loss once about a window of segments has arrived above
+//! it.
 //!
-//! Source: RFC 4653, the standardised descendant of TCP-DCR's count form. It needs SACK. While the hole is open
-//! (Extended Limited Transmit) new segments leave so that no more is in the network than was outstanding when it
-//! opened; the careful variant sends one for two that have arrived, the aggressive one for each. The threshold follows what
-//! is outstanding. When the hole closes by itself, the window is set so that no burst leaves.
+//! Source: RFC 4653, the standardised successor of TCP-DCR's count form. It needs SACK. While the hole is
+//! open (Extended Limited Transmit), new segments are sent so that no more is in flight than was outstanding
+//! when the hole opened. The careful variant sends one segment for two that have arrived, the aggressive one
+//! sends one for each. The threshold follows the number of outstanding segments. When the hole closes by
+//! itself, the window is set so that no burst is sent.
 //!
-//! What differs: in slow start the threshold of the window (ssthresh) is not lowered to what was outstanding, because
-//! that would end slow start for a mere reordering. Other holes of the window count as losses with the same number of
-//! segments above them. The RFC leaves rounding open (up, here), and halves what was outstanding if the hole is a loss;
-//! here the controller makes its own reduction, from cwnd, which has not grown meanwhile.
+//! What differs: in slow start the threshold of the window (ssthresh) is not lowered to the number of
+//! outstanding segments, because mere reordering would then end slow start. Other holes of the window count
+//! as losses with the same number of segments above them. The RFC leaves rounding open (up, here). If the
+//! hole is a loss, the RFC halves the outstanding data. Here the controller makes its own reduction, from
+//! cwnd, which has not grown in the meantime.
 
 use super::{DUP_THRESH, Detector, Hole, Patience, Scheme, Settings};
 use ackclock_cc::Window;
@@ -42,12 +45,12 @@ pub const SCHEME: Scheme = Scheme {
 /// The detection.
 struct Ncr {
     aggressive: bool,
-    /// FlightSizePrev: what was outstanding when the hole opened, segments.
+    /// FlightSizePrev: the segments outstanding when the hole opened.
     flight: u64,
     /// Segments that the careful variant did not send.
     skipped: u64,
     threshold: u64,
-    /// Does the next hole follow from the last, with what was outstanding then?
+    /// True if the next hole follows from the last one, with what was outstanding then.
     follows: bool,
 }
 
@@ -90,7 +93,8 @@ impl Patience for Ncr {
         false
     }
 
-    /// Termination: the window is what is outstanding and one more, and slow start leads back to what it was.
+    /// Termination: the window is the outstanding segments plus one, and slow start leads back to the earlier
+    /// window.
     fn closed(&mut self, flight: u64, more: bool, w: &mut Window) {
         let most = self.flight as f64;
         w.cwnd = (flight as f64 + 1.0).min(most);

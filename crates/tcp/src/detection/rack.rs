@@ -1,15 +1,18 @@
-//! RACK-TLP: a segment is lost if one that was sent sufficiently later has arrived, and the last one is probed for.
+//! RACK-TLP: a segment is lost if a segment that was sent sufficiently later has arrived. The last segment is
+//! probed for.
 //!
-//! Source: RFC 8985. It needs SACK. Time takes the place of counting: what was sent before the most recently sent of the
-//! segments that have arrived should have arrived too, give or take a reordering window (a quarter of the
-//! smallest round-trip time once reordering was seen, nothing in an episode before that). That finds lost
-//! retransmissions as well. A tail loss probe goes out after two round-trip times without an acknowledgement.
+//! Source: RFC 8985. It needs SACK. Time replaces counting. Of the segments that have arrived, take the one
+//! that was sent last. Everything sent before it should have arrived, too, within a reordering window: a
+//! quarter of the smallest round-trip time once reordering was seen, and zero in an episode before that. This
+//! also finds lost retransmissions. A tail loss probe is sent after two round-trip times without an
+//! acknowledgement.
 //!
-//! Transmissions are kept in the order in which they left; a ring tells when each segment was last sent. An entry
-//! that is acknowledged, SACKed or superseded is dropped when it comes first, so that everything costs amortised constant time.
+//! Transmissions are kept in the order of sending. A ring tells when each segment was last sent. An entry
+//! that is acknowledged, SACKed or superseded is dropped when it comes first, so that everything takes
+//! amortised constant time.
 //!
-//! What differs: the reordering timer runs for the earliest segment that is due, not the latest, so that none is found
-//! late. The smallest round-trip time is the connection's.
+//! What differs: the reordering timer runs for the earliest segment that is due, not for the latest, so that
+//! no loss is found late. The smallest round-trip time is that of the connection.
 
 use super::{DUP_THRESH, Detector, Scheme, Settings};
 use crate::Scoreboard;
@@ -36,12 +39,12 @@ pub const SCHEME: Scheme = Scheme {
     build: |settings| Detector::rack(Rack::new(settings)),
 };
 
-/// What an acknowledgement finds of the connection.
+/// The state of the connection at an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sight {
     /// The time.
     pub now: Time,
-    /// Is an episode, or what follows a timeout, going on?
+    /// True during an episode, or after a timeout.
     pub repairing: bool,
     /// Smoothed round-trip time.
     pub srtt: Duration,
@@ -49,11 +52,11 @@ pub(crate) struct Sight {
     pub rtt_min: Duration,
 }
 
-/// Section 7.1: how long a receiver may delay the acknowledgement of a lone segment.
+/// Section 7.1: the longest time for which a receiver may delay the acknowledgement of a single segment.
 const MOST_ACK_DELAY: Duration = Duration::from_millis(25);
-/// Section 7.2 step 1: the probe's time before the first sample.
+/// Section 7.2 step 1: the time of the probe before the first sample.
 const PROBE_UNKNOWN: Duration = Duration::from_secs(1);
-/// Section 6.2 step 4: episodes for which a wider reordering window is kept.
+/// Section 6.2 step 4: the number of episodes for which a wider reordering window is kept.
 const PERSISTS: u32 = 16;
 
 /// When a segment was last sent, and whether that was a retransmission.
@@ -66,24 +69,25 @@ struct Transmission {
 /// The detection.
 pub(crate) struct Rack {
     tail_loss_probe: bool,
-    /// Of each segment from `una` up to `nxt`, at `seq & mask`.
+    /// The last transmission of each segment from `una` up to `nxt`, at `seq & mask`.
     sent: Vec<Transmission>,
     una: u64,
     nxt: u64,
-    /// Transmissions in the order in which they left; entries that no longer matter included.
+    /// Transmissions in the order of sending, with entries that do not matter any more.
     order: VecDeque<(u64, Time)>,
-    /// RACK.segment and RACK.rtt: of what has arrived, what was sent last.
+    /// RACK.segment and RACK.rtt: of the segments that have arrived, the one that was sent last.
     latest: Option<(Time, u64)>,
     rtt: Duration,
     /// RACK.fack, one past the highest segment that has arrived.
     highest: u64,
     reordering_seen: bool,
-    /// Quarters of the smallest round-trip time in the reordering window, and for how many episodes more than one.
+    /// The reordering window in quarters of the smallest round-trip time, and the number of episodes for
+    /// which it is wider than one quarter.
     quarters: u32,
     persists: u32,
     /// `nxt` when a duplicate report last widened the window: once per round trip.
     widened: u64,
-    /// When the earliest segment that may be lost is.
+    /// When the earliest segment that may be lost will be lost.
     deadline: Option<Time>,
     /// When a tail loss probe is due.
     probe_due: Option<Time>,
@@ -95,9 +99,9 @@ pub(crate) struct Rack {
 pub(crate) enum Probe {
     /// There is none.
     None,
-    /// It is to be sent.
+    /// It must be sent.
     Wanted,
-    /// It was sent: TLP.end_seq, and was it a retransmission?
+    /// It was sent: TLP.end_seq, and true if it was a retransmission.
     Sent(u64, bool),
 }
 
@@ -126,7 +130,7 @@ impl Rack {
         seq as usize & (self.sent.len() - 1)
     }
 
-    /// `seq` leaves at `now`.
+    /// Segment `seq` is sent at `now`.
     pub(crate) fn on_sent(&mut self, now: Time, seq: u64) {
         let again = seq < self.nxt;
         self.nxt = self.nxt.max(seq + 1);
@@ -149,10 +153,11 @@ impl Rack {
         self.sent = sent;
     }
 
-    /// Section 6.2 steps 2 and 3: `seq` has arrived; `echo` is the send time that its acknowledgement echoes, if it does.
+    /// Section 6.2 steps 2 and 3: `seq` has arrived. `echo` is the send time that its acknowledgement echoes,
+    /// if there is one.
     pub(crate) fn on_arrived(&mut self, seq: u64, sight: &Sight, echo: Option<Time>) {
         if seq >= self.nxt {
-            return; // a probe of a closed window, which is none of the segments sent
+            return; // a probe of a closed window: it is not among the segments sent
         }
         let Transmission { at, again } = self.sent[self.at(seq)];
         if seq + 1 > self.highest {
@@ -161,7 +166,7 @@ impl Rack {
             self.reordering_seen = true;
         }
         let rtt = sight.now.since(at);
-        // It may have been the original that has arrived.
+        // The original may have arrived.
         let ambiguous = again && (echo.is_some_and(|echo| echo < at) || rtt < sight.rtt_min);
         if !ambiguous && self.latest.is_none_or(|latest| latest < (at, seq)) {
             self.latest = Some((at, seq));
@@ -189,7 +194,7 @@ impl Rack {
         sight.rtt_min.mul_f64(f64::from(self.quarters) / 4.0).min(sight.srtt)
     }
 
-    /// Section 6.2 step 5: looks for losses; returns how many are new.
+    /// Section 6.2 step 5: detects losses. Returns the number of new ones.
     pub(crate) fn detect(&mut self, sight: &Sight, board: &mut Scoreboard) -> u64 {
         self.deadline = None;
         let Some(latest) = self.latest else { return 0 };
@@ -217,7 +222,7 @@ impl Rack {
         lost
     }
 
-    /// Section 6.2 step 4: a segment has arrived twice, so that the reordering window was too small.
+    /// Section 6.2 step 4: a segment has arrived twice, so the reordering window was too small.
     pub(crate) fn on_duplicate_report(&mut self, una: u64, nxt: u64) {
         if una >= self.widened {
             self.widened = nxt;
@@ -234,7 +239,7 @@ impl Rack {
         }
     }
 
-    /// When [`Rack::detect`] will find something without a further acknowledgement.
+    /// When [`Rack::detect`] will find a loss without another acknowledgement.
     pub(crate) fn deadline(&self) -> Option<Time> {
         self.deadline
     }
@@ -244,7 +249,7 @@ impl Rack {
         self.probe_due
     }
 
-    /// Section 7.2: new data was sent or acknowledged, and nothing is known to be missing.
+    /// Section 7.2: new data was sent or acknowledged, and no segment is known to be missing.
     pub(crate) fn schedule_probe(&mut self, now: Time, srtt: Duration, flight: u64, rto: Option<Time>) {
         if !self.tail_loss_probe || self.probe != Probe::None || flight == 0 {
             self.probe_due = None;
@@ -257,7 +262,7 @@ impl Rack {
         self.probe_due = Some(rto.map_or(now + wait, |rto| rto.min(now + wait)));
     }
 
-    /// There is something else to do than to probe.
+    /// A probe is not needed.
     pub(crate) fn cancel_probe(&mut self) {
         self.probe_due = None;
     }
@@ -287,9 +292,9 @@ mod tests {
     enum Step {
         Wait(u64),
         Send,
-        /// The lowest segment that is lost is sent again.
+        /// The lowest lost segment is retransmitted.
         Resend,
-        /// One of those outstanding arrives.
+        /// One of the outstanding segments arrives.
         Arrive(usize),
         Timer,
     }
@@ -304,7 +309,7 @@ mod tests {
         ]
     }
 
-    /// RFC 8985 section 6.2 as it stands: every segment has its record, and all are looked at each time.
+    /// RFC 8985 section 6.2 literally: every segment has a record, and all records are read each time.
     #[derive(Default)]
     struct Naive {
         records: BTreeMap<u64, (Time, bool, bool)>,
@@ -325,7 +330,7 @@ mod tests {
             }
         }
 
-        /// The segments that are lost now, and when the next will be.
+        /// The segments that are lost now, and the time of the next loss.
         fn detect(&mut self, sight: &Sight, sacked: usize) -> (BTreeSet<u64>, Option<Time>) {
             let certain = sight.repairing || sacked >= 3;
             let window = if !self.reordering_seen && certain { Duration::ZERO } else { ms(25) };
@@ -356,7 +361,7 @@ mod tests {
                 match step {
                     Step::Wait(time) => now += ms(time),
                     Step::Send => {
-                        now += Duration::from_nanos(1); // no two leave at once
+                        now += Duration::from_nanos(1); // no two segments are sent at the same time
                         rack.on_sent(now, nxt);
                         naive.records.insert(nxt, (now, false, false));
                         nxt += 1;
@@ -391,7 +396,7 @@ mod tests {
                 rack.detect(&sight, &mut board);
                 let sacked = received.range(board.una()..).count();
                 let (lost, next) = naive.detect(&sight, sacked);
-                // Lost and not sent again since.
+                // Lost and not retransmitted since.
                 let (una, edge) = (board.una(), board.resent_edge());
                 let arrived = received.range(una..edge).count() as u64;
                 let waiting = board.lost() + board.lost_again() + arrived - (edge - una);

@@ -1,18 +1,20 @@
-//! Hoe's recovery: one new segment for so many duplicates. With other numbers, right-edge recovery and Lin and Kung's.
+//! Hoe's recovery: one new segment for a number of duplicates. With other numbers it is right-edge recovery,
+//! or Lin and Kung's.
 //!
-//! Sources: J. Hoe, "Improving the Start-up Behavior of a Congestion Control Scheme for TCP", SIGCOMM 1996: one new
-//! segment for every second duplicate, which is the New-Reno that H. Wang and K. G. Shin compare with in "Robust TCP
-//! Congestion Recovery", ICDCS 2001. They name two more:
+//! Sources: J. Hoe, "Improving the Start-up Behavior of a Congestion Control Scheme for TCP", SIGCOMM 1996:
+//! one new segment for every second duplicate. H. Wang and K. G. Shin compare with it as New-Reno in "Robust
+//! TCP Congestion Recovery", ICDCS 2001. They name two more:
 //!
-//! * *right-edge* (H. Balakrishnan et al., "TCP Behavior of a Busy Internet Server", INFOCOM 1998): one for each
-//!   duplicate, so that small windows have duplicates enough. What is in flight does not shrink during the episode.
-//! * *Lin and Kung's* (D. Lin and H. T. Kung, "TCP Fast Recovery Strategies: Analysis and Improvements", INFOCOM 1998): one
-//!   for each of the first two duplicates, of which RFC 3042 has made a standard, and from the third on one for two.
-//!   The paper's proposals for sources without new data are not here.
+//! - *right-edge* (H. Balakrishnan et al., "TCP Behavior of a Busy Internet Server", INFOCOM 1998): one new
+//!   segment for each duplicate, so that small windows have enough duplicates. The flight does not shrink
+//!   during the episode.
+//! - *Lin and Kung's* (D. Lin and H. T. Kung, "TCP Fast Recovery Strategies: Analysis and Improvements",
+//!   INFOCOM 1998): one new segment for each of the first two duplicates, which became RFC 3042, and from the
+//!   third on one for two. The paper's proposals for sources without new data are left out.
 //!
-//! The first two duplicates are the sender's to serve. Everything else is common to all: one hole per partial
-//! acknowledgement, until what was sent before the episode is acknowledged, and an exit without a burst. Losses among
-//! the new segments are not seen.
+//! The sender handles the first two duplicates. The rest is the same for all: one hole per partial
+//! acknowledgement, until everything sent before the episode is acknowledged, and an exit without a burst.
+//! Losses among the new segments are not detected.
 
 use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme};
 use crate::Scoreboard;
@@ -69,12 +71,12 @@ pub const LIN_KUNG: Scheme = Scheme {
 
 /// The recovery.
 pub struct Hoe {
-    /// Duplicates for one new segment.
+    /// The number of duplicates for one new segment.
     price: u64,
     resend: Option<u64>,
     /// Duplicates in this round trip.
     ndup: u64,
-    /// New segments that duplicates have let out.
+    /// New segments that duplicates allow.
     allowance: u64,
 }
 
@@ -131,7 +133,7 @@ impl Recovery for Hoe {
             return Some(Pick::Again(seq));
         }
         if !episode.new_data {
-            self.allowance = 0; // what cannot be sent now is not made up for
+            self.allowance = 0; // not made up for later
         }
         self.allowance = self.allowance.checked_sub(1)?;
         Some(Pick::New)

@@ -1,7 +1,7 @@
-//! Who governs the window while a loss is repaired. One file each.
+//! Recoveries: who controls the window while a loss is repaired. One file each.
 //!
-//! The sender decides *that* there is a loss and asks the controller for the new threshold; from then until
-//! the episode ends a [`Recovery`] answers two questions: what an acknowledgement means, and what to send next.
+//! The sender detects the loss, and asks the controller for the new threshold. From then until the end of the
+//! episode, a [`Recovery`] answers two questions: what an acknowledgement means, and what to send next.
 
 mod hoe;
 mod newreno;
@@ -22,11 +22,12 @@ pub type Settings = Chosen<Scheme>;
 pub struct Scheme {
     /// The description.
     pub entry: Entry,
-    /// Does it repair from selective acknowledgements? Without, the receiver sends none.
+    /// True if it repairs from selective acknowledgements. Otherwise the receiver sends none.
     pub selective: bool,
-    /// Do the first two duplicates each let out a new segment by its own rules, whatever RFC 3042 is set to?
+    /// True if each of the first two duplicates sends a new segment by its own rules, whatever the setting of
+    /// RFC 3042 is.
     pub serves_first_duplicates: bool,
-    /// A recovery from checked settings.
+    /// Builds a recovery from checked settings.
     pub build: fn(&Settings) -> Box<dyn Recovery>,
 }
 
@@ -50,7 +51,7 @@ impl Listed for Scheme {
 
 pub use sack::SCHEME as SACK;
 
-/// Every recovery, in the order in which they are listed.
+/// All recoveries, in the order of the documentation.
 pub fn schemes() -> &'static [&'static Scheme] {
     &[
         &tahoe::SCHEME,
@@ -69,18 +70,19 @@ pub fn scheme(name: &str) -> Option<&'static Scheme> {
     Scheme::find(name)
 }
 
-/// What a recovery can see of the connection.
+/// The state of the connection for a recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct Episode {
     /// First unacknowledged segment.
     pub una: u64,
     /// Next new segment.
     pub nxt: u64,
-    /// `nxt` when the episode began: the episode is over when everything below is acknowledged.
+    /// `nxt` at the start of the episode. The episode is over when everything below is acknowledged.
     pub recover: u64,
-    /// Duplicates in a row when the episode began; each is a segment that has left the network.
+    /// The number of consecutive duplicates at the start of the episode. Each is a segment that has left the
+    /// network.
     pub duplicates: u32,
-    /// May a new segment be sent, as far as data and the receiver's window are concerned?
+    /// True if data and the receiver's window allow a new segment.
     pub new_data: bool,
 }
 
@@ -95,7 +97,7 @@ impl Episode {
 /// How an episode begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Begin {
-    /// Holes are repaired while the window is held near the threshold.
+    /// Holes are repaired while the window stays near the threshold.
     Repair,
     /// The window starts over from one segment, as after a timeout.
     StartOver,
@@ -106,46 +108,47 @@ pub enum Begin {
 pub struct Heard {
     /// Segments newly acknowledged cumulatively; 0 for a duplicate.
     pub acked: u64,
-    /// Of all segments, those that newly left the network: acknowledged or SACKed for the first time.
+    /// Segments that newly left the network: acknowledged or SACKed for the first time.
     pub delivered: u64,
-    /// Segments newly counted lost.
+    /// Segments newly marked lost.
     pub lost: u64,
 }
 
-/// Does the episode go on?
+/// Whether the episode continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// It does.
+    /// It continues.
     Continues,
-    /// It does, and the retransmission timer is left as it is.
+    /// It continues, and the retransmission timer is not restarted.
     ContinuesOnTimer,
-    /// It does, until everything sent so far is acknowledged.
+    /// It continues, until everything sent so far is acknowledged.
     Extends,
     /// It is over; the recovery has set cwnd.
     Ends,
-    /// It is over with the first new acknowledgement: duplicates from here on tell of another loss.
+    /// It is over with the first new acknowledgement. Later duplicates indicate another loss.
     EndsAtOnce,
 }
 
 /// What to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pick {
-    /// This segment again.
+    /// Retransmit this segment.
     Again(u64),
-    /// The next new segment.
+    /// Send the next new segment.
     New,
 }
 
 /// A loss recovery.
 pub trait Recovery: Send {
-    /// An acknowledgement told of a loss and the threshold is set. Sets cwnd, unless it starts over.
+    /// A loss was detected and the threshold is set. Sets cwnd, unless it starts over.
     fn begin(&mut self, episode: &Episode, heard: Heard, board: &mut Scoreboard, w: &mut Window) -> Begin;
 
-    /// An acknowledgement arrived; `episode` is already up to date.
+    /// Processes an acknowledgement. `episode` is already up to date.
     fn on_ack(&mut self, episode: &Episode, heard: Heard, board: &mut Scoreboard, w: &mut Window)
     -> Progress;
 
-    /// The controller sets the window in every state ([`ackclock_cc::Needs::window`]): told once, before anything else.
+    /// The controller sets the window in every state ([`ackclock_cc::Needs::window`]). Called once, before
+    /// all other methods.
     fn leave_window(&mut self) {}
 
     /// What to send now, if anything. The sender sends it at once.

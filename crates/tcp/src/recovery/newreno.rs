@@ -1,7 +1,7 @@
-//! NewReno: fast recovery that lasts until everything sent before the loss is acknowledged.
+//! NewReno: fast recovery until everything sent before the loss is acknowledged.
 //!
-//! Source: RFC 6582. A partial acknowledgement shows the next hole, which is retransmitted at once: one hole per
-//! round trip. The inflation of the window is kept apart from cwnd.
+//! Source: RFC 6582. A partial acknowledgement shows the next hole, which is retransmitted at once: one hole
+//! per round trip. The inflation of the window is kept apart from cwnd.
 
 use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme, Settings};
 use crate::Scoreboard;
@@ -61,7 +61,8 @@ impl NewReno {
 impl Recovery for NewReno {
     fn begin(&mut self, episode: &Episode, _heard: Heard, _board: &mut Scoreboard, w: &mut Window) -> Begin {
         w.cwnd = w.ssthresh;
-        // RFC 6582 section 3.2 step 2, through RFC 5681 section 3.2 (3): the duplicates have left the network.
+        // RFC 6582 section 3.2 step 2, through RFC 5681 section 3.2 (3): the duplicates have left the
+        // network.
         self.inflation = f64::from(episode.duplicates);
         self.resend = Some(episode.una);
         self.partial_seen = false;

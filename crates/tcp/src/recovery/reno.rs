@@ -1,7 +1,7 @@
-//! Reno: fast retransmit and fast recovery that ends with the first new acknowledgement.
+//! Reno: fast retransmit, and fast recovery until the first new acknowledgement.
 //!
 //! Source: RFC 2581 section 3.2 (the behaviour of 4.3BSD Reno). The inflation of the window by duplicates is
-//! kept apart from cwnd, so that a controller or a probe never sees an inflated window.
+//! kept apart from cwnd, so that controllers and probes never see an inflated window.
 
 use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme};
 use crate::Scoreboard;
@@ -27,7 +27,7 @@ pub const SCHEME: Scheme = Scheme {
 /// The recovery.
 #[derive(Default)]
 pub struct Reno {
-    /// Segments by which the window is inflated: one per duplicate.
+    /// The inflation of the window, segments: one per duplicate.
     inflation: f64,
     resend: Option<u64>,
 }

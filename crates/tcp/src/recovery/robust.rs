@@ -1,20 +1,22 @@
-//! Robust Recovery: what is in flight during recovery is counted, and that count takes the place of the window.
+//! Robust Recovery: during recovery the number of new segments in flight replaces the window.
 //!
 //! Source: H. Wang and K. G. Shin, "Robust TCP Congestion Recovery", ICDCS 2001 (and H. Wang's dissertation,
-//! University of Michigan 2003, chapter 3). It needs neither SACK nor anything else of the receiver.
+//! University of Michigan 2003, chapter 3). It needs neither SACK nor any other change of the receiver.
 //!
-//! An episode has two sub-phases. *Retreat* is its first round trip: one new segment for every second duplicate,
-//! which halves what is in flight. The first partial acknowledgement ends it, and `actnum`, the number of new
-//! segments in flight, is known. In *probe* every duplicate lets out one new segment, and each partial acknowledgement ends a
-//! round trip: if as many duplicates have come as segments were sent, none of them was lost, and `actnum` grows by
-//! one; otherwise those that are missing were lost, `actnum` shrinks by just them, and the episode lasts until
-//! everything sent so far is acknowledged. At the end cwnd is `actnum`, which is in flight already: no burst.
+//! An episode has two sub-phases. *Retreat* is its first round trip. It sends one new segment for every
+//! second duplicate, which halves the flight. The first partial acknowledgement ends it. Then `actnum`, the
+//! number of new segments in flight, is known. In *probe* every duplicate sends one new segment, and each
+//! partial acknowledgement ends a round trip. If as many duplicates have come as segments were sent, none was
+//! lost, and `actnum` grows by one. Otherwise the missing ones were lost: `actnum` is reduced by their
+//! number, and the episode lasts until everything sent so far is acknowledged. At the end cwnd is `actnum`,
+//! which is already in flight, so there is no burst.
 //!
-//! What differs: the paper's flowchart (figure 2) compares duplicates with `actnum`. When a retransmission precedes the
-//! round trip's extra segment, the duplicate of that segment comes after the next partial acknowledgement, so that
-//! the comparison would find a loss that is not there. Here duplicates are compared with the new
-//! segments that were sent ahead of the retransmission, which holds in either order. If no new segment can be sent,
-//! only retransmissions leave, as in NewReno. A lost retransmission is left to the timer, as in the paper.
+//! What differs: the paper's flowchart (figure 2) compares the number of duplicates with `actnum`. If a
+//! retransmission precedes the extra segment of the round trip, the duplicate of that segment comes after the
+//! next partial acknowledgement. The comparison would then find a loss that does not exist. Here the number
+//! of duplicates is compared with the number of new segments that were sent before the retransmission, which
+//! is correct in both orders. If no new segment can be sent, only retransmissions are sent, as in NewReno. A
+//! lost retransmission is left to the timer, as in the paper.
 
 use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme, Settings};
 use crate::Scoreboard;
@@ -79,7 +81,7 @@ enum Phase {
     Probe,
 }
 
-/// The least threshold (RFC 5681 (4)).
+/// The smallest threshold (RFC 5681 (4)).
 const LEAST_SSTHRESH: f64 = 2.0;
 
 /// The recovery.
@@ -89,13 +91,14 @@ pub struct Robust {
     /// Duplicates that began the episode count for the first `actnum`, too.
     counts_all: bool,
     phase: Phase,
-    /// New segments that should be in flight at the end of the round trip, in probe.
+    /// The new segments that should be in flight at the end of the round trip, in probe.
     actnum: u64,
     /// Duplicates since the last retransmission.
     ndup: u64,
-    /// Those that began the episode.
+    /// The duplicates that began the episode.
     began: u64,
-    /// New segments sent since the last retransmission, and in the round trip before it: duplicates due in this one.
+    /// New segments sent since the last retransmission, and in the round trip before it, which are the
+    /// duplicates due in this one.
     sent: u64,
     expected: u64,
     resend: Option<u64>,
@@ -132,7 +135,7 @@ impl Robust {
         }
     }
 
-    /// The end of a round trip, section 3.2.2; was there a further loss?
+    /// Section 3.2.2, the end of a round trip. True if there was another loss.
     fn end_round(&mut self) -> bool {
         match self.phase {
             Phase::Retreat => {
@@ -153,11 +156,12 @@ impl Robust {
         }
     }
 
-    /// Section 3.2.3. If less is in flight than was counted, because there was no new data, less may be.
+    /// Section 3.2.3. If the flight is smaller than `actnum`, because there was no new data, the window is
+    /// smaller, too.
     fn exit(&self, episode: &Episode, w: &mut Window) {
         let flight = episode.nxt - episode.una;
         w.cwnd = self.actnum.min(flight + 1).max(1) as f64;
-        // Congestion avoidance follows, whatever the controller has made of the threshold.
+        // Congestion avoidance follows, whatever threshold the controller has set.
         w.ssthresh = w.ssthresh.min(w.cwnd).max(LEAST_SSTHRESH);
     }
 
@@ -169,7 +173,7 @@ impl Robust {
 }
 
 impl Recovery for Robust {
-    /// cwnd stays as it is until the end and controls nothing.
+    /// cwnd does not change until the end, and controls nothing.
     fn begin(&mut self, episode: &Episode, _heard: Heard, _board: &mut Scoreboard, _w: &mut Window) -> Begin {
         *self = Robust::with(self.new_first, self.counts_all);
         self.began = u64::from(episode.duplicates);
@@ -188,7 +192,7 @@ impl Recovery for Robust {
             self.on_duplicate();
             return Progress::Continues;
         }
-        // A further loss is looked for first: it moves the exit.
+        // Another loss is checked first, because it moves the end of the episode.
         let further_loss = self.end_round();
         let exit = if further_loss { episode.nxt } else { episode.recover };
         if episode.una >= exit {
@@ -202,7 +206,7 @@ impl Recovery for Robust {
 
     fn next(&mut self, episode: &Episode, _board: &mut Scoreboard, _w: &Window) -> Option<Pick> {
         if !episode.new_data {
-            self.allowance = 0; // what cannot be sent now is not made up for
+            self.allowance = 0; // not made up for later
         }
         if self.new_first && self.allowance > 0 {
             return Some(self.send_new());

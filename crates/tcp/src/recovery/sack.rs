@@ -1,10 +1,10 @@
-//! SACK: holes are repaired from selective acknowledgements while an estimate of what is in flight, the pipe,
-//! is held at the window.
+//! SACK: holes are repaired from selective acknowledgements, while the pipe, an estimate of the flight, is
+//! held at the window.
 //!
-//! Source: RFC 6675; with `proportional_rate` the sending during the episode follows RFC 9937 (Proportional
-//! Rate Reduction) instead of waiting for the pipe to fall below the new window.
+//! Source: RFC 6675. With `proportional_rate` the sending during the episode follows RFC 9937 (Proportional
+//! Rate Reduction), instead of waiting for the pipe to fall below the new window.
 //!
-//! What differs: a segment here is a full segment, so byte counts of the RFCs become counts of segments.
+//! What differs: a segment here is a full segment, so the byte counts of the RFCs become counts of segments.
 
 use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme, Settings};
 use crate::Scoreboard;
@@ -34,9 +34,9 @@ pub const SCHEME: Scheme = Scheme {
 /// The recovery.
 pub struct Sack {
     proportional_rate: bool,
-    /// The first retransmission goes out whatever the pipe says: RFC 6675 section 5 (4.3).
+    /// RFC 6675 section 5 (4.3): the first retransmission is sent whatever the pipe is.
     first: Option<u64>,
-    /// RFC 6675's RescueRxt, as one past it: there is a rescue once more than that is acknowledged.
+    /// RFC 6675's RescueRxt, plus one. There is a rescue once more than that is acknowledged.
     rescued: u64,
     prr: Prr,
 }
@@ -44,7 +44,7 @@ pub struct Sack {
 /// State of RFC 9937, in segments.
 #[derive(Default)]
 struct Prr {
-    /// RecoverFS: what was in flight when the acknowledgement that began the episode arrived.
+    /// RecoverFS: the flight when the acknowledgement that began the episode arrived.
     flight: f64,
     delivered: f64,
     out: f64,
@@ -67,7 +67,7 @@ impl Sack {
         Sack { proportional_rate, first: None, rescued: 0, prr: Prr::default() }
     }
 
-    /// RFC 9937 section 6.2: how much the acknowledgement lets out.
+    /// RFC 9937 section 6.2: how many segments the acknowledgement allows.
     fn reduce_proportionally(&mut self, heard: Heard, pipe: f64, ssthresh: f64) {
         let prr = &mut self.prr;
         let delivered = heard.delivered as f64;
@@ -75,7 +75,8 @@ impl Sack {
         let send = if pipe > ssthresh {
             (prr.delivered * ssthresh / prr.flight.max(1.0)).ceil() - prr.out
         } else {
-            // Conservative bound, and slow start's one more while holes close and no new ones open ("SafeACK").
+            // Conservative bound, and slow start's one more while holes close and no new ones open
+            // ("SafeACK").
             let safe = heard.acked > 0 && heard.lost == 0;
             ((prr.delivered - prr.out).max(delivered) + f64::from(u8::from(safe))).min(ssthresh - pipe)
         };
@@ -100,8 +101,8 @@ impl Sack {
         self.rescue(episode, board)
     }
 
-    /// NextSeg (4): the highest segment that is outstanding, so that the episode can end if the tail was lost. Once
-    /// per episode, and HighRxt (the edge of retransmissions) stays where it is.
+    /// NextSeg (4): the highest segment that is outstanding, so that the episode can end if the tail was
+    /// lost. Once per episode, and HighRxt (the edge of retransmissions) stays where it is.
     fn rescue(&mut self, episode: &Episode, board: &Scoreboard) -> Option<Pick> {
         if episode.una <= self.rescued {
             return None;
@@ -119,7 +120,8 @@ impl Recovery for Sack {
         self.first = Some(episode.una);
         // Section 5 (4.3): no rescue before the first retransmission is acknowledged.
         self.rescued = episode.una + 1;
-        // RFC 9937 section 6.1: what is delivered by this very acknowledgement is delivered during the episode.
+        // RFC 9937 section 6.1: what is delivered by this very acknowledgement is delivered during the
+        // episode.
         let flight = episode.nxt - episode.una - board.sacked() + heard.delivered;
         self.prr = Prr { flight: flight as f64, ..Prr::default() };
         self.reduce_proportionally(heard, board.pipe(episode.nxt) as f64, w.ssthresh);
@@ -148,7 +150,7 @@ impl Recovery for Sack {
     }
 
     fn next(&mut self, episode: &Episode, board: &mut Scoreboard, w: &Window) -> Option<Pick> {
-        // Unless a pacer has held it back until it arrived after all.
+        // Unless a pacer has delayed it until the original arrived.
         if let Some(seq) = self.first.take()
             && seq == episode.una
         {

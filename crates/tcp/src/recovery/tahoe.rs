@@ -1,8 +1,8 @@
 //! Tahoe: fast retransmit without fast recovery.
 //!
 //! Source: V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988, with the fast retransmit of 4.3BSD
-//! Tahoe. After a loss the window starts over from one segment and everything from the hole on is sent again
-//! as slow start allows, except what acknowledgements show to have arrived.
+//! Tahoe. After a loss the window starts again from one segment. Everything from the hole on is sent again as
+//! slow start allows, except what acknowledgements show to have arrived.
 
 use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme};
 use crate::Scoreboard;
@@ -25,7 +25,7 @@ pub const SCHEME: Scheme = Scheme {
     build: |_| Box::new(Tahoe),
 };
 
-/// The recovery; it has no state of its own, because there is no episode.
+/// The recovery. It has no state, because there is no episode.
 pub struct Tahoe;
 
 impl Recovery for Tahoe {

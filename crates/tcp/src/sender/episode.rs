@@ -1,4 +1,4 @@
-//! Episodes: what a loss, a mark or a timeout sets off, and how it ends.
+//! Episodes: the start and the end of the reaction to a loss, a mark or a timeout.
 
 use super::{LEAST_SSTHRESH, LOSS_WINDOW, Sender, State, tamed};
 use crate::recovery::{Begin, Episode, Heard, Progress};
@@ -45,8 +45,9 @@ impl Sender {
         }
     }
 
-    /// May duplicates for `una` tell of a new loss? Without SACK they may also stem from retransmissions of what
-    /// had arrived: RFC 6582 section 3.2 step 1 wants something beyond `recover` acknowledged first.
+    /// True if duplicates for `una` may indicate a new loss. Without SACK they may also come from
+    /// retransmissions of segments that had arrived. RFC 6582 section 3.2 step 1 requires an acknowledgement
+    /// beyond `recover` first.
     pub(super) fn is_fresh(&self) -> bool {
         self.sack || self.una > self.recover || self.recover == 0
     }
@@ -55,12 +56,13 @@ impl Sender {
         self.counters.fast_retransmits += 1;
         let window = self.window;
         if self.una < self.marked {
-            // RFC 3168 section 6.1.2: a mark in this window of data was answered already, or a probe's repair.
+            // RFC 3168 section 6.1.2: a mark in this window of data was answered already, or a probe's
+            // repair.
             self.window.ssthresh = self.window.cwnd.max(LEAST_SSTHRESH);
         } else if self.react(now, Signal::Loss) || self.needs.window {
             self.remember(&window);
         } else {
-            // The recovery holds the window where it is.
+            // The recovery keeps the window constant.
             self.spared = Some((self.window.cwnd, self.window.ssthresh));
             self.window.ssthresh = self.window.cwnd;
         }
@@ -68,7 +70,7 @@ impl Sender {
         let mut heard = heard;
         if let Some(waiting) = &mut self.waiting {
             waiting.end();
-            // What else is a loss once the first hole is one.
+            // Further losses, now that the first hole is one.
             heard.lost += self.board.detect(waiting.threshold(), self.recover);
         }
         let (episode, window) = (self.episode(), self.window);
@@ -84,8 +86,8 @@ impl Sender {
                 self.start_over(collapses);
             }
         }
-        // The first retransmission is about to leave and has a whole timeout, as in ns-2 and Linux: RFC 6675 section 6 allows
-        // that, while RFC 6298 (5.3) restarts the timer only for new data.
+        // The first retransmission is about to be sent and has a whole timeout, as in ns-2 and Linux. RFC
+        // 6675 section 6 allows that. RFC 6298 (5.3) restarts the timer only for new data.
         self.restart_timer(now);
     }
 
@@ -149,7 +151,7 @@ impl Sender {
         }
     }
 
-    /// After a loss that the controller did not answer: the window and the threshold are as they were before.
+    /// After a loss to which the controller did not react: restores window and threshold.
     fn restore_spared(&mut self) -> bool {
         let Some((cwnd, ssthresh)) = self.spared.take() else {
             return false;
@@ -158,7 +160,7 @@ impl Sender {
         true
     }
 
-    /// Lets the controller cut; was there a reaction?
+    /// Asks the controller for a reduction. True if it reacted.
     pub(super) fn react(&mut self, now: Time, why: Signal) -> bool {
         self.answered = self.nxt;
         let path = self.path(now);
@@ -175,7 +177,7 @@ impl Sender {
         true
     }
 
-    /// Nothing is in flight any more: everything unacknowledged is sent again as the window allows.
+    /// Nothing is in flight any more. Everything unacknowledged is sent again as the window allows.
     fn start_over(&mut self, collapses: bool) {
         self.state = State::Loss;
         if collapses {
@@ -200,7 +202,8 @@ impl Sender {
         }
         self.counters.timeouts += 1;
         self.restore_spared();
-        // RFC 5681 section 3.1: the threshold stays when what the timer has resent times out again.
+        // RFC 5681 section 3.1: the threshold does not change if a segment that the timer has resent times
+        // out again.
         if self.timed_out.replace(self.una) != Some(self.una) {
             self.collapses = self.react(now, Signal::Timeout);
         }

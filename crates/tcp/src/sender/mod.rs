@@ -1,4 +1,4 @@
-//! The sending end: sequence numbers, detection, timers; the window is the controller's and the recovery's.
+//! The sender: sequence numbers, detection, timers. The window belongs to the controller and the recovery.
 
 mod episode;
 mod pace;
@@ -22,35 +22,35 @@ use rate::Rate;
 use undo::Undoing;
 use wait::Waiting;
 
-/// Where the sender stands.
+/// The state of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Nothing is being repaired.
+    /// No repair in progress.
     Open,
-    /// A recovery governs the window.
+    /// A recovery controls the window.
     Recovery,
     /// After a timeout (or Tahoe's fast retransmit): slow start from the first hole.
     Loss,
 }
 
-/// What a sender has done.
+/// The counters of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Segments sent, retransmissions included.
     pub sent: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: u64,
-    /// Episodes begun because acknowledgements told of a loss.
+    /// Episodes that began because of acknowledgements.
     pub fast_retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Reductions that the controller made, for whatever signal.
+    /// Reductions that the controller made, for any signal.
     pub window_cuts: u64,
-    /// Of these, those that were found to have been made for nothing.
+    /// The reductions among them that turned out to be spurious.
     pub undone: u64,
     /// Raw round-trip time samples taken.
     pub rtt_samples: u64,
-    /// Their sum.
+    /// The sum of the samples.
     pub rtt_sum: Duration,
 }
 
@@ -58,9 +58,9 @@ pub struct Counters {
 const LEAST_SSTHRESH: f64 = 2.0;
 /// RFC 5681 section 3.1: the window after a timeout.
 const LOSS_WINDOW: f64 = 1.0;
-/// No receiver can advertise more segments than this.
+/// No receiver can advertise more segments.
 const MOST_WINDOW: f64 = u32::MAX as f64;
-/// RFC 3042: duplicates that may each let out one new segment.
+/// RFC 3042: the number of duplicates that may each send one new segment.
 const LIMITED_TRANSMITS: u32 = 2;
 
 /// A sender.
@@ -71,7 +71,7 @@ pub struct Sender {
     needs: Needs,
     /// Does it need no more of a sample than all get, and not the window in every state?
     plain: bool,
-    /// Does something want to know of every departure and arrival (`rack`, `rate`)?
+    /// True if every departure and arrival must be reported (to `rack` or `rate`).
     observed: bool,
     recovery: Box<dyn Recovery>,
     sack: bool,
@@ -80,68 +80,68 @@ pub struct Sender {
     board: Scoreboard,
     una: u64,
     nxt: u64,
-    /// Segments that the application has for us.
+    /// The segments that the application has supplied.
     limit: u64,
     peer_window: u64,
-    /// `nxt` when the last episode began: RFC 6582's recover and RFC 6675's RecoveryPoint, as one past them.
+    /// `nxt` when the last episode began: RFC 6582's recover and RFC 6675's RecoveryPoint, plus one.
     recover: u64,
-    /// `nxt` when the controller was last asked for a cut: one reaction to a window's losses and marks.
+    /// `nxt` when the controller was last asked for a reduction. There is one reaction per window of data.
     answered: u64,
-    /// `nxt` when it last cut without an episode, for a mark or a probe: losses below have been answered with it.
+    /// `nxt` at the last reduction without an episode, for a mark or a probe. Losses below it need no other
+    /// reaction.
     marked: u64,
     duplicates: u32,
-    /// How many of them tell of a loss, or how many segments SACKed above it; at least one.
+    /// How many of them, or how many SACKed segments above the hole, indicate a loss; at least one.
     threshold: u32,
-    /// With a detection that leaves holes open for a while.
+    /// Set if the detection leaves holes open for a while.
     waiting: Option<Box<Waiting>>,
-    /// With a detection that judges by time.
+    /// Set if the detection decides by time.
     rack: Option<Box<Rack>>,
-    /// If the controller wants to know the rate of delivery.
+    /// Set if the controller wants delivery rate samples.
     rate: Option<Box<Rate>>,
-    /// If spurious reductions are undone.
+    /// Set if spurious reductions are undone.
     undoing: Option<Box<Undoing>>,
     rtt: RttEstimator,
-    /// When the retransmission timer expires, if anything is outstanding; or when a closed window is probed.
+    /// When the retransmission timer expires, if any data is outstanding; or when a closed window is probed.
     deadline: Option<Time>,
     probing: Probing,
-    /// What was first unacknowledged when the timer last expired.
+    /// The first unacknowledged segment when the timer last expired.
     timed_out: Option<u64>,
-    /// Without timestamps: the segment that is being timed, and when it was sent.
+    /// Without timestamps: the segment that is timed, and when it was sent.
     timed: Option<(u64, Time)>,
     cwnd_limited: bool,
-    /// Did the controller react to the last timeout? If not, the window stays.
+    /// True if the controller reacted to the last timeout. If not, the window does not change.
     collapses: bool,
-    /// During an episode that the controller did not answer: cwnd and the threshold before it.
+    /// During an episode to which the controller did not react: cwnd and threshold before it.
     spared: Option<(f64, f64)>,
-    /// Did it react to the last mark? If not, the echo does not keep it from growing.
+    /// True if the controller reacted to the last mark. If not, an echo does not stop its growth.
     heeds_marks: bool,
     delivered: u64,
     /// ECN: the next new segment carries CWR.
     announce_cut: bool,
-    /// With a pacing rate: when the next segment may leave.
+    /// With a pacing rate: when the next segment may be sent.
     paced_until: Time,
-    /// If segments are spaced where the controller sets no rate.
+    /// Set if segments are paced although the controller sets no rate.
     pacer: Option<Box<Pacer>>,
     last_sent: Time,
     counters: Counters,
 }
 
-/// A count of segments as a real number: none comes near 2^63, and signed ones are converted in one instruction.
+/// A count of segments as a float. No count is near 2^63, and a signed integer is converted in one
+/// instruction.
 #[inline(always)]
 fn real(count: u64) -> f64 {
     count as i64 as f64
 }
 
-/// `window` segments, but at least `least`, also for NaN, and at most what a receiver can advertise.
+/// `window`, limited to at least `least` segments (also for NaN), and to what a receiver can advertise.
 #[allow(clippy::manual_clamp, reason = "clamp leaves NaN as it is")]
 fn tamed(window: f64, least: f64) -> f64 {
     window.max(least).min(MOST_WINDOW)
 }
 
 impl Sender {
-    /// The sending end of connection number `epoch`, with `limit` segments to send, at `now`.
-    ///
-    /// `needs` is what `controller` needs: [`ackclock_cc::Settings::needs`].
+    /// The sender of connection number `epoch`, with `limit` segments to send, at `now`.
     pub fn new(
         config: Config,
         controller: Box<dyn Controller>,
@@ -217,17 +217,17 @@ impl Sender {
         self.nxt
     }
 
-    /// The window as the controller and the recovery have left it.
+    /// The window that controller and recovery have set.
     pub fn window(&self) -> &Window {
         &self.window
     }
 
-    /// Where the sender stands.
+    /// The state.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// What it has done.
+    /// The counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -247,21 +247,21 @@ impl Sender {
         &*self.controller
     }
 
-    /// Has everything been acknowledged?
+    /// True if everything is acknowledged.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.una >= self.limit
     }
 
-    /// The application has written more: there are `limit` segments in all, if that is more than before.
+    /// The application has written more data. There are `limit` segments in all, if that is more than before.
     pub fn supply(&mut self, now: Time, limit: u64) {
         self.limit = self.limit.max(limit);
         if self.nxt == self.una {
-            self.all_acknowledged(now); // a closed window is now to be probed
+            self.all_acknowledged(now); // a closed window must now be probed
         }
     }
 
-    /// No more new segments after what was sent: the application stops.
+    /// The application stops: no more new segments.
     pub fn stop(&mut self) {
         self.limit = self.limit.min(self.nxt + u64::from(self.probing.sent));
         if self.is_done() {
@@ -276,7 +276,7 @@ impl Sender {
         self.board.pipe(self.nxt)
     }
 
-    /// Whatever a controller wrote, the window is a number of segments, and at least one.
+    /// Limits the window that the controller has set to a valid number of segments, at least one.
     #[inline]
     fn tame(&mut self) {
         if !(1.0..=MOST_WINDOW).contains(&self.window.cwnd) {
@@ -307,7 +307,7 @@ impl Sender {
         }
     }
 
-    /// Takes an acknowledgement. `draw` supplies a uniform number for controllers that want one.
+    /// Processes an acknowledgement. `draw` returns a uniform number for controllers that want one.
     #[inline]
     pub fn on_ack(&mut self, now: Time, ack: &Ack, draw: impl FnOnce() -> f64) {
         if ack.flags.epoch() != self.epoch || ack.ack < self.una {
@@ -357,8 +357,8 @@ impl Sender {
             self.let_measure(now, ack, &sample, delivered);
         }
 
-        // RFC 6675 section 2: with SACK a duplicate is one that tells something new; RFC 5681 section 2 (e): without,
-        // one that does not even change the window.
+        // RFC 6675 section 2: with SACK, a duplicate is an acknowledgement that reports new data. RFC 5681
+        // section 2 (e): without SACK, it is one that does not change the window either.
         let duplicate = acked == 0
             && self.nxt > self.una
             && if self.sack { sacked > 0 } else { self.peer_window == peer_window };
@@ -383,7 +383,7 @@ impl Sender {
         }
     }
 
-    /// Before the scoreboard hears of an acknowledgement.
+    /// Called before the scoreboard is updated for an acknowledgement.
     #[cold]
     fn tell_of_arrivals(&mut self, now: Time, ack: &Ack) {
         if self.rack.is_some() {
@@ -394,7 +394,7 @@ impl Sender {
         }
     }
 
-    /// `seq` leaves, and counts as in flight already.
+    /// Segment `seq` is sent. It already counts as in flight.
     #[cold]
     fn tell_of_departure(&mut self, now: Time, seq: u64) {
         if self.rack.is_some() {
@@ -405,7 +405,8 @@ impl Sender {
         }
     }
 
-    /// What an acknowledgement of `acked` segments with an echo says of marks: that there were some, or how many.
+    /// The marks that an acknowledgement of `acked` segments with an echo reports: at least one, or their
+    /// exact number.
     #[cold]
     fn marks(&self, acked: u64) -> u64 {
         match (self.config.ecn, self.config.exact_echo) {
@@ -415,12 +416,13 @@ impl Sender {
         }
     }
 
-    /// `on_sample` of a controller that wants more than all get, or governs: it has heard of the losses, and everything is as it is now.
+    /// Calls `on_sample` of a controller with special needs. Losses are already reported, and the state is up
+    /// to date.
     #[cold]
     fn let_measure(&mut self, now: Time, ack: &Ack, sample: &cc::Ack, delivered: u64) {
         self.tell_of_losses(now);
         let rate = self.rate_sample(now, delivered);
-        // The echo is that of the segment which has just advanced the acknowledgement, as for the round-trip time.
+        // The echo belongs to the segment that advanced the acknowledgement, as for the round-trip time.
         let forward = sample.rtt.filter(|_| self.needs.forward).map(|_| ack.sent_at.since(ack.echo));
         let lost = self.newly_lost().unwrap_or(sample.lost);
         let sample = cc::Ack { lost, rate, forward, ..*sample };
@@ -428,7 +430,7 @@ impl Sender {
         self.controller.on_sample(&path, &sample, &mut self.window);
     }
 
-    /// Looks for segments that now count as lost, beyond the first hole's being one; returns how many.
+    /// Detects further losses after the first hole. Returns their number.
     #[inline]
     fn detect(&mut self, now: Time) -> u64 {
         if self.rack.is_some() {
@@ -441,7 +443,7 @@ impl Sender {
         }
     }
 
-    /// When [`Sender::on_timeout`] wants to be called.
+    /// When to call [`Sender::on_timeout`].
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         if self.waiting.is_none() && self.rack.is_none() {
@@ -458,7 +460,7 @@ impl Sender {
         [self.deadline, waiting].into_iter().chain(rack.into_iter().flatten()).flatten().min()
     }
 
-    /// The next packet to send, if the window, the data and the receiver allow one. Call until it is `None`.
+    /// The next packet to send, if window, data and receiver allow one. Call it until it returns `None`.
     #[inline(always)] // the packet stays in registers
     pub fn poll_transmit(&mut self, now: Time) -> Option<Data> {
         if now < self.paced_until && self.is_held_back() {
@@ -481,7 +483,7 @@ impl Sender {
         Some(self.send(now, pick))
     }
 
-    /// RFC 5681 section 4.1: the ACK clock has stopped, so the window starts again.
+    /// RFC 5681 section 4.1: the ACK clock has stopped, so the window starts again from its initial value.
     fn restart_after_idleness(&mut self, now: Time) {
         if self.needs.window {
             if self.rate.as_ref().is_some_and(|rate| rate.is_app_limited()) {
@@ -508,8 +510,8 @@ impl Sender {
         (!self.cwnd_limited && self.has_new_data()).then_some(Pick::New)
     }
 
-    /// RFC 3042: the first two duplicates each let out a new segment, beyond the window; with SACK what was reported
-    /// has left the pipe (RFC 6675 section 5 (3)) and thereby does the same.
+    /// RFC 3042: each of the first two duplicates sends a new segment beyond the window. With SACK the
+    /// reported segments have left the pipe (RFC 6675 section 5 (3)), which has the same effect.
     #[cold]
     fn with_limited_transmit(&self, window: f64, in_flight: u64) -> (f64, u64) {
         let served = self.config.limited_transmit || self.config.recovery.scheme().serves_first_duplicates;
@@ -554,7 +556,7 @@ impl Sender {
             Pick::Again(seq) => {
                 flags = flags.with(Flags::RETRANSMISSION);
                 if self.config.exact_echo {
-                    // As Linux: a queue whose only answer is a threshold would drop it otherwise.
+                    // As in Linux: a queue with a marking threshold would otherwise drop it.
                     flags = flags.with(if self.config.l4s { Flags::ECT1 } else { Flags::ECT });
                 }
                 self.counters.retransmits += 1;
@@ -612,7 +614,8 @@ impl Sender {
         for block in ack.blocks.iter().take_while(|block| block.length > 0) {
             let start = ack.ack + u64::from(block.offset);
             let end = start + u64::from(block.length);
-            // A block must lie above the acknowledgement and within what was sent; others are ignored (RFC 2018).
+            // A block must be above the acknowledgement and within the sent data. Other blocks are ignored
+            // (RFC 2018).
             if start > self.una && end <= self.nxt {
                 newly += self.board.sack(start, end);
             }
@@ -620,7 +623,8 @@ impl Sender {
         newly
     }
 
-    /// A raw sample from an acknowledgement of new data: RFC 7323 section 4.1, or Karn's rule without timestamps.
+    /// The raw sample of an acknowledgement of new data: RFC 7323 section 4.1, or Karn's rule without
+    /// timestamps.
     #[inline]
     fn time(&mut self, now: Time, ack: &Ack) -> Option<Duration> {
         let sent_at = if self.config.timestamps {

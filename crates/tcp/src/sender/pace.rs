@@ -1,17 +1,18 @@
-//! Pacing: segments leave one after the other instead of in the bursts of acknowledgements.
+//! Pacing: segments are sent one by one, not in the bursts of acknowledgements.
 //!
-//! The rate is the controller's if it sets one; otherwise, where the endpoint is told to pace, the window per round trip:
-//! segments are RTT / (gain cwnd) apart (L. Zhang, S. Shenker, D. Clark, SIGCOMM 1991; A. Aggarwal, S. Savage, T. Anderson,
-//! INFOCOM 2000). Up to `burst` segments that are due may leave at once: a token bucket of that depth.
+//! If the controller sets a rate, that is the pacing rate. Otherwise, if the endpoint is told to pace, it
+//! sends one window per round trip: segments are RTT / (gain cwnd) apart (L. Zhang, S. Shenker, D. Clark,
+//! SIGCOMM 1991; A. Aggarwal, S. Savage, T. Anderson, INFOCOM 2000). Up to `burst` due segments may be sent
+//! at once: a token bucket of that depth.
 
 use super::Sender;
 use crate::config::{PacedRtt, Pacing};
 use ackclock_units::{Duration, Time};
 
-/// What a pacing sender keeps.
+/// The state of a pacing sender.
 pub(super) struct Pacer {
     config: Pacing,
-    /// When the next segment would leave if all of them kept their distance.
+    /// When the next segment would be sent if all segments kept their distance.
     next: Time,
     /// The last raw round-trip time.
     latest: Duration,
@@ -29,11 +30,11 @@ impl Pacer {
 }
 
 impl Sender {
-    /// A segment has just left at `now`: when may the next one?
+    /// A segment was sent at `now`. Computes when the next one may be sent.
     #[inline(never)]
     pub(super) fn pace(&mut self, now: Time) {
         let Some(interval) = self.interval() else {
-            self.paced_until = now; // nothing to go by before the first sample
+            self.paced_until = now; // no rate before the first sample
             return;
         };
         let Some(pacer) = &mut self.pacer else {
@@ -45,7 +46,7 @@ impl Sender {
         self.paced_until = Time::ZERO + (pacer.next.since(Time::ZERO) - ahead);
     }
 
-    /// From one segment to the next.
+    /// The time from one segment to the next.
     fn interval(&self) -> Option<Duration> {
         if let Some(rate) = self.window.pacing {
             return Some(rate.time_for(u64::from(self.config.segment_bytes())));
@@ -60,19 +61,19 @@ impl Sender {
         known.then(|| rtt.mul_f64(1.0 / (pacer.config.gain * self.window.cwnd)))
     }
 
-    /// With pacing: when [`Sender::poll_transmit`] may have something to send without a further acknowledgement.
+    /// With pacing: when [`Sender::poll_transmit`] may return a packet without another acknowledgement.
     #[inline]
     pub fn poll_pacing(&self, now: Time) -> Option<Time> {
         (self.paced_until > now && self.is_paced() && self.has_something()).then_some(self.paced_until)
     }
 
-    /// The controller may have withdrawn its rate since the last segment left.
+    /// The controller may have removed its rate since the last segment was sent.
     #[inline]
     fn is_paced(&self) -> bool {
         self.window.pacing.is_some() || self.pacer.is_some()
     }
 
-    /// The earliest segment leaves now, at whatever pace the others follow.
+    /// The next segment is sent now, whatever the pacing rate of the others is.
     pub(super) fn leave_at_once(&mut self, now: Time) {
         self.paced_until = now;
         if let Some(pacer) = &mut self.pacer {
@@ -80,9 +81,9 @@ impl Sender {
         }
     }
 
-    /// Before the next segment's time: is it the pace that holds the sender back? It follows from the window or is the
-    /// controller's, so that it is not for want of data that the window is not full. A controller that governs its window
-    /// knows its own pace, and is told of the window alone.
+    /// True if pacing holds the sender back: the next segment is not due yet. The rate follows from the
+    /// window, or is the controller's. So the window is not full, but not for lack of data. A controller that
+    /// sets its window in every state knows its own rate, and gets only the window's state.
     #[cold]
     pub(super) fn is_held_back(&mut self) -> bool {
         let paced = self.is_paced();

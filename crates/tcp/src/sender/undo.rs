@@ -1,9 +1,9 @@
-//! Undoing a reduction once it turns out that nothing was lost.
+//! Undoes a reduction if it turns out that nothing was lost.
 //!
-//! Sources: the Eifel detection (RFC 3522: an acknowledgement of the first retransmitted segment echoes a time before
-//! its retransmission), or the receiver's reports of duplicates (RFC 3708: every retransmission of the episode arrived
-//! twice); the response is Eifel's (RFC 4015) for both: the threshold is what it was, or what was outstanding, and slow start
-//! leads there without a burst.
+//! Sources: the Eifel detection (RFC 3522: an acknowledgement of the first retransmitted segment echoes a
+//! time before its retransmission), or the receiver's reports of duplicates (RFC 3708: every retransmission
+//! of the episode arrived twice). The response is Eifel's (RFC 4015) for both: the threshold becomes its
+//! earlier value, or the earlier flight, and slow start leads there without a burst.
 //!
 //! What differs: the response waits for the end of the episode. Timeouts are not undone.
 
@@ -13,7 +13,7 @@ use crate::packet::Ack;
 use ackclock_cc::{Event, Window};
 use ackclock_units::Time;
 
-/// What was before an episode, and what has been learnt since.
+/// The state before an episode, and what has been learnt since.
 pub(super) struct Undoing {
     rule: Undo,
     before: Option<Before>,
@@ -23,12 +23,12 @@ struct Before {
     cwnd: f64,
     /// RFC 4015's pipe_prev: the larger of the threshold and what was outstanding.
     ssthresh: f64,
-    /// What was first unacknowledged, and when it was first sent again.
+    /// The first unacknowledged segment, and when it was first retransmitted.
     first: u64,
     first_again: Option<Time>,
-    /// One past what was outstanding.
+    /// One past the outstanding segments.
     end: u64,
-    /// Retransmissions that have not been reported as duplicates.
+    /// The retransmissions that were not reported as duplicates.
     unreported: u64,
     resent: bool,
     spurious: bool,
@@ -39,12 +39,12 @@ impl Undoing {
         Undoing { rule, before: None }
     }
 
-    /// Something cannot be undone any more.
+    /// The reduction cannot be undone any more.
     pub(super) fn forget(&mut self) {
         self.before = None;
     }
 
-    /// `seq` is sent again.
+    /// Segment `seq` is retransmitted.
     pub(super) fn on_resent(&mut self, now: Time, seq: u64) {
         let Some(before) = &mut self.before else { return };
         before.resent = true;
@@ -56,7 +56,7 @@ impl Undoing {
 }
 
 impl Sender {
-    /// An episode begins: `window` is what the controller has not cut yet.
+    /// An episode begins. `window` is the window before the reduction.
     pub(super) fn remember(&mut self, window: &Window) {
         let flight = (self.nxt - self.una) as f64;
         let (first, end) = (self.una, self.nxt);
@@ -73,14 +73,14 @@ impl Sender {
         });
     }
 
-    /// An acknowledgement has been dealt with: was the last reduction spurious?
+    /// Called after an acknowledgement: checks whether the last reduction was spurious.
     #[cold]
     pub(super) fn consider_undoing(&mut self, now: Time, ack: &Ack, acked: u64) {
         let Some(undoing) = &mut self.undoing else { return };
         let Some(before) = &mut undoing.before else { return };
         match undoing.rule {
             Undo::Eifel if acked > 0 && ack.ack > before.first => {
-                // RFC 3522 section 3.2: only the first acceptable acknowledgement tells.
+                // RFC 3522 section 3.2: only the first acceptable acknowledgement decides.
                 if let Some(again) = before.first_again.take() {
                     before.spurious = self.config.timestamps && ack.echo < again;
                 }
@@ -96,7 +96,7 @@ impl Sender {
         }
         if before.spurious && self.state == State::Open {
             let most = before.cwnd;
-            // RFC 4015 section 3.2 (6): what is outstanding, and no more than an initial window at once.
+            // RFC 4015 section 3.2 (6): the flight, plus at most an initial window at once.
             let flight = (self.nxt - self.una) as f64;
             let cwnd = flight + (acked as f64).min(self.config.initial_window);
             if !self.needs.window {

@@ -1,7 +1,8 @@
-//! A sender and a receiver under any sequence of operations, acknowledgements and data that no peer would send included.
+//! A sender and a receiver under any sequence of operations, acknowledgements and data that no peer would
+//! send included.
 //!
-//! The fuzz target in `fuzz/` and the property tests run the same cases. After every step the counts are compared with
-//! naive ones; in the end a peer that cooperates must get everything that is left.
+//! The fuzz target in `fuzz/` and the property tests run the same cases. After every step the counts are
+//! compared with naive ones; in the end a peer that cooperates must get everything that is left.
 
 use ackclock_cc::{Ack as Acked, Controller, Event, Needs, Path, Settings, Signal, Window, schemes};
 use ackclock_registry::{Given, variants};
@@ -21,7 +22,8 @@ pub struct Case {
     pub recovery: u8,
     /// Which scheme, modulo their number and one: a controller that writes anything.
     pub scheme: u8,
-    /// Timestamps, ECN, limited transmit, counting, delayed acknowledgements: a bit each; above them how to undo.
+    /// Timestamps, ECN, limited transmit, counting, delayed acknowledgements: a bit each; above them how to
+    /// undo.
     pub switches: u8,
     /// The receiver's window, segments.
     pub window: u8,

@@ -1,7 +1,7 @@
 //! Two endpoints and a path between them, in virtual time: its own event queue, its own draws, nothing else.
 //!
-//! The path is one bottleneck with a drop-tail queue, propagation delays, and faults in both directions. Every step is
-//! checked; a transfer that stands still or goes on for ever fails.
+//! The path is one bottleneck with a drop-tail queue, propagation delays, and faults in both directions.
+//! Every step is checked; a transfer that stands still or goes on for ever fails.
 
 use ackclock_cc::{Settings, scheme};
 use ackclock_tcp::{Ack, Config, Data, Flags, Receiver, Sender, State};
@@ -396,8 +396,8 @@ impl World {
         assert_eq!(counters.sent - counters.retransmits, sender.nxt());
         assert_eq!(self.receiver.arrived(), self.arrivals);
     }
-    /// Before anything is sent: one cut per episode. What is answered was sent after the last cut, unless a timer has
-    /// expired, and Reno takes every hole for a loss of its own.
+    /// Before anything is sent: one cut per episode. What is answered was sent after the last cut, unless a
+    /// timer has expired, and Reno takes every hole for a loss of its own.
     fn check_cuts(&mut self) {
         let (sender, cuts) = (&self.sender, &mut self.cuts);
         let counters = sender.counters();
