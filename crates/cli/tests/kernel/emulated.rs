@@ -14,6 +14,8 @@ pub(crate) const PRIVILEGED: &[Named] = &[
     ("marks_are_answered_without_losses", marks),
     ("none_keeps_its_window_over_timeouts", none),
     ("a_runs_programs_are_for_its_own_hosts", others),
+    ("runs_in_other_process_namespaces_leave_one_another_alone", process_namespaces),
+    ("what_a_killed_run_leaves_goes_and_what_users_load_stays", abandoned),
 ];
 
 /// A scenario with this queue, what else the bottleneck has, and this control.
@@ -143,4 +145,72 @@ fn others() -> Checked {
     let document: Value = serde_json::from_str(&stdout(&ended))?;
     let (flow, program) = (&document["points"][0]["flows"][0], &document["points"][0]["programs"][0]);
     ensure((number(&flow["cwnd_mean"])? - 30.0).abs() < 0.5, format!("{flow} {program}"))
+}
+
+/// Names of controllers that runs have loaded.
+fn of_runs() -> Vec<String> {
+    let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    names.split_whitespace().filter(|name| name.starts_with("ace")).map(str::to_owned).collect()
+}
+
+/// Waits until it holds.
+fn until(holds: impl Fn() -> bool, otherwise: &str) -> Checked {
+    let patience = Instant::now() + Duration::from_secs(30);
+    while !holds() && Instant::now() < patience {
+        sleep(Duration::from_millis(50));
+    }
+    ensure(holds(), otherwise)
+}
+
+/// A run of layered for so long, started by these words.
+fn running(
+    directory: &tempfile::TempDir,
+    through: &[&str],
+    seconds: u32,
+) -> Result<std::process::Child, Failed> {
+    let case = directory.path().join(format!("case{seconds}.toml"));
+    let text = scenario("{ droptail = \"2 bdp\" }", "", "", "\"layered\"");
+    let text = text.replace(
+        "\"10 s\"\nmeasure = [\"3 s\", \"10 s\"]",
+        &format!("\"{seconds} s\"\nmeasure = [\"0 s\", \"{seconds} s\"]"),
+    );
+    fs::write(&case, text)?;
+    let words = [through, &[env!("CARGO_BIN_EXE_ackclock"), "emulate"]].concat();
+    Ok(Command::new(words[0]).args(&words[1..]).arg(case).arg("--json").stdout(Stdio::piped()).spawn()?)
+}
+
+const APART: [&str; 4] = ["unshare", "--pid", "--fork", "--mount-proc"];
+
+/// Neither sees the other's processes, and both may have the same numbers.
+fn process_namespaces() -> Checked {
+    let directory = tempfile::tempdir()?;
+    let long = running(&directory, &APART, 8)?;
+    until(|| of_runs().len() == 1, "the first run has loaded nothing")?;
+    let short = running(&directory, &APART, 2)?.wait_with_output()?;
+    ensure(short.status.code() == Some(0), stderr(&short))?;
+    ensure(of_runs().len() == 1, format!("of the first run there is {:?}", of_runs()))?;
+    let long = long.wait_with_output()?;
+    ensure(long.status.code() == Some(0), stderr(&long))?;
+    for output in [&short, &long] {
+        let document: Value = serde_json::from_str(&stdout(output))?;
+        let program = &document["points"][0]["programs"][0];
+        ensure(number(&program["opened"])? == 1.0, program.to_string())?;
+    }
+    ensure(of_runs().is_empty(), format!("{:?} stay", of_runs()))
+}
+
+fn abandoned() -> Checked {
+    let directory = tempfile::tempdir()?;
+    let own = crate::kernel(&["load", "layered", "--as", "ace99999999_0"]);
+    ensure(own.status.code() == Some(0), stderr(&own))?;
+    let mut killed = running(&directory, &["env"], 60)?;
+    until(|| of_runs().len() == 2, "the run has loaded nothing")?;
+    killed.kill()?;
+    killed.wait()?;
+    ensure(of_runs().len() == 2, "what was loaded is gone with the process")?;
+    let next = running(&directory, &["env"], 1)?.wait_with_output();
+    let left = of_runs();
+    let unloaded = crate::kernel(&["unload", "ace99999999_0"]);
+    ensure(next?.status.code() == Some(0) && left == ["ace99999999_0"], format!("{left:?}"))?;
+    ensure(unloaded.status.code() == Some(0), stderr(&unloaded))
 }

@@ -14,6 +14,8 @@ pub(crate) const PRIVILEGED: &[Named] = &[
     ("load_list_unload", load_list_unload),
     ("several_parameterisations", several),
     ("loading_twice", twice),
+    ("loading_four_times_at_once", at_once),
+    ("unloading_by_the_schemes_name", by_scheme),
     ("unloading_under_a_connection", under_a_connection),
     ("none_and_its_prefixes", prefixes),
     ("what_a_killed_loader_leaves", leftover),
@@ -126,6 +128,38 @@ fn twice() -> Checked {
     let listed = listed("acc_twice").unwrap_or_default();
     ensure(listed.starts_with("acc_twice layered loaded"), &*listed)?;
     unload("acc_twice").map(drop)
+}
+
+/// One of them loads it, the others say why they do not, and it is loaded.
+fn at_once() -> Checked {
+    for round in 0..10 {
+        let _name = Name("acc_race");
+        let loading = || std::thread::spawn(|| kernel(&["load", "layered", "--as", "acc_race"]));
+        let threads: Vec<_> = (0..4).map(|_| loading()).collect();
+        let ended: Vec<_> = threads.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        let loaded = ended.iter().filter(|output| output.status.code() == Some(0)).count();
+        let refused = ended.iter().filter(|it| stderr(it).contains("acc_race is loaded already")).count();
+        let said: Vec<String> = ended.iter().map(stderr).collect();
+        ensure((loaded, refused) == (1, 3), format!("round {round}: {loaded} loaded it: {said:?}"))?;
+        let listed = listed("acc_race").unwrap_or_default();
+        ensure(listed.starts_with("acc_race layered loaded"), format!("round {round}: {listed:?}"))?;
+        same(&unload("acc_race")?, "acc_race is unloaded\n")?;
+    }
+    Ok(())
+}
+
+/// What was loaded without a name has that of its scheme for short, unless something else is called so.
+fn by_scheme() -> Checked {
+    if listed("ac_layered").is_some() {
+        return Ok(()); // a user's, which must stay
+    }
+    let output = kernel(&["load", "layered"]);
+    ensure(output.status.code() == Some(0), stderr(&output))?;
+    let (_name, _) = load("compound", "layered", &[])?;
+    same(&unload("layered")?, "layered is unloaded\n")?;
+    ensure(listed("ac_layered").is_some(), "the other one is gone")?;
+    same(&stdout(&kernel(&["unload", "layered"])), "ac_layered is unloaded\n")?;
+    ensure(listed("ac_layered").is_none(), "it is still listed")
 }
 
 fn under_a_connection() -> Checked {

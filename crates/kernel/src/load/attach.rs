@@ -104,9 +104,9 @@ pub(super) fn attach(
     program: &'static [u8],
     parameters: &Parameters,
     request: &Request,
-    root: &Directory,
-    name: &str,
-) -> Result<(), LoadError> {
+    (root, name): (&Directory, &str),
+    for_run: bool,
+) -> Result<Directory, LoadError> {
     let mut object = verify(program, parameters, request, name)?;
     let failed = |what| {
         move |error: libbpf_rs::Error| LoadError::Kernel {
@@ -123,6 +123,9 @@ pub(super) fn attach(
         }
     }
     let directory = root.make(name)?;
+    if for_run {
+        pins::claim(&directory, name)?;
+    }
     for mut map in object.maps_mut() {
         let file = match map.name().to_str() {
             Some("statistics") => "statistics",
@@ -135,5 +138,6 @@ pub(super) fn attach(
     }
     let mut ops = object.maps_mut().find(|it| it.name() == "scheme").expect("our object has this map");
     let mut link = ops.attach_struct_ops().map_err(failed("registered"))?;
-    link.pin(directory.pin(pins::LINK)).map_err(failed("pinned"))
+    link.pin(directory.pin(pins::LINK)).map_err(failed("pinned"))?;
+    Ok(directory)
 }

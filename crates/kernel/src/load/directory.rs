@@ -6,15 +6,22 @@
 
 use super::LoadError;
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, statfs, unlinkat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat, statat, statfs,
+    unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Magic number of the eBPF file system (BPF_FS_MAGIC).
 const MAGIC: u32 = 0xcafe_4a11;
+/// The longest wait for a lock. A load takes a second or two.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The time between two attempts.
+const STEP: Duration = Duration::from_millis(10);
 /// The write permissions of group and others.
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -109,4 +116,33 @@ impl Directory {
     pub(super) fn pin(&self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}/{name}", self.descriptor.as_fd().as_raw_fd()))
     }
+
+    /// Locks the directory until this value is dropped, or the process ends, whatever ends it. The lock is
+    /// the directory's: it holds between process namespaces, too. False: somebody else has it.
+    pub(super) fn try_lock(&self, how: Lock) -> bool {
+        let operation = match how {
+            Lock::Alone => FlockOperation::NonBlockingLockExclusive,
+            Lock::Shared => FlockOperation::NonBlockingLockShared,
+        };
+        flock(&self.descriptor, operation).is_ok()
+    }
+
+    /// The same, for as long as a load may take.
+    pub(super) fn lock(&self, how: Lock) -> Result<(), LoadError> {
+        let patience = Instant::now() + PATIENCE;
+        while !self.try_lock(how) {
+            if Instant::now() > patience {
+                return Err(LoadError::Busy { path: self.path.clone() });
+            }
+            sleep(STEP);
+        }
+        Ok(())
+    }
+}
+
+/// Who else may have a lock.
+#[derive(Clone, Copy)]
+pub(super) enum Lock {
+    Alone,
+    Shared,
 }

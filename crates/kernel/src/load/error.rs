@@ -52,6 +52,13 @@ pub enum LoadError {
         /// The kernel's error.
         reason: String,
     },
+    /// Another load or unload does not end.
+    #[error("{path} has been locked for half a minute by another ackclock")]
+    #[diagnostic(help("wait for it, or find it with lslocks and end it"))]
+    Busy {
+        /// The locked directory.
+        path: String,
+    },
     /// An entry with the name of one of our directories is not ours.
     #[error("{path} {why}: ackclock did not make it, and touches nothing there")]
     #[diagnostic(help(

@@ -17,11 +17,12 @@ mod privilege;
 
 pub use check::{Requirement, check};
 pub use error::LoadError;
-pub use pins::{Entry, Statistics, Unloaded, admit, list, unload};
+pub use pins::{Entry, Statistics, Unloaded, admit, list, remove_abandoned, unload};
 pub use prefix::Prefix;
 
 use crate::{NoTwin, Parameters};
 use ackclock_cc::Settings;
+use directory::Directory;
 
 /// The longest name that the kernel accepts (TCP_CA_NAME_MAX without the final zero).
 const MOST_NAME: usize = 15;
@@ -54,6 +55,40 @@ pub fn load(request: &Request) -> Result<String, LoadError> {
     load_object(request, attach::program(scheme).ok_or(NoTwin::Scheme { scheme })?)
 }
 
+/// Like [`load`], for the calling process only, under a name of its own choosing. What is loaded so is
+/// recognised when the process has ended without unloading it: see [`remove_abandoned`].
+///
+/// # Errors
+///
+/// As [`load`].
+pub fn load_for_run(request: &Request) -> Result<OfRun, LoadError> {
+    let scheme = request.settings.scheme().name;
+    let program = attach::program(scheme).ok_or(NoTwin::Scheme { scheme })?;
+    let root = ready()?;
+    let name = pins::unused(&root);
+    let directory = put(request, program, &root, &name, true)?;
+    Ok(OfRun { name, _directory: directory })
+}
+
+/// What a run has loaded for itself. Whoever drops this unloads it before, or leaves it to the next run.
+pub struct OfRun {
+    name: String,
+    /// Locked as long as the run lives.
+    _directory: Directory,
+}
+
+impl OfRun {
+    /// The name for setsockopt(TCP_CONGESTION).
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// The name of a scheme that is loaded without one.
+fn default_name(scheme: &str) -> String {
+    format!("ac_{scheme}")
+}
+
 /// Like [`load`], with a program that was compiled elsewhere, from glue like that in `src/bpf/`.
 ///
 /// # Errors
@@ -64,7 +99,7 @@ pub fn load(request: &Request) -> Result<String, LoadError> {
 ///
 /// If the object file lacks the data that `src/bpf/host.h` declares.
 pub fn load_object(request: &Request, program: &'static [u8]) -> Result<String, LoadError> {
-    let name = request.name.clone().unwrap_or_else(|| format!("ac_{}", request.settings.scheme().name));
+    let name = request.name.clone().unwrap_or_else(|| default_name(request.settings.scheme().name));
     let fits = name.len() <= MOST_NAME
         && name.starts_with(|first: char| first.is_ascii_lowercase())
         && name
@@ -73,14 +108,31 @@ pub fn load_object(request: &Request, program: &'static [u8]) -> Result<String, 
     if !fits {
         return Err(LoadError::Name { name });
     }
-    let parameters = Parameters::new(&request.settings)?;
+    // Before anything is asked of the kernel.
+    Parameters::new(&request.settings)?;
+    let root = ready()?;
+    pins::free(&root, &name)?;
+    put(request, program, &root, &name, false)?;
+    Ok(name)
+}
+
+/// The directory of our pins, for a process that may load. It is locked: one load or unload at a time.
+fn ready() -> Result<Directory, LoadError> {
     privilege::privilege()?;
     check::btf()?;
-    let root = pins::ready()?;
-    pins::free(&root, &name)?;
-    if let Err(error) = attach::attach(program, &parameters, request, &root, &name) {
-        pins::remove(&root, &name);
-        return Err(error);
-    }
-    Ok(name)
+    pins::ready()
+}
+
+/// Loads a program under a name that is free, and leaves nothing if it cannot be done.
+fn put(
+    request: &Request,
+    program: &'static [u8],
+    root: &Directory,
+    name: &str,
+    for_run: bool,
+) -> Result<Directory, LoadError> {
+    let parameters = Parameters::new(&request.settings)?;
+    let attached = attach::attach(program, &parameters, request, (root, name), for_run);
+    let stands = attached.and_then(|directory| pins::stands(root, name).map(|()| directory));
+    stands.inspect_err(|_| pins::remove(root, name))
 }

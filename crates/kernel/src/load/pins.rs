@@ -1,6 +1,6 @@
 //! The loaded schemes: the directories below `/sys/fs/bpf/ackclock`.
 
-use super::directory::{Directory, is_file_system};
+use super::directory::{Directory, Lock, is_file_system};
 use super::{LoadError, Prefix};
 use bytemuck::{Pod, Zeroable};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
@@ -15,6 +15,10 @@ const FILE_SYSTEM: &str = "/sys/fs/bpf";
 const ROOT: &str = "ackclock";
 /// The pin that keeps a scheme registered.
 pub(super) const LINK: &str = "link";
+/// The mark of what a run has loaded for itself: an empty directory among its pins.
+const RUN: &str = "run";
+/// The start of the names of those. The number of a process and another number follow.
+const RUNS: &str = "ace";
 /// The map of network namespaces.
 pub(super) const NAMESPACES: &str = "namespaces";
 /// The list of the kernel's controllers.
@@ -66,8 +70,10 @@ pub struct Entry {
 }
 
 /// The result of unloading.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Unloaded {
+    /// The name that it had.
+    pub name: String,
     /// The number of connections that keep the scheme until they close.
     pub sockets: u64,
     /// True if it was the leftover of an interrupted load.
@@ -79,25 +85,72 @@ pub(super) fn mounted() -> bool {
     is_file_system(FILE_SYSTEM)
 }
 
-/// The directory of our pins, if there is one.
-fn root() -> Result<Option<Directory>, LoadError> {
-    Directory::of_file_system(FILE_SYSTEM)?.map_or(Ok(None), |it| it.open(ROOT))
+/// The directory of our pins, if there is one, locked.
+fn root(lock: Lock) -> Result<Option<Directory>, LoadError> {
+    let Some(file_system) = Directory::of_file_system(FILE_SYSTEM)? else { return Ok(None) };
+    let Some(root) = file_system.open(ROOT)? else { return Ok(None) };
+    root.lock(lock)?;
+    Ok(Some(root))
 }
 
-/// Like [`root`], but creates the directory if there is none. If the file system is not mounted, mounts it
-/// for root only. It stays mounted, because others may use it by then.
+/// Like [`root`], for a load, but creates the directory if there is none. It stays, so that it is the same
+/// for all who lock it, and nobody else can take its place. If the file system is not mounted, mounts it for
+/// root only. It stays mounted, because others may use it by then.
 pub(super) fn ready() -> Result<Directory, LoadError> {
     if !mounted() {
         mount("bpf", FILE_SYSTEM, "bpf", MountFlags::empty(), c"mode=0700").map_err(|error| {
             LoadError::FileSystem { path: FILE_SYSTEM.to_owned(), reason: error.to_string() }
         })?;
     }
-    Directory::of_file_system(FILE_SYSTEM)?
+    let root = Directory::of_file_system(FILE_SYSTEM)?
         .ok_or_else(|| LoadError::FileSystem {
             path: FILE_SYSTEM.to_owned(),
             reason: "something else is mounted there".to_owned(),
         })?
-        .make(ROOT)
+        .make(ROOT)?;
+    root.lock(Lock::Alone)?;
+    Ok(root)
+}
+
+/// Checks that a scheme that was loaded can be chosen.
+pub(super) fn stands(root: &Directory, name: &str) -> Result<(), LoadError> {
+    if root.open(name)?.is_some_and(|directory| directory.has(LINK)) && registered(name) {
+        return Ok(());
+    }
+    let reason = "something else has removed it at once".to_owned();
+    Err(LoadError::Kernel { name: name.to_owned(), what: "kept", reason })
+}
+
+/// A name that nobody uses, for a run.
+pub(super) fn unused(root: &Directory) -> String {
+    let process = std::process::id();
+    let mut names = (0_u32..).map(|number| format!("{RUNS}{process}_{number}"));
+    // Another process namespace may have a process of this number.
+    names.find(|name| free(root, name).is_ok()).expect("there is always another number")
+}
+
+/// Makes a directory the run's that calls this: as long as it keeps the directory open, it lives.
+pub(super) fn claim(directory: &Directory, name: &str) -> Result<(), LoadError> {
+    if !directory.try_lock(Lock::Alone) {
+        return Err(LoadError::Busy { path: name.to_owned() });
+    }
+    directory.make(RUN).map(drop)
+}
+
+/// Removes what runs have left that were killed. What users have loaded stays, whatever they called it.
+///
+/// # Errors
+///
+/// [`LoadError`] if the directory cannot be read, or belongs to another user.
+pub fn remove_abandoned() -> Result<(), LoadError> {
+    let Some(root) = root(Lock::Alone)? else { return Ok(()) };
+    for name in root.names()? {
+        let abandoned = |directory: &Directory| directory.has(RUN) && directory.try_lock(Lock::Alone);
+        if root.open(&name).ok().flatten().is_some_and(|directory| abandoned(&directory)) {
+            remove(&root, &name);
+        }
+    }
+    Ok(())
 }
 
 fn registered(name: &str) -> bool {
@@ -115,17 +168,14 @@ pub(super) fn free(root: &Directory, name: &str) -> Result<(), LoadError> {
     }
 }
 
-/// Removes all pins of a name, the link first. Removes our directory with the last one. Best effort: what
-/// cannot be removed stays visible in `list`. An entry that is not a directory is removed, never followed.
+/// Removes all pins of a name, the link first. Best effort: what cannot be removed stays visible in `list`.
+/// An entry that is not a directory is removed, never followed.
 pub(super) fn remove(root: &Directory, name: &str) {
     if let Ok(Some(directory)) = root.open(name) {
         directory.remove(LINK);
         directory.names().unwrap_or_default().iter().for_each(|pin| directory.remove(pin));
     }
     root.remove(name);
-    if let Ok(Some(file_system)) = Directory::of_file_system(FILE_SYSTEM) {
-        file_system.remove(ROOT); // fails while other schemes are loaded
-    }
 }
 
 /// All loaded schemes, and the leftovers of interrupted loads.
@@ -134,13 +184,16 @@ pub(super) fn remove(root: &Directory, name: &str) {
 ///
 /// [`LoadError`] if the directory cannot be read, or belongs to another user.
 pub fn list() -> Result<Vec<Entry>, LoadError> {
-    let root = root().map_err(|error| match error {
+    let root = root(Lock::Shared).map_err(|error| match error {
         LoadError::Unreadable { .. } => super::privilege::privilege().err().unwrap_or(error),
         other => other,
     })?;
-    let Some(root) = root else { return Ok(Vec::new()) };
+    root.map_or(Ok(Vec::new()), |root| entries(&root))
+}
+
+fn entries(root: &Directory) -> Result<Vec<Entry>, LoadError> {
     let names = root.names()?;
-    let mut entries = names.iter().map(|name| entry(&root, name)).collect::<Result<Vec<_>, _>>()?;
+    let mut entries = names.iter().map(|name| entry(root, name)).collect::<Result<Vec<_>, _>>()?;
     entries.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(entries)
 }
@@ -193,7 +246,7 @@ pub fn admit(name: &str, cookies: &[u64]) -> Result<(), LoadError> {
         what: "told of the hosts that may use it",
         reason,
     };
-    let Some(directory) = root()?.map(|root| root.open(name)).transpose()?.flatten() else {
+    let Some(directory) = root(Lock::Shared)?.map(|root| root.open(name)).transpose()?.flatten() else {
         return Err(failed("it is no longer loaded".to_owned()));
     };
     let map =
@@ -205,7 +258,8 @@ pub fn admit(name: &str, cookies: &[u64]) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Unloads a scheme. Connections that use it keep it until they close. New connections cannot choose it.
+/// Unloads a scheme, by its name or, if nothing has that name, by that of a scheme that was loaded without
+/// one. Connections that use it keep it until they close. New connections cannot choose it.
 ///
 /// # Errors
 ///
@@ -213,8 +267,11 @@ pub fn admit(name: &str, cookies: &[u64]) -> Result<(), LoadError> {
 /// not release the name.
 pub fn unload(name: &str) -> Result<Unloaded, LoadError> {
     super::privilege::privilege()?;
-    let known = list()?;
-    let Some(entry) = known.iter().find(|entry| entry.name == name) else {
+    let root = root(Lock::Alone)?;
+    let known = root.as_ref().map_or(Ok(Vec::new()), entries)?;
+    let (by_default, called) =
+        (super::default_name(name), |name: &str| known.iter().find(|it| it.name == name));
+    let (Some(root), Some(entry)) = (root, called(name).or_else(|| called(&by_default))) else {
         let names: Vec<&str> = known.iter().map(|entry| entry.name.as_str()).collect();
         let loaded = if names.is_empty() {
             "nothing is loaded".to_owned()
@@ -223,16 +280,15 @@ pub fn unload(name: &str) -> Result<Unloaded, LoadError> {
         };
         return Err(LoadError::Unknown { name: name.to_owned(), loaded });
     };
-    if let Some(root) = root()? {
-        remove(&root, name);
-    }
+    let name = entry.name.clone();
+    remove(&root, &name);
     // The kernel releases the link a moment after its pin is removed.
     for _ in 0..200 {
-        if !registered(name) {
+        if !registered(&name) {
             let sockets = entry.statistics.map_or(0, |statistics| statistics.sockets());
-            return Ok(Unloaded { sockets, leftover: !entry.registered });
+            return Ok(Unloaded { name, sockets, leftover: !entry.registered });
         }
         sleep(Duration::from_millis(10));
     }
-    Err(LoadError::Held { name: name.to_owned() })
+    Err(LoadError::Held { name })
 }

@@ -7,6 +7,7 @@ use ackclock_live::Load;
 use ackclock_scenario::Point;
 use miette::{Report, miette};
 use serde::Serialize;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The schemes with an eBPF program, in any build.
 const PROGRAMS: &[&str] = &["layered", "compound", "pert", "none"];
@@ -78,14 +79,18 @@ impl Controllers {
     }
 
     /// Loads the eBPF programs that the flows of the points need.
-    pub(crate) fn load(points: &[Point], load: &Load) -> Result<Controllers, Failure> {
+    /// `stop`: the user wants no more of it.
+    pub(crate) fn load(points: &[Point], load: &Load, stop: &AtomicBool) -> Result<Controllers, Failure> {
         let programs = !matches!(load, Load::Flows);
         let mut controllers = Controllers {
             programs,
             #[cfg(feature = "kernel")]
-            loaded: programs::Loaded::none()?,
+            loaded: programs::Loaded::none(),
         };
         for settings in points.iter().filter(|_| !programs).flat_map(controls) {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Failure::Interrupted("interrupted before anything was sent".to_owned()));
+            }
             controllers.provide(&settings)?;
         }
         Ok(controllers)
@@ -158,29 +163,22 @@ fn controls(point: &Point) -> Vec<Settings> {
 mod programs {
     use super::Counts;
     use ackclock_cc::Settings;
-    use ackclock_kernel::load::{self, LoadError, Request};
+    use ackclock_kernel::load::{self, LoadError, OfRun, Request};
 
-    /// The start of the names of eBPF programs that a run loads. Its process id and a number follow.
-    const PREFIX: &str = "ace";
     /// The destinations for which `none` runs without congestion control: the receivers of the emulation.
     const RECEIVERS: &str = "10.128.0.0/9";
 
     /// The eBPF programs of a run. They are unloaded when this value is dropped.
     pub(super) struct Loaded {
-        programs: Vec<(Settings, String)>,
+        programs: Vec<(Settings, OfRun)>,
     }
 
     impl Loaded {
         /// No programs yet. Removes what earlier runs left behind when they were killed.
-        pub(super) fn none() -> Result<Loaded, LoadError> {
-            for entry in load::list().unwrap_or_default() {
-                if owner(&entry.name)
-                    .is_some_and(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists())
-                {
-                    load::unload(&entry.name)?;
-                }
-            }
-            Ok(Loaded { programs: Vec::new() })
+        pub(super) fn none() -> Loaded {
+            // A run that needs no program goes on without, and one that does says then what is wrong.
+            let _ = load::remove_abandoned();
+            Loaded { programs: Vec::new() }
         }
 
         pub(super) fn load(&mut self, settings: &Settings) -> Result<(), LoadError> {
@@ -188,29 +186,30 @@ mod programs {
                 return Ok(());
             }
             let request = Request {
-                name: Some(format!("{PREFIX}{}_{}", std::process::id(), self.programs.len())),
+                name: None,
                 settings: settings.clone(),
                 allow: if settings.scheme().name == "none" { vec![RECEIVERS.parse()?] } else { Vec::new() },
                 initial_window: None,
                 everyone: false,
                 confined: true,
             };
-            self.programs.push((settings.clone(), load::load(&request)?));
+            self.programs.push((settings.clone(), load::load_for_run(&request)?));
             Ok(())
         }
 
         /// Allows the hosts of these network namespaces to use the loaded programs.
         pub(super) fn admit(&self, namespaces: &[u64]) -> Result<(), LoadError> {
-            self.programs.iter().try_for_each(|(_, name)| load::admit(name, namespaces))
+            self.programs.iter().try_for_each(|(_, program)| load::admit(program.name(), namespaces))
         }
 
         pub(super) fn counts(&self) -> Vec<Counts> {
             let entries = load::list().unwrap_or_default();
-            let counts = self.programs.iter().map(|(settings, name)| {
-                let entry = entries.iter().find(|entry| entry.name == *name);
+            let counts = self.programs.iter().map(|(settings, program)| {
+                let name = program.name();
+                let entry = entries.iter().find(|entry| entry.name == name);
                 let seen = entry.and_then(|entry| entry.statistics).unwrap_or_default();
                 Counts {
-                    name: name.clone(),
+                    name: name.to_owned(),
                     scheme: settings.scheme().name,
                     opened: seen.opened,
                     cuts: seen.cuts,
@@ -223,42 +222,25 @@ mod programs {
         }
 
         pub(super) fn name(&self, settings: &Settings) -> Option<&str> {
-            self.programs.iter().find(|(known, _)| known == settings).map(|(_, name)| name.as_str())
+            self.programs.iter().find(|(known, _)| known == settings).map(|(_, program)| program.name())
         }
     }
 
     impl Drop for Loaded {
         fn drop(&mut self) {
-            for (_, name) in &self.programs {
-                if let Err(error) = load::unload(name) {
-                    eprintln!("{name} stays in the kernel: {error}");
+            for (_, program) in &self.programs {
+                if let Err(error) = load::unload(program.name()) {
+                    eprintln!("{} stays in the kernel: {error}", program.name());
                 }
             }
         }
     }
 
-    /// The process that loaded a program of this name for a run.
-    fn owner(name: &str) -> Option<u32> {
-        let (pid, number) = name.strip_prefix(PREFIX)?.split_once('_')?;
-        number.parse::<u32>().ok()?;
-        pid.parse().ok()
-    }
-
     #[cfg(test)]
     mod tests {
-        use super::owner;
-
         #[test]
         fn the_schemes_with_a_program_are_those_of_the_loader() {
             assert_eq!(super::super::PROGRAMS, ackclock_kernel::schemes());
-        }
-
-        #[test]
-        fn only_names_of_runs_have_an_owner() {
-            assert_eq!(owner("ace123_0"), Some(123));
-            for other in ["ac_none", "ace", "acelerate_1", "ace1_x", "ace12"] {
-                assert_eq!(owner(other), None, "{other}");
-            }
         }
     }
 }

@@ -35,6 +35,7 @@ const HOSTS: &str = "flows=[{ control = \"reno\" }]";
 const SHELL: &str = "/bin/sh";
 
 pub(crate) fn run(command: &args::Emulate) -> Result<(), Failure> {
+    let stop = interrupt::listen()?;
     let sweep = read(command)?;
     let points = &sweep.points;
     let load = load(command, points.len())?;
@@ -42,7 +43,6 @@ pub(crate) fn run(command: &args::Emulate) -> Result<(), Failure> {
     captures::check(&command.captures, points)?;
     command.out.as_deref().map(output::check).transpose()?;
     ackclock_live::privilege::check()?;
-    let stop = interrupt::listen()?;
     let wants_simulation = command.simulate || command.beside.is_some();
     let simulated = wants_simulation.then(|| beside::simulate(&sweep, stop)).transpose()?;
     let directory = command.out.as_deref().map(OutputDirectory::begin).transpose()?;
@@ -111,7 +111,7 @@ fn all(
     directory: Option<&OutputDirectory>,
     stop: &AtomicBool,
 ) -> Result<Vec<Emulated>, Failure> {
-    let controllers = Controllers::load(&sweep.points, load)?;
+    let controllers = Controllers::load(&sweep.points, load, stop)?;
     let progress = Progress::new(&sweep.points)?;
     let folders = folders(sweep);
     let mut emulated = Vec::new();

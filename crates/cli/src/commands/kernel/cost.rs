@@ -5,7 +5,7 @@ use crate::args::KernelCost;
 use crate::failure::Failure;
 use crate::view::table::plain_table;
 use ackclock_cc::{Settings, scheme};
-use ackclock_kernel::load::{self, Request};
+use ackclock_kernel::load::{self, OfRun, Request};
 use miette::{IntoDiagnostic, WrapErr};
 use rustix::net::sockopt::set_tcp_congestion;
 use serde_json::json;
@@ -22,36 +22,35 @@ const CHUNK: usize = 256 << 10;
 /// A scheme that is loaded for the comparison.
 struct Loaded {
     scheme: &'static str,
-    name: String,
+    program: OfRun,
 }
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        if let Err(error) = load::unload(&self.name) {
-            eprintln!("{} stays in the kernel: {error}", self.name);
+        if let Err(error) = load::unload(self.program.name()) {
+            eprintln!("{} stays in the kernel: {error}", self.program.name());
         }
     }
 }
 
 impl Loaded {
-    fn new(number: usize, name: &str) -> Result<Loaded, Failure> {
+    fn new(name: &str) -> Result<Loaded, Failure> {
         let scheme = scheme(name).expect("schemes() names the engine's");
         let request = Request {
-            // Beginning as those of `emulate`, which unloads what it finds of runs that were killed.
-            name: Some(format!("ace{}_{number}", std::process::id())),
+            name: None,
             settings: Settings::defaults(scheme),
             allow: if name == "none" { vec!["127.0.0.0/8".parse()?] } else { Vec::new() },
             initial_window: None,
             everyone: false,
             confined: false,
         };
-        Ok(Loaded { scheme: scheme.name, name: load::load(&request)? })
+        Ok(Loaded { scheme: scheme.name, program: load::load_for_run(&request)? })
     }
 }
 
 pub(super) fn run(command: &KernelCost) -> Result<(), Failure> {
-    let names = ackclock_kernel::schemes().iter().enumerate();
-    let loaded = names.map(|(number, name)| Loaded::new(number, name)).collect::<Result<Vec<_>, _>>()?;
+    let loaded =
+        ackclock_kernel::schemes().iter().map(|name| Loaded::new(name)).collect::<Result<Vec<_>, _>>()?;
     let span = Duration::from_secs_f64(command.seconds);
     let mut rounds = vec![Vec::new(); loaded.len()];
     let mut reference = Vec::new();
@@ -59,7 +58,7 @@ pub(super) fn run(command: &KernelCost) -> Result<(), Failure> {
         // Before and after: whatever else the machine does changes with time.
         let before = throughput(REFERENCE, span)?;
         let measured: Vec<f64> =
-            loaded.iter().map(|it| throughput(&it.name, span)).collect::<Result<_, _>>()?;
+            loaded.iter().map(|it| throughput(it.program.name(), span)).collect::<Result<_, _>>()?;
         let around = (before + throughput(REFERENCE, span)?) / 2.0;
         reference.push(around);
         rounds.iter_mut().zip(measured).for_each(|(rounds, bps)| rounds.push(bps / around));

@@ -172,10 +172,13 @@ mod with {
         for name in names {
             let found = load::unload(&name)?;
             match (found.leftover, found.sockets) {
-                (true, _) => say!("what was left of {name} is removed"),
-                (false, 0) => say!("{name} is unloaded"),
+                (true, _) => say!("what was left of {} is removed", found.name),
+                (false, 0) => say!("{} is unloaded", found.name),
                 (false, some) => {
-                    say!("{name} is unloaded; open connections that keep it until they close: {some}");
+                    say!(
+                        "{} is unloaded; open connections that keep it until they close: {some}",
+                        found.name
+                    );
                 }
             }
         }

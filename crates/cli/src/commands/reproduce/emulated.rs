@@ -55,7 +55,7 @@ pub(super) fn emulate(plan: &Plan<'_>, store: &Path, stop: &AtomicBool) -> Resul
     let points = plan.points();
     let kept = |point: &Point| Some((store.get(point)?, store.get_beside::<Own>(point, KEPT)?));
     if points.iter().any(|point| kept(point).is_none()) {
-        let controllers = Controllers::load(points, &Load::Flows)?;
+        let controllers = Controllers::load(points, &Load::Flows, stop)?;
         // All names are looked up first, so that a missing controller at the last point does not cost all
         // other points.
         let names = points.iter().map(|point| controllers.names(point)).collect::<Result<Vec<_>, _>>()?;
