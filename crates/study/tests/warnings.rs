@@ -70,3 +70,27 @@ fn a_flow_that_delivers_nothing_is_told() {
     assert_eq!(warnings(&text("0.0", "size = \"5 kB\"\n")), [""; 0]);
     assert_eq!(warnings(&text("1.0", "start = \"4.99 s\"\n")), [""; 0]);
 }
+
+/// A limit at access links: segments are dropped there, and round trips stay short.
+#[test]
+fn access_links_may_have_a_queue() {
+    let text = |queue: &str| {
+        "duration = \"10 s\"\n".to_owned()
+            + &dumbbell(
+                "rate = \"50 Mbit/s\", delay = \"10 ms\", queue = { droptail = \"1 bdp\" }",
+                &format!(
+                    "access = {{ rate = \"20 Mbit/s\", delay = \"5 ms\"{queue} }}\n\
+                     [[flows]]\ncontrol = \"reno\"\ntcp = {{ initial_window = 2000 }}\n\
+                     [[traffic]]\nkind = \"cbr\"\nrate = \"1 Mbit/s\"\n"
+                ),
+            )
+    };
+    let long = result(&text(""));
+    for queue in ["{ droptail = \"0.5 bdp\" }", "{ codel = { limit = \"1 bdp\" } }", "\"fq_codel\""] {
+        let short = result(&text(&format!(", queue = {queue}")));
+        let (rtt, before) = (short.flows[0].rtt_mean_s, long.flows[0].rtt_mean_s);
+        assert!(rtt < before.map(|it| it / 2.0), "{queue}: {rtt:?} and {before:?}");
+        assert!(short.flows[0].retransmits > 0 && short.links[0].drops == 0, "{queue}");
+        assert!(short.traffic[0].delivered > 1000, "{queue}");
+    }
+}

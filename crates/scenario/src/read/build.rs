@@ -4,14 +4,15 @@ use super::Scenario;
 use super::document::path_parts;
 use super::error::suggest;
 use super::flows::{Ends, FlowGroup, Start, TrafficSpec};
-use super::impairments::Medium;
+use super::impairments::{ImpairmentsSpec, Medium};
 use super::predict::{PredictSpec, Settle};
+use super::queue::QueueSpec;
 use super::reader::{At, Result};
 use super::topology::{Access, LinkSpec, NO_LIMIT, reverse_of};
 use crate::plan::{FlowPlan, Plan, StreamPlan};
 use crate::requests::{Gap, Requests};
 use ackclock_cc::predictor::Options;
-use ackclock_net::{Link, Queue, Scale, Stream, Variate};
+use ackclock_net::{Link, Scale, Stream, Variate};
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::HashMap;
 
@@ -109,8 +110,8 @@ impl Scenario {
             let own = group.last_hop.as_ref().map_or(Duration::ZERO, |hop| hop.delay.saturating_mul(2));
             let route = Route { rtt: route.rtt + own, ..route };
             let access = self.access(group, &route)?;
-            let rtt = route.rtt + access.map_or(Duration::ZERO, |access| access.delay.saturating_mul(4));
-            self.takes_time(group, &route, access, rtt)?;
+            let rtt = route.rtt + around(access.as_ref());
+            self.takes_time(group, &route, access.as_ref(), rtt)?;
             hops += group.count * (6 + route.forward.len() + route.reverse.len());
             if hops > MOST_HOPS {
                 return Err(self
@@ -131,11 +132,16 @@ impl Scenario {
         let mut flows = Vec::new();
         let mut followed = Vec::new();
         for (group, (route, access, rtt)) in self.groups.iter().zip(&ways) {
-            let own = group.last_hop.iter().map(|hop| self.room(hop, *rtt)).sum::<Result<f64>>()?;
+            let mut own = group.last_hop.iter().map(|hop| self.room(hop, *rtt)).sum::<Result<f64>>()?;
+            if let Some(access) = access {
+                // A flow's packets can wait at four access links.
+                own += 4.0 * self.waiting(&access.queue, &self.scale(&access_link(access), *rtt))?;
+            }
             let mut starts = Stream::new(self.seed, &format!("starts of {}", group.label));
             followed.extend(flows.len()..flows.len() + group.follow);
             for member in 0..group.count {
-                let mut plan = self.flow(group, member, &mut starts, route, *access, &mut links)?;
+                let mut plan =
+                    self.flow(group, member, &mut starts, (route, access.as_ref(), *rtt), &mut links)?;
                 if let Some(hop) = &group.last_hop {
                     let name = format!("last hop of {} {member}", group.label);
                     self.lead_over(&LinkSpec { name, ..hop.clone() }, *rtt, &mut plan, &mut links);
@@ -148,7 +154,7 @@ impl Scenario {
         for spec in &self.traffic {
             let route = self.route(&mut routes, &spec.ends, &spec.path)?;
             self.starts_in_time(&spec.path, spec.start)?;
-            streams.push(stream(spec, &route, self.topology.access, &mut links));
+            streams.push(self.stream(spec, &route, &mut links)?);
         }
         let time = |span: Duration| Time::ZERO + span;
         let plan = Plan {
@@ -264,7 +270,7 @@ impl Scenario {
     /// The access links of a group: those of the topology, with the delay that gives the requested round-trip
     /// time.
     fn access(&self, group: &FlowGroup, route: &Route) -> Result<Option<Access>> {
-        let Some(rtt) = group.rtt else { return Ok(self.topology.access) };
+        let Some(rtt) = group.rtt else { return Ok(self.topology.access.clone()) };
         if rtt < route.rtt {
             let path = format!("{}.rtt", group.path);
             return Err(self
@@ -274,10 +280,12 @@ impl Scenario {
                 )
                 .help("shorten their delays, or lengthen rtt"));
         }
-        let rate = self.topology.access.map_or(NO_LIMIT, |access| access.rate);
+        let known = self.topology.access.as_ref();
+        let rate = known.map_or(NO_LIMIT, |access| access.rate);
+        let queue = known.map_or_else(QueueSpec::unlimited, |access| access.queue.clone());
         // Four access links share the rest: both directions, at both ends.
         let delay = Duration::from_nanos((rtt - route.rtt).as_nanos() / 4);
-        Ok(Some(Access { rate, delay }))
+        Ok(Some(Access { rate, delay, queue }))
     }
 
     /// A round trip must take some time. Otherwise the clock would not advance.
@@ -285,7 +293,7 @@ impl Scenario {
         &self,
         group: &FlowGroup,
         route: &Route,
-        access: Option<Access>,
+        access: Option<&Access>,
         rtt: Duration,
     ) -> Result<()> {
         let rates = |route: &[usize]| -> Vec<Rate> {
@@ -317,16 +325,17 @@ impl Scenario {
     /// The memory for packets on a link and in its queue, bytes, as far as it is limited.
     fn room(&self, spec: &LinkSpec, rtt: Duration) -> Result<f64> {
         let scale = self.scale(spec, rtt);
-        spec.queue
-            .check(&scale)
-            .map_err(|wrong| self.error(&spec.queue.path, wrong.problem).help(wrong.remedy))?;
         let medium = Medium { rate: spec.rate, segment: scale.segment };
         let late = spec.rate.bps_f64() / 8.0 * spec.impairments.lateness(&medium);
-        let queue =
-            spec.queue.build(&scale, Stream::new(self.seed, "a queue that is only asked for its room"));
-        let waiting = queue.capacity(scale.segment).unwrap_or(0.0);
-        let held = waiting + (scale.bdp + late) / f64::from(scale.segment);
-        Ok(held * PER_PACKET)
+        let on_the_way = (scale.bdp + late) / f64::from(scale.segment);
+        Ok(self.waiting(&spec.queue, &scale)? + on_the_way * PER_PACKET)
+    }
+
+    /// The memory for packets in a queue, bytes, if it is limited.
+    fn waiting(&self, queue: &QueueSpec, scale: &Scale) -> Result<f64> {
+        queue.check(scale).map_err(|wrong| self.error(&queue.path, wrong.problem).help(wrong.remedy))?;
+        let built = queue.build(scale, Stream::new(self.seed, "a queue that is only asked for its room"));
+        Ok(built.capacity(scale.segment).unwrap_or(0.0) * PER_PACKET)
     }
 
     /// Adds a link of the flow's own before its receiver, and the same link on the way back.
@@ -395,8 +404,7 @@ impl Scenario {
         group: &FlowGroup,
         member: usize,
         starts: &mut Stream,
-        route: &Route,
-        access: Option<Access>,
+        (route, access, rtt): (&Route, Option<&Access>, Duration),
         links: &mut Vec<Link>,
     ) -> Result<FlowPlan> {
         let start = match group.start {
@@ -430,9 +438,10 @@ impl Scenario {
         if group.control.needs().marks {
             (config.ecn, config.exact_echo) = (true, true); // RFC 8257: ECN with its own feedback
         }
+        let of = format!("access of {} {member}", group.label);
         Ok(FlowPlan {
-            forward: with_access(&route.forward, access, links),
-            reverse: with_access(&route.reverse, access, links),
+            forward: self.with_access(&route.forward, access, rtt, &format!("{of}, there"), links),
+            reverse: self.with_access(&route.reverse, access, rtt, &format!("{of}, back"), links),
             config,
             control: group.control.clone(),
             draws: Stream::new(self.seed, &format!("draws of {} {member}", group.label)),
@@ -442,30 +451,59 @@ impl Scenario {
             writing: group.writing,
         })
     }
-}
 
-fn stream(spec: &TrafficSpec, route: &Route, access: Option<Access>, links: &mut Vec<Link>) -> StreamPlan {
-    StreamPlan {
-        route: with_access(&route.forward, access, links),
-        rate: spec.rate,
-        bytes: spec.packet,
-        on: spec.on,
-        off: spec.off,
-        start: Time::ZERO + spec.start,
-        stop: spec.stop.map(|stop| Time::ZERO + stop),
+    fn stream(&self, spec: &TrafficSpec, route: &Route, links: &mut Vec<Link>) -> Result<StreamPlan> {
+        let access = self.topology.access.as_ref();
+        let rtt = route.rtt + around(access);
+        if let Some(access) = access {
+            self.waiting(&access.queue, &self.scale(&access_link(access), rtt))?;
+        }
+        Ok(StreamPlan {
+            route: self.with_access(&route.forward, access, rtt, &format!("access of {}", spec.label), links),
+            rate: spec.rate,
+            bytes: spec.packet,
+            on: spec.on,
+            off: spec.off,
+            start: Time::ZERO + spec.start,
+            stop: spec.stop.map(|stop| Time::ZERO + stop),
+        })
+    }
+
+    /// A route with an access link at each end. Random decisions of their queues are named after `of`.
+    fn with_access(
+        &self,
+        route: &[usize],
+        access: Option<&Access>,
+        rtt: Duration,
+        of: &str,
+        links: &mut Vec<Link>,
+    ) -> Vec<usize> {
+        let Some(access) = access else { return route.to_vec() };
+        let spec = access_link(access);
+        let scale = self.scale(&spec, rtt);
+        let mut add = |end: &str| {
+            links.push(self.link(&LinkSpec { name: format!("{of}, {end}"), ..spec.clone() }, &scale));
+            links.len() - 1
+        };
+        let mut path = vec![add("first")];
+        path.extend_from_slice(route);
+        path.push(add("last"));
+        path
     }
 }
 
-/// A route with an access link at each end.
-fn with_access(route: &[usize], access: Option<Access>, links: &mut Vec<Link>) -> Vec<usize> {
-    let Some(access) = access else { return route.to_vec() };
-    let mut add = || {
-        links.push(Link::new(access.rate, access.delay, Queue::Unlimited));
-        links.len() - 1
-    };
-    let first = add();
-    let mut path = vec![first];
-    path.extend_from_slice(route);
-    path.push(add());
-    path
+/// An access link, described as other links are.
+fn access_link(access: &Access) -> LinkSpec {
+    LinkSpec {
+        name: String::new(),
+        rate: access.rate,
+        delay: access.delay,
+        queue: access.queue.clone(),
+        impairments: ImpairmentsSpec::default(),
+    }
+}
+
+/// The delay of all four access links of a flow.
+fn around(access: Option<&Access>) -> Duration {
+    access.map_or(Duration::ZERO, |access| access.delay.saturating_mul(4))
 }

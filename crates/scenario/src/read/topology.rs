@@ -22,10 +22,11 @@ pub(crate) struct LinkSpec {
 }
 
 /// The access link of a host. Each host has one in each direction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub(crate) rate: Rate,
     pub(crate) delay: Duration,
+    pub(crate) queue: QueueSpec,
 }
 
 /// The network without access links of the flows.
@@ -180,9 +181,16 @@ fn graph(table: &Table<'_>) -> Result<Topology> {
 fn read_access(table: &Table<'_>) -> Result<Option<Access>> {
     let Some(at) = table.get("access") else { return Ok(None) };
     let inner = at.table_like("{ rate = \"1 Gbit/s\", delay = \"5 ms\" }")?;
+    let rate: Option<Rate> = inner.quantity("rate")?;
+    if let (None, Some(at)) = (rate, inner.get("queue")) {
+        return Err(at.error("nothing waits at access links without a rate").help(
+            "give them one, for example access = { rate = \"1 Gbit/s\", queue = { droptail = \"1 bdp\" } }",
+        ));
+    }
     let access = Access {
-        rate: inner.quantity("rate")?.unwrap_or(NO_LIMIT),
+        rate: rate.unwrap_or(NO_LIMIT),
         delay: inner.quantity("delay")?.unwrap_or(Duration::ZERO),
+        queue: inner.get("queue").map(|at| read_queue(&at)).transpose()?.unwrap_or_else(QueueSpec::unlimited),
     };
     inner.finish()?;
     Ok(Some(access))
