@@ -126,7 +126,7 @@ pub fn scoreboard() -> u64 {
     for seq in (1..WINDOW).step_by(2) {
         board.sack(seq, seq + 1);
         board.detect(3, u64::MAX);
-        let hole = board.next_unsacked(board.resent_edge());
+        let hole = board.next_unsacked(board.high_rxt());
         if hole < board.lost_edge() {
             board.resend(hole);
         }

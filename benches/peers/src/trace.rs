@@ -2,7 +2,7 @@
 
 use ackclock_net::{Fate, Impairments, Loss};
 use ackclock_scenario::plan::Plan;
-use ackclock_sim::engine::{Carrying, Engine, Observer};
+use ackclock_sim::engine::{Engine, Observer, PacketRef};
 use ackclock_tcp::{Sender, State};
 use ackclock_units::{Duration, Time};
 use std::fmt;
@@ -16,7 +16,7 @@ pub enum Event {
     Drop(u64),
     /// The sender has processed an acknowledgement or a timeout: first unacknowledged segment, cwnd, pipe,
     /// state.
-    Heard(u64, f64, u64, State),
+    AckSummary(u64, f64, u64, State),
 }
 
 /// An event and its time. A drop has the send time of the segment.
@@ -34,7 +34,7 @@ impl fmt::Display for Entry {
         match self.event {
             Event::Send(seq) => write!(f, "{at:.9} send {seq}"),
             Event::Drop(seq) => write!(f, "{at:.9} drop {seq}"),
-            Event::Heard(una, cwnd, pipe, state) => {
+            Event::AckSummary(una, cwnd, pipe, state) => {
                 write!(f, "{at:.9} heard {una} cwnd {cwnd:.6} pipe {pipe} {state:?}")
             }
         }
@@ -52,8 +52,8 @@ pub struct Log {
 }
 
 impl Observer for Log {
-    fn at_link(&mut self, link: usize, _delay: Duration, packet: Carrying<'_>, fate: Fate) {
-        let Carrying::Data(flow, data) = packet else { return };
+    fn at_link(&mut self, link: usize, _delay: Duration, packet: PacketRef<'_>, fate: Fate) {
+        let PacketRef::Data(flow, data) = packet else { return };
         if flow != self.flow {
             return;
         }
@@ -65,7 +65,7 @@ impl Observer for Log {
         }
     }
 
-    fn at_transmitter(&mut self, _: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+    fn at_transmitter(&mut self, _: Time, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         self.at_link(link, delay, packet, fate);
     }
 
@@ -73,7 +73,7 @@ impl Observer for Log {
         if flow == self.flow as usize {
             let (cwnd, pipe) = (sender.window().cwnd, sender.in_flight());
             self.entries
-                .push(Entry { at: now, event: Event::Heard(sender.una(), cwnd, pipe, sender.state()) });
+                .push(Entry { at: now, event: Event::AckSummary(sender.una(), cwnd, pipe, sender.state()) });
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::{FlowResult, PointResult};
-use ackclock_sim::engine::Nobody;
+use ackclock_sim::engine::NoObserver;
 use ackclock_study::runner::Runner;
 use clap::Parser;
 use miette::{Context, IntoDiagnostic, Result, miette};
@@ -109,7 +109,7 @@ fn run(path: &Path, threads: Option<usize>) -> Result<Vec<PointResult>> {
     let sweep = Sweep::read(&path.display().to_string(), &read(path)?, &[])?;
     let stop = AtomicBool::new(false);
     let runner = Runner { probes: false, threads, stop: &stop, store: None, progress: &|_, _| {} };
-    let results = runner.run(&sweep.points, &Nobody).into_diagnostic()?;
+    let results = runner.run(&sweep.points, &NoObserver).into_diagnostic()?;
     for point in &results {
         if let Some(failed) = point.expectations.iter().find(|expectation| !expectation.holds) {
             return Err(miette!(

@@ -106,7 +106,7 @@ const FULL_ROUNDS: u32 = 3;
 const AGGREGATION_ROUNDS: u32 = 5;
 const AGGREGATION_SECONDS: f64 = 0.1;
 /// Linux: a burst has at most 64 KiB and at most 127 segments. Below 1.2 Mbit/s it has one segment.
-const MOST_AT_ONCE: (f64, f64) = (65_536.0, 127.0);
+const MAX_AT_ONCE: (f64, f64) = (65_536.0, 127.0);
 const SLOW_BPS: u64 = 1_200_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -265,8 +265,8 @@ impl Bbr {
     fn quantum(&self, path: &Path, w: &Window) -> f64 {
         let Some(rate) = w.pacing.filter(|_| !self.by_segment) else { return 1.0 };
         let least = if rate.bps() < SLOW_BPS { 1.0 } else { 2.0 };
-        let bytes = (rate.bps_f64() / 8.0 / 1024.0).min(MOST_AT_ONCE.0); // Linux: 2^-10 s
-        libm::floor(bytes / f64::from(path.segment_bytes)).max(least).min(MOST_AT_ONCE.1)
+        let bytes = (rate.bps_f64() / 8.0 / 1024.0).min(MAX_AT_ONCE.0); // Linux: 2^-10 s
+        libm::floor(bytes / f64::from(path.segment_bytes)).max(least).min(MAX_AT_ONCE.1)
     }
 
     fn in_flight_target(&self, path: &Path, w: &Window, gain: f64) -> f64 {

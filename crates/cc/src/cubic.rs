@@ -85,7 +85,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// RFC 9438 section 4.6, figure 5: ssthresh is at least two segments.
-const LEAST_SSTHRESH: f64 = 2.0;
+const MIN_SSTHRESH: f64 = 2.0;
 
 /// The controller.
 pub struct Cubic {
@@ -200,7 +200,7 @@ impl Controller for Cubic {
         };
         e.cwnd_prior = w.cwnd;
         let base = if self.reduce_flight { path.in_flight } else { w.cwnd };
-        Some((base * self.beta).max(LEAST_SSTHRESH)) // figure 5
+        Some((base * self.beta).max(MIN_SSTHRESH)) // figure 5
     }
 
     fn on_event(&mut self, path: &Path, event: Event, _w: &mut Window) {

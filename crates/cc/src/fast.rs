@@ -93,7 +93,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// The ns-2 module: the scheme's own reductions stop at two segments.
-const LEAST_WINDOW: f64 = 2.0;
+const MIN_WINDOW: f64 = 2.0;
 
 /// The controller.
 pub struct Fast {
@@ -153,7 +153,7 @@ impl Fast {
             self.slope = (next - w.cwnd) / w.cwnd;
         } else {
             self.rest();
-            w.cwnd = next.max(LEAST_WINDOW).min(w.cwnd);
+            w.cwnd = next.max(MIN_WINDOW).min(w.cwnd);
             w.ssthresh = w.ssthresh.min(w.cwnd);
         }
     }
@@ -210,7 +210,7 @@ impl Controller for Fast {
         self.round = None;
         self.holding = false;
         self.rest();
-        Some((w.cwnd * (1.0 - self.decrease)).max(LEAST_WINDOW))
+        Some((w.cwnd * (1.0 - self.decrease)).max(MIN_WINDOW))
     }
 
     fn on_event(&mut self, _path: &Path, event: Event, _w: &mut Window) {

@@ -75,7 +75,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// ns-2 and Linux: the scheme's own reductions stop at two segments.
-const LEAST_WINDOW: f64 = 2.0;
+const MIN_WINDOW: f64 = 2.0;
 
 /// The controller.
 pub struct Vegas {
@@ -156,7 +156,7 @@ impl Vegas {
     }
 
     fn shrink_to(&mut self, w: &mut Window, cwnd: f64) {
-        w.cwnd = cwnd.max(LEAST_WINDOW).min(w.cwnd);
+        w.cwnd = cwnd.max(MIN_WINDOW).min(w.cwnd);
         w.ssthresh = w.ssthresh.min(w.cwnd);
         self.growing = false;
     }
@@ -196,7 +196,7 @@ impl Controller for Vegas {
     fn cut(&mut self, _path: &Path, w: &Window, _why: Signal) -> Option<f64> {
         self.round = None;
         self.growing = true;
-        Some((w.cwnd * (1.0 - self.decrease)).max(LEAST_WINDOW))
+        Some((w.cwnd * (1.0 - self.decrease)).max(MIN_WINDOW))
     }
 
     fn on_event(&mut self, _path: &Path, event: Event, _w: &mut Window) {

@@ -75,7 +75,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// MobiCom 2001, section 2.3: at least two segments.
-const LEAST_SSTHRESH: f64 = 2.0;
+const MIN_SSTHRESH: f64 = 2.0;
 
 /// The controller.
 pub struct Westwood {
@@ -138,11 +138,11 @@ impl Controller for Westwood {
 
     fn cut(&mut self, path: &Path, w: &Window, why: Signal) -> Option<f64> {
         if self.bandwidth <= 0.0 || path.rtt_min == Duration::MAX {
-            return Some((w.cwnd * (1.0 - self.first_decrease)).max(LEAST_SSTHRESH));
+            return Some((w.cwnd * (1.0 - self.first_decrease)).max(MIN_SSTHRESH));
         }
         let ssthresh = self.bandwidth * path.rtt_min.as_secs_f64(); // MobiCom 2001, section 2.3
         let ssthresh = if why == Signal::Timeout { ssthresh } else { ssthresh.min(w.cwnd) };
-        Some(ssthresh.max(LEAST_SSTHRESH))
+        Some(ssthresh.max(MIN_SSTHRESH))
     }
 
     fn on_event(&mut self, _path: &Path, event: Event, _w: &mut Window) {

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 /// No real scenario is larger than this, bytes.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Reads the text of a file.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
@@ -21,7 +21,7 @@ fn text(path: &Path) -> Result<String, Report> {
         return Err(wrong("name the scenario file in it", "this is a directory, not a file"));
     }
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
+    let read = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
     if let Err(error) = read {
         return Err(match error.kind() {
             ErrorKind::NotFound => wrong("check the path and the spelling", "there is no such file"),
@@ -29,8 +29,8 @@ fn text(path: &Path) -> Result<String, Report> {
             _ => wrong("check the path and the medium", &format!("it cannot be read: {error}")),
         });
     }
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(wrong("check the path", &format!("more than {} MiB are no scenario", MOST_BYTES >> 20)));
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(wrong("check the path", &format!("more than {} MiB are no scenario", MAX_BYTES >> 20)));
     }
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];

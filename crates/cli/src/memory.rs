@@ -1,6 +1,6 @@
 //! Checks that there is enough memory for a run.
 
-use ackclock_study::run::Need;
+use ackclock_study::run::MemoryEstimate;
 use miette::{Report, miette};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
@@ -16,11 +16,15 @@ fn available() -> Option<u64> {
 }
 
 /// Refuses a run if the memory is too small for this number of points at once.
-pub(crate) fn check(need: Need, at_once: usize) -> Result<(), Report> {
+pub(crate) fn check(need: MemoryEstimate, at_once: usize) -> Result<(), Report> {
     available().map_or(Ok(()), |available| fits(need, at_once, available as f64))
 }
 
-fn fits(Need { running, kept }: Need, at_once: usize, available: f64) -> Result<(), Report> {
+fn fits(
+    MemoryEstimate { running, kept }: MemoryEstimate,
+    at_once: usize,
+    available: f64,
+) -> Result<(), Report> {
     let total = running * at_once as f64 + kept;
     if total <= available {
         return Ok(());
@@ -62,7 +66,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_with_both_numbers_and_the_remedy() {
-        let need = |running, kept| Need { running, kept };
+        let need = |running, kept| MemoryEstimate { running, kept };
         assert!(fits(need(1e9, 0.0), 8, 8e9).is_ok());
         let many = fits(need(2e9, 0.0), 8, 5e9).expect_err("16 GB do not fit");
         assert!(many.to_string().contains("16.0 GB") && many.to_string().contains("5.0 GB"), "{many}");

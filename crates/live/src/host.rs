@@ -20,7 +20,7 @@ use std::thread;
 /// Packets that the device holds for the emulator; more than it ever lets wait.
 const DEVICE_QUEUE: u32 = 20_000;
 /// The least packet that every IPv6 path must carry (RFC 8200 section 5).
-const LEAST_IPV6: u32 = 1280;
+const MIN_IPV6: u32 = 1280;
 
 /// What the host's kernel is set to.
 #[derive(Clone, Debug)]
@@ -132,7 +132,7 @@ fn configure(address: Ipv4Addr, address6: Ipv6Addr, settings: &Settings) -> io::
         let path = format!("/proc/sys/net/{key}");
         fs::write(&path, value).map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
     };
-    let six = settings.mtu >= LEAST_IPV6 && set("ipv6/conf/default/accept_dad", "0".to_owned()).is_ok();
+    let six = settings.mtu >= MIN_IPV6 && set("ipv6/conf/default/accept_dad", "0".to_owned()).is_ok();
     let _ = set("ipv6/conf/tun0/addr_gen_mode", "1".to_owned()); // no link-local address of its own making
     let _ = set("ipv6/conf/tun0/router_solicitations", "0".to_owned());
     let flag = |on: bool| u8::from(on).to_string();

@@ -22,7 +22,7 @@ pub(crate) struct Parcel {
 /// The train number of packets without bytes.
 pub(crate) const NO_TRAIN: u32 = u32::MAX;
 
-impl ackclock_net::Carried for Parcel {
+impl ackclock_net::Packet for Parcel {
     fn bytes(&self) -> u32 {
         self.bytes
     }

@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 /// Larger values count as this, ns.
-const MOST: u64 = 100_000_000_000;
+const MAX: u64 = 100_000_000_000;
 
 /// The distribution of the delays that the emulator adds.
 pub(crate) struct Lateness {
@@ -33,7 +33,7 @@ pub struct Distribution {
 impl Lateness {
     pub(crate) fn new() -> Lateness {
         // Two digits. The bounds are constants that the library accepts.
-        Lateness { ns: Histogram::new_with_bounds(1, MOST, 2).expect("valid bounds"), sum_ns: 0 }
+        Lateness { ns: Histogram::new_with_bounds(1, MAX, 2).expect("valid bounds"), sum_ns: 0 }
     }
 
     pub(crate) fn note(&mut self, late: Duration) {

@@ -10,16 +10,16 @@ use ackclock_units::Duration;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The largest number of flows. Each has two hosts and two threads.
-const MOST_FLOWS: usize = 200;
+const MAX_FLOWS: usize = 200;
 /// The IPv4 and TCP headers. The timestamp option with its padding adds 12 bytes (RFC 7323 appendix A).
 const HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 /// The smallest payload of a segment. Linux does not make segments smaller (tcp_min_snd_mss).
-const LEAST_PAYLOAD: u32 = 48;
+const MIN_PAYLOAD: u32 = 48;
 /// The smallest buffer for a connection, bytes.
-const LEAST_BUFFER: u64 = 4 << 20;
+const MIN_BUFFER: u64 = 4 << 20;
 /// The largest buffer in the kernel's settings, bytes.
-const MOST_BUFFER: u64 = 1 << 30;
+const MAX_BUFFER: u64 = 1 << 30;
 
 /// A host to be created.
 pub(crate) struct HostPlan {
@@ -53,8 +53,8 @@ pub(crate) fn payload(config: &Config) -> u32 {
 impl Layout {
     pub(crate) fn new(built: &Built) -> Result<Layout, LiveError> {
         let plan = &built.plan;
-        if plan.flows.len() > MOST_FLOWS {
-            return Err(LiveError::Flows { flows: plan.flows.len(), most: MOST_FLOWS });
+        if plan.flows.len() > MAX_FLOWS {
+            return Err(LiveError::Flows { flows: plan.flows.len(), most: MAX_FLOWS });
         }
         let (mut hosts, mut paths) = (Vec::new(), Vec::new());
         let members =
@@ -94,8 +94,8 @@ fn addresses(end: u32, number: u32) -> (Ipv4Addr, Ipv6Addr) {
 fn settings(config: &Config, plan: &Plan, route: &[usize]) -> Result<Settings, LiveError> {
     let mtu = u32::from(config.segment_bytes());
     let headers = HEADERS + if config.timestamps { TIMESTAMPS } else { 0 };
-    if mtu < headers + LEAST_PAYLOAD {
-        return Err(LiveError::Segment { key: "segment", bytes: mtu, least: headers + LEAST_PAYLOAD });
+    if mtu < headers + MIN_PAYLOAD {
+        return Err(LiveError::Segment { key: "segment", bytes: mtu, least: headers + MIN_PAYLOAD });
     }
     if config.l4s {
         return Err(LiveError::Codepoint);
@@ -108,7 +108,7 @@ fn settings(config: &Config, plan: &Plan, route: &[usize]) -> Result<Settings, L
     let wanted = 8.0 * (product + queued);
     Ok(Settings {
         mtu,
-        buffer: (wanted as u64).clamp(LEAST_BUFFER, MOST_BUFFER),
+        buffer: (wanted as u64).clamp(MIN_BUFFER, MAX_BUFFER),
         timestamps: config.timestamps,
         ecn: config.ecn,
         initial_window: (config.initial_window as u32).max(1),

@@ -9,8 +9,8 @@
 
 mod capture;
 mod clock;
-mod emulation;
 mod error;
+mod fidelity;
 mod flow;
 mod host;
 mod lanes;
@@ -18,21 +18,21 @@ mod lateness;
 mod layout;
 mod looks;
 mod netlink;
-mod part;
 pub mod privilege;
 mod processes;
 mod program;
 mod run;
 mod sample;
 mod schedule;
+mod shard;
 mod share;
 mod tcp_info;
 mod trains;
 mod tun;
 mod writer;
 
-pub use emulation::Emulation;
 pub use error::LiveError;
+pub use fidelity::Fidelity;
 pub use lateness::Distribution;
 pub use program::Program;
 pub use run::{Load, Outcome, Request, emulate};

@@ -21,10 +21,10 @@ pub(crate) struct Looks {
     next_probe: Time,
     begun: bool,
     ended: bool,
-    links: Vec<Seen>,
+    links: Vec<Evidence>,
 }
 
-struct Seen {
+struct Evidence {
     link: usize,
     meter: LinkMeter,
     series: LinkSeries,
@@ -32,7 +32,7 @@ struct Seen {
 
 impl Looks {
     pub(crate) fn new(times: Times, links: &[usize]) -> Looks {
-        let seen = |&link: &usize| Seen { link, meter: LinkMeter::default(), series: Vec::new() };
+        let seen = |&link: &usize| Evidence { link, meter: LinkMeter::default(), series: Vec::new() };
         Looks {
             times,
             next_probe: Time::ZERO,

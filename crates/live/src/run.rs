@@ -2,19 +2,19 @@
 
 use crate::capture::{Captured, Captures};
 use crate::clock::Clock;
-use crate::emulation::{Emulation, Sensitivity};
 use crate::error::LiveError;
+use crate::fidelity::{Fidelity, Sensitivity};
 use crate::flow::Flow;
 use crate::host::Host;
 use crate::layout::{self, Layout};
 use crate::looks::{Looks, Times};
-use crate::part::{Part, PartReport, Source, Stream, Way};
 use crate::program::{self, Program};
 use crate::sample::{Due, Schedule, Watched};
+use crate::shard::{Route, Shard, ShardReport, Source, Stream};
 use ackclock_files::Folder;
 use ackclock_net::LinkTally;
 use ackclock_net::{accesses, stages};
-use ackclock_scenario::measured::{Measured, StreamTally};
+use ackclock_scenario::measured::{CbrTally, Measured};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::series::Series;
 use ackclock_scenario::{Built, Point};
@@ -74,7 +74,7 @@ pub struct Outcome {
     /// The results, in the simulator's form; the scenario's expectations are not judged.
     pub result: PointResult,
     /// The emulator's own errors.
-    pub emulation: Emulation,
+    pub emulation: Fidelity,
     /// How the command or the shell ended.
     pub exit: Option<i32>,
 }
@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
         let captured = captures.as_ref().map(Captures::links).unwrap_or_default();
         let (passing, passed) = channel();
         let capture = captures.as_ref().map(|_| passing);
-        let parts: Vec<Part<'_>> = self
+        let parts: Vec<Shard<'_>> = self
             .layout
             .parts
             .iter()
@@ -222,14 +222,14 @@ impl<'a> Run<'a> {
         times: Times,
         captured: &[usize],
         capture: Option<Sender<Captured>>,
-    ) -> Part<'a> {
+    ) -> Shard<'a> {
         let plan = &self.built.plan;
         let all: Vec<&[usize]> = self.layout.paths.iter().map(|path| &*path.links).collect();
         let accesses = accesses(&plan.links, plan.measured, &all, &[]);
         let place = |path: usize| paths.iter().position(|&it| it == path).expect("it is of this part");
         let ways = paths.iter().map(|&path| {
             let path = &self.layout.paths[path];
-            Way { stages: stages(&path.links, &accesses, &plan.links), to: path.to }
+            Route { stages: stages(&path.links, &accesses, &plan.links), to: path.to }
         });
         let mut from: Vec<usize> = paths.iter().filter_map(|&path| self.layout.paths[path].from).collect();
         from.sort_unstable();
@@ -249,7 +249,7 @@ impl<'a> Run<'a> {
         measured.retain(|&link| link < plan.measured);
         measured.sort_unstable();
         measured.dedup();
-        Part {
+        Shard {
             clock: self.clock,
             hosts: self.hosts,
             links: plan.links.clone(),
@@ -378,13 +378,13 @@ impl<'a> Run<'a> {
     fn outcome(
         self,
         carried: Carried,
-        parts: Vec<PartReport>,
+        parts: Vec<ShardReport>,
         overrun: Duration,
         flows: &[Flow<'_>],
         wall: Instant,
     ) -> Result<Outcome, LiveError> {
         let lost = self.hosts.iter().map(Host::lost).sum::<Result<u64, _>>()?;
-        let emulation = Emulation::new(&parts, lost, overrun, &self.sensitivity(), &self.request.controls);
+        let emulation = Fidelity::new(&parts, lost, overrun, &self.sensitivity(), &self.request.controls);
         let measured = self.measured(&carried, parts, flows);
         let scenario = &self.request.point.scenario;
         let seconds = |span: Duration| span.as_secs_f64();
@@ -426,10 +426,10 @@ impl<'a> Run<'a> {
             .unwrap_or(Duration::MAX)
     }
 
-    fn measured(self, carried: &Carried, parts: Vec<PartReport>, flows: &[Flow<'_>]) -> Measured {
+    fn measured(self, carried: &Carried, parts: Vec<ShardReport>, flows: &[Flow<'_>]) -> Measured {
         let plan = &self.built.plan;
         let mut links: BTreeMap<usize, (LinkTally, Vec<(u32, f32)>)> = BTreeMap::new();
-        let mut streams = vec![StreamTally::default(); plan.streams.len()];
+        let mut streams = vec![CbrTally::default(); plan.streams.len()];
         for part in parts {
             links.extend(part.links.into_iter().map(|(link, tally, series)| (link, (tally, series))));
             part.streams.into_iter().for_each(|(number, tally)| streams[number] = tally);

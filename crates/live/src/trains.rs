@@ -1,12 +1,12 @@
 //! Trains in flight, and buffers for the next ones. Once a run is going, nothing is allocated per packet.
 
 use crate::lanes::NO_TRAIN;
-use ackclock_wire::Train;
+use ackclock_wire::GsoBatch;
 
 /// The sizes of buffers that are kept: for one segment, short trains, long trains.
 const SIZES: [usize; 3] = [2 << 10, 16 << 10, 66 << 10];
 /// The largest number of kept buffers of each size.
-const MOST_KEPT: usize = 4096;
+const MAX_KEPT: usize = 4096;
 
 /// The trains in flight.
 pub(crate) struct Trains {
@@ -16,7 +16,7 @@ pub(crate) struct Trains {
 }
 
 struct Slot {
-    train: Option<Train>,
+    train: Option<GsoBatch>,
     /// The packets of the train that are still in flight.
     left: u32,
 }
@@ -39,14 +39,14 @@ impl Trains {
     /// Keeps a buffer for later.
     pub(crate) fn give_back(&mut self, buffer: Vec<u8>) {
         if let Some(class) = SIZES.iter().rposition(|&size| buffer.capacity() >= size)
-            && self.buffers[class].len() < MOST_KEPT
+            && self.buffers[class].len() < MAX_KEPT
         {
             self.buffers[class].push(buffer);
         }
     }
 
     /// Adds a train and returns its number. It stays until `release` was called once more than `keep`.
-    pub(crate) fn insert(&mut self, train: Train) -> u32 {
+    pub(crate) fn insert(&mut self, train: GsoBatch) -> u32 {
         let slot = Slot { train: Some(train), left: 1 };
         match self.free.pop() {
             Some(number) => {
@@ -60,7 +60,7 @@ impl Trains {
         }
     }
 
-    pub(crate) fn get(&self, number: u32) -> Option<&Train> {
+    pub(crate) fn get(&self, number: u32) -> Option<&GsoBatch> {
         self.slots.get(number as usize)?.train.as_ref()
     }
 

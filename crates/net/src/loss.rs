@@ -5,7 +5,7 @@
 //! moves with every packet); the two-state error models of ns-2 (exponential periods with and without
 //! errors).
 
-use crate::{Share, Stream};
+use crate::{Rng, Share};
 use ackclock_units::{Duration, Time};
 
 /// A loss model: decides which packets are lost.
@@ -33,7 +33,7 @@ struct Gilbert {
     /// The probability of a loss in the good state, and in the bad state.
     loss: [f64; 2],
     bad: bool,
-    stream: Stream,
+    stream: Rng,
 }
 
 /// The length of a period.
@@ -53,12 +53,12 @@ struct Periods {
     packets: Option<u64>,
     /// The clock at the last packet (seconds or packets), and whether errors were on then.
     last: (f64, bool),
-    stream: Stream,
+    stream: Rng,
 }
 
 impl Loss {
     /// Each packet is lost with `probability` in [0, 1], drawn from `stream`.
-    pub fn new(probability: f64, stream: Stream) -> Loss {
+    pub fn new(probability: f64, stream: Rng) -> Loss {
         Loss(Pattern::Share(Share::new(probability, stream)))
     }
 
@@ -86,14 +86,14 @@ impl Loss {
     /// The Gilbert-Elliott model. Before each packet the chain leaves its state with the probability in
     /// `change` (good, bad). Then it loses the packet with the probability in `loss` (good, bad). It begins
     /// in the good state.
-    pub fn gilbert(change: [f64; 2], loss: [f64; 2], stream: Stream) -> Loss {
+    pub fn gilbert(change: [f64; 2], loss: [f64; 2], stream: Rng) -> Loss {
         Loss(Pattern::Gilbert(Gilbert { change, loss, bad: false, stream }))
     }
 
     /// Every packet in a period with errors is lost. Periods are exponential: those with errors have the mean
     /// length `error`, those without have the mean `free`. The first period is without errors. Both means
     /// must be positive and of the same kind.
-    pub fn periods(free: Span, error: Span, stream: Stream) -> Loss {
+    pub fn periods(free: Span, error: Span, stream: Rng) -> Loss {
         let mean = [free, error].map(|span| match span {
             Span::Time(time) => time.as_secs_f64(),
             Span::Packets(packets) => packets,
@@ -183,11 +183,11 @@ mod tests {
 
     #[test]
     fn a_gilbert_channel_loses_in_bursts() {
-        let loss = Loss::gilbert([0.01, 0.25], [0.0, 1.0], Stream::new(4, "loss"));
+        let loss = Loss::gilbert([0.01, 0.25], [0.0, 1.0], Rng::new(4, "loss"));
         let (share, run) = share_and_run(&losses(loss, 400_000));
         assert!((share - 0.01 / 0.26).abs() < 0.002, "{share}");
         assert!((run - 4.0).abs() < 0.2, "{run}");
-        let loss = Loss::gilbert([0.5, 0.5], [0.1, 0.3], Stream::new(4, "loss"));
+        let loss = Loss::gilbert([0.5, 0.5], [0.1, 0.3], Rng::new(4, "loss"));
         let (share, _) = share_and_run(&losses(loss, 400_000));
         assert!((share - 0.2).abs() < 0.005, "{share}");
     }
@@ -197,7 +197,7 @@ mod tests {
         let time = |ms| Span::Time(Duration::from_millis(ms));
         for (free, error) in [(time(1000), time(100)), (Span::Packets(1000.0), Span::Packets(100.0))] {
             let (share, run) =
-                share_and_run(&losses(Loss::periods(free, error, Stream::new(4, "loss")), 2_000_000));
+                share_and_run(&losses(Loss::periods(free, error, Rng::new(4, "loss")), 2_000_000));
             assert!((share - 1.0 / 11.0).abs() < 0.006, "{share}");
             // Sampled once per unit, a run of mean length m takes 1 / (1 - exp(-1 / m)) samples. Now and then
             // a run continues over a period without errors that no sample fell into.

@@ -8,7 +8,7 @@
 //! order of time (an endpoint serves as well); a link that retransmits, because a corrupted packet comes back
 //! there; and a link with a dequeue-driven queue, because the packets that it sends continue from there.
 
-use crate::{Carried, Fate, Link};
+use crate::{Fate, Link, Packet};
 use ackclock_units::Time;
 
 /// A stage of a path: a gate (or none), then links that are not gates, then a lane.
@@ -130,7 +130,7 @@ impl Stage {
     ///
     /// [`Detour`] if the packet does not reach the end once, at a known time.
     #[inline]
-    pub fn pass<P: Carried>(
+    pub fn pass<P: Packet>(
         &self,
         links: &mut [Link],
         now: Time,
@@ -173,7 +173,7 @@ impl Stage {
     /// # Errors
     ///
     /// As [`Stage::pass`].
-    pub fn pass_on<P: Carried>(
+    pub fn pass_on<P: Packet>(
         &self,
         links: &mut [Link],
         fate: Fate,
@@ -189,7 +189,7 @@ impl Stage {
 }
 
 #[inline(always)] // the packet stays in registers
-fn cross<P: Carried>(
+fn cross<P: Packet>(
     number: u32,
     links: &mut [Link],
     at: Time,
@@ -207,16 +207,16 @@ fn onward(fate: Fate) -> Result<Time, Detour> {
     match fate {
         Fate::Arrives(next) => Ok(next),
         Fate::ArrivesTwice(next) => Err(Detour::Twice(next)),
-        Fate::Returns(then) => Err(Detour::Back(then)),
+        Fate::LinkRetry(then) => Err(Detour::Back(then)),
         Fate::Dropped(_) => Err(Detour::Gone),
-        Fate::Waits => Err(Detour::Waits),
+        Fate::Queued => Err(Detour::Waits),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DropTail, Impairments, Limit, Queue, Reorder, Retransmission, Share, Stream, Variate};
+    use crate::{Distribution, DropTail, Impairments, Limit, Queue, Reorder, Retransmission, Rng, Share};
     use ackclock_units::{Duration, Rate};
 
     fn link(queue: Queue) -> Link {
@@ -240,8 +240,8 @@ mod tests {
 
     #[test]
     fn a_gate_follows_a_link_that_reorders() {
-        let late = Variate::Fixed(Duration::from_millis(5));
-        let reorder = Reorder::new(Share::new(0.1, Stream::new(1, "share")), late, Stream::new(1, "delay"));
+        let late = Distribution::Fixed(Duration::from_millis(5));
+        let reorder = Reorder::new(Share::new(0.1, Rng::new(1, "share")), late, Rng::new(1, "delay"));
         let mut links = vec![link(Queue::Unlimited); 4];
         links[1] = links[1]
             .clone()

@@ -1,20 +1,20 @@
 //! Seeded random streams, one per element. Adding an element never changes the draws of another one.
 
-use rand_core::{Rng, SeedableRng};
+use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A stream of pseudo-random numbers that belongs to one element of a run.
 #[derive(Clone, Debug)]
-pub struct Stream(Xoshiro256PlusPlus);
+pub struct Rng(Xoshiro256PlusPlus);
 
-impl Stream {
+impl Rng {
     /// The stream of the element called `name` in a run with this `seed`.
-    pub fn new(seed: u64, name: &str) -> Stream {
+    pub fn new(seed: u64, name: &str) -> Rng {
         // FNV-1a hashes the name. The generator's own seeding (SplitMix64) does the rest.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
-        Stream(Xoshiro256PlusPlus::seed_from_u64(hash ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        Rng(Xoshiro256PlusPlus::seed_from_u64(hash ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
     /// A uniform number in [0, 1).
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn streams_differ_by_seed_and_by_name_and_repeat() {
-        let first = |seed, name| Stream::new(seed, name).uniform();
+        let first = |seed, name| Rng::new(seed, name).uniform();
         assert_eq!(first(1, "a"), first(1, "a"));
         assert_ne!(first(1, "a"), first(2, "a"));
         assert_ne!(first(1, "a"), first(1, "b"));
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn uniform_has_the_right_mean() {
-        let mut stream = Stream::new(7, "mean");
+        let mut stream = Rng::new(7, "mean");
         let mean = (0..100_000).map(|_| stream.uniform()).sum::<f64>() / 1e5;
         assert!((mean - 0.5).abs() < 0.005, "{mean}");
     }

@@ -8,21 +8,21 @@
 //!
 //! [`BelowZero`]: crate::BelowZero
 
-use crate::{Share, Stream, Variate};
+use crate::{Distribution, Rng, Share};
 use ackclock_units::Duration;
 
 /// Delays some of the packets.
 #[derive(Clone, Debug)]
 pub struct Reorder {
     share: Share,
-    delay: Variate,
+    delay: Distribution,
     /// Separate from the stream of `share`: the same packets are chosen whatever their delay.
-    stream: Stream,
+    stream: Rng,
 }
 
 impl Reorder {
     /// Delays the packets that `share` chooses. The `delay` is drawn from `stream`.
-    pub fn new(share: Share, delay: Variate, stream: Stream) -> Reorder {
+    pub fn new(share: Share, delay: Distribution, stream: Rng) -> Reorder {
         Reorder { share, delay, stream }
     }
 

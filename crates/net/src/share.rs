@@ -1,19 +1,19 @@
 //! A share of all packets, chosen by independent trials.
 
-use crate::Stream;
+use crate::Rng;
 
 /// Chooses packets at random, each with the same probability.
 #[derive(Clone, Debug)]
 pub struct Share {
     probability: f64,
-    stream: Stream,
+    stream: Rng,
     /// Packets that pass before the next chosen one. It is drawn once per choice, not once per packet.
     until_next: u64,
 }
 
 impl Share {
     /// Chooses each packet with `probability` in [0, 1], drawn from `stream`.
-    pub fn new(probability: f64, stream: Stream) -> Share {
+    pub fn new(probability: f64, stream: Rng) -> Share {
         let mut share = Share { probability, stream, until_next: 0 };
         share.until_next = share.gap();
         share
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     fn chosen(probability: f64, packets: u32) -> u32 {
-        let mut share = Share::new(probability, Stream::new(3, "share"));
+        let mut share = Share::new(probability, Rng::new(3, "share"));
         (0..packets).filter(|_| share.takes()).count() as u32
     }
 

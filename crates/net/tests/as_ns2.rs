@@ -2,7 +2,7 @@
 //! active queue holds at the length that its law has for the excess. `ns benches/peers/queues.tcl REM 12 220`
 //! prints the numbers here (ns-2.35).
 
-use ackclock_net::{Fate, Limit, Link, Pi, PiConfig, Queue, Red, RedConfig, Rem, RemConfig, Stream};
+use ackclock_net::{Fate, Limit, Link, Pi, PiConfig, Queue, Red, RedConfig, Rem, RemConfig, Rng};
 use ackclock_units::{Duration, Rate, Time};
 
 const PACKET: u32 = 1000;
@@ -22,15 +22,15 @@ fn red() -> Queue {
         weight: 0.002,
         ..RedConfig::automatic(transmission(), LIMIT)
     };
-    Queue::Red(Box::new(Red::new(config, Stream::new(1, "red"))))
+    Queue::Red(Box::new(Red::new(config, Rng::new(1, "red"))))
 }
 
 fn rem() -> Queue {
-    Queue::Rem(Box::new(Rem::new(RemConfig::usual(transmission(), LIMIT), Stream::new(1, "rem"))))
+    Queue::Rem(Box::new(Rem::new(RemConfig::usual(transmission(), LIMIT), Rng::new(1, "rem"))))
 }
 
 fn pi() -> Queue {
-    Queue::Pi(Box::new(Pi::new(PiConfig::usual(LIMIT), Stream::new(1, "pi"))))
+    Queue::Pi(Box::new(Pi::new(PiConfig::usual(LIMIT), Rng::new(1, "pi"))))
 }
 
 /// Mean queue in packets and share of packets dropped.

@@ -4,7 +4,7 @@
 //! [`results`] adds names and units.
 
 pub mod capture_file;
-pub mod course;
+pub mod flow_trace;
 pub mod measured;
 pub mod plan;
 pub mod predictions;

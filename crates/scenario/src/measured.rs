@@ -12,7 +12,7 @@ pub struct Measured {
     /// One entry per flow.
     pub flows: Vec<FlowTally>,
     /// One entry per unresponsive stream.
-    pub streams: Vec<StreamTally>,
+    pub streams: Vec<CbrTally>,
     /// One entry per link.
     pub links: Vec<LinkTally>,
     /// Segments that all flows together delivered in order, over the whole run.
@@ -67,7 +67,7 @@ impl FlowTally {
 
 /// An unresponsive stream's figures.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct StreamTally {
+pub struct CbrTally {
     /// Datagrams sent.
     pub sent: u64,
     /// Datagrams that arrived.

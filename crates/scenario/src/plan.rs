@@ -3,7 +3,7 @@
 use crate::requests::Requests;
 use crate::writing::Writing;
 use ackclock_cc::Settings;
-use ackclock_net::{Link, Stream};
+use ackclock_net::{Link, Rng};
 use ackclock_tcp::Config;
 use ackclock_units::{Duration, Rate, Time};
 
@@ -25,7 +25,7 @@ pub struct Plan {
     /// TCP flows.
     pub flows: Vec<FlowPlan>,
     /// Unresponsive traffic.
-    pub streams: Vec<StreamPlan>,
+    pub streams: Vec<CbrPlan>,
 }
 
 /// A TCP flow.
@@ -40,7 +40,7 @@ pub struct FlowPlan {
     /// The congestion controller.
     pub control: Settings,
     /// The random numbers of the controller. They are its own, so other flows do not change them.
-    pub draws: Stream,
+    pub draws: Rng,
     /// The start of the first transfer.
     pub start: Time,
     /// When the application stops sending, if it does.
@@ -73,7 +73,7 @@ impl FlowPlan {
 
 /// Constant-rate traffic that does not react to congestion, with on and off periods.
 #[derive(Clone)]
-pub struct StreamPlan {
+pub struct CbrPlan {
     /// The links to its sink, in order.
     pub route: Vec<usize>,
     /// The rate on the wire while it is on.
@@ -90,7 +90,7 @@ pub struct StreamPlan {
     pub stop: Option<Time>,
 }
 
-impl StreamPlan {
+impl CbrPlan {
     /// When packet `number` (from 0) is sent. The rate holds over all on periods together, however short they
     /// are: the rest of a packet's time at the end of an on period is spent at the start of the next one.
     pub fn departure(&self, number: u64) -> Time {

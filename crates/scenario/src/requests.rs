@@ -3,7 +3,7 @@
 //! do not depend on the network or on other flows.
 
 use crate::sizes::SizeTable;
-use ackclock_net::{Stream, Variate};
+use ackclock_net::{Distribution, Rng};
 use ackclock_units::{Duration, Time};
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub enum Count {
 }
 
 /// The largest draw. A transfer of a quadrillion segments would never end anyway.
-const MOST: f64 = 1e15;
+const MAX: f64 = 1e15;
 
 impl Count {
     /// The mean of the draws. A tail is rounded up to whole numbers, which adds half of one.
@@ -68,9 +68,9 @@ impl Count {
     }
 
     /// Draws a number.
-    pub fn draw(&self, draws: &mut Stream) -> u64 {
-        let tail = |shape: f64, draws: &mut Stream| libm::pow(1.0 - draws.uniform(), -1.0 / shape);
-        let whole = |x: f64| x.min(MOST).ceil().max(1.0) as u64;
+    pub fn draw(&self, draws: &mut Rng) -> u64 {
+        let tail = |shape: f64, draws: &mut Rng| libm::pow(1.0 - draws.uniform(), -1.0 / shape);
+        let whole = |x: f64| x.min(MAX).ceil().max(1.0) as u64;
         match *self {
             Count::Fixed(count) => count,
             Count::Uniform(least, most) => {
@@ -90,19 +90,19 @@ pub struct Page {
     /// The number of transfers.
     pub objects: Count,
     /// The time from the end of one to the start of the next.
-    pub between: Variate,
+    pub between: Distribution,
     /// The number of transfers still to come. Drawn at the end of the first one.
     left: Option<u64>,
 }
 
 impl Page {
     /// Pages with this number of objects, and this time between them.
-    pub fn new(objects: Count, between: Variate) -> Page {
+    pub fn new(objects: Count, between: Distribution) -> Page {
         Page { objects, between, left: None }
     }
 
     /// The time until the next object of the page; `None` after the last one.
-    fn next(&mut self, draws: &mut Stream) -> Option<Duration> {
+    fn next(&mut self, draws: &mut Rng) -> Option<Duration> {
         let left = match self.left {
             Some(left) => left,
             None => self.objects.draw(draws) - 1,
@@ -116,11 +116,11 @@ impl Page {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Gap {
     /// This long after the end of the last one.
-    AfterEnd(Variate),
+    AfterEnd(Distribution),
     /// This long after the start of the last one; or at its end, if it takes longer.
-    AfterStart(Variate),
+    AfterStart(Distribution),
     /// This long after the last one came, whether or not that is over; if it is not, as soon as it is.
-    Arrivals(Variate),
+    Arrivals(Distribution),
 }
 
 /// The transfers of a flow.
@@ -139,7 +139,7 @@ pub struct Requests {
     /// How many transfers have waited for the one before to end.
     pub waited: u64,
     /// The random numbers of these transfers.
-    pub draws: Stream,
+    pub draws: Rng,
 }
 
 impl Requests {
@@ -175,8 +175,8 @@ mod tests {
     use super::*;
 
     fn requests(seed: u64) -> Requests {
-        let thinking = Variate::Pareto { mean: Duration::from_secs(15), shape: 1.5 };
-        let draws = Stream::new(seed, "requests");
+        let thinking = Distribution::Pareto { mean: Duration::from_secs(15), shape: 1.5 };
+        let draws = Rng::new(seed, "requests");
         let size = Size::Segments(Count::Uniform(10, 20));
         let gap = Gap::AfterStart(thinking);
         Requests { size, repeat: u64::MAX, gap, page: None, came: Time::ZERO, waited: 0, draws }
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn tails_have_their_mean_and_their_shape() {
-        let mut draws = Stream::new(9, "tails");
+        let mut draws = Rng::new(9, "tails");
         let mut of = |count: Count| (0..400_000).map(|_| count.draw(&mut draws)).collect::<Vec<_>>();
         let beyond = |draws: &[u64], x: u64| draws.iter().filter(|&&it| it > x).count() as f64 / 400_000.0;
         // With shape 3 the mean converges. The scales are 8 and 24: P(X > 16) = (8 / 16)^3 and (1 + 16 /
@@ -227,18 +227,18 @@ mod tests {
         let mut requests = Requests {
             size: Size::Segments(Count::Fixed(5)),
             repeat: u64::MAX,
-            gap: Gap::AfterEnd(Variate::Fixed(Duration::from_secs(15))),
-            page: Some(Page::new(Count::Fixed(3), Variate::Fixed(Duration::from_millis(10)))),
+            gap: Gap::AfterEnd(Distribution::Fixed(Duration::from_secs(15))),
+            page: Some(Page::new(Count::Fixed(3), Distribution::Fixed(Duration::from_millis(10)))),
             came: Time::ZERO,
             waited: 0,
-            draws: Stream::new(1, "pages"),
+            draws: Rng::new(1, "pages"),
         };
         let at = Time::ZERO + Duration::from_secs(1);
         let waits: Vec<_> = (0..7).map(|_| requests.next_start(Time::ZERO, at).since(at)).collect();
         let (object, page) = (Duration::from_millis(10), Duration::from_secs(15));
         assert_eq!(waits, [object, object, page, object, object, page, object]);
         // Without further objects every request waits for the pause.
-        requests.page = Some(Page::new(Count::Fixed(1), Variate::Fixed(Duration::ZERO)));
+        requests.page = Some(Page::new(Count::Fixed(1), Distribution::Fixed(Duration::ZERO)));
         assert!((0..3).all(|_| requests.next_start(Time::ZERO, at) == at + page));
     }
 }

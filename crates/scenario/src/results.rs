@@ -1,8 +1,8 @@
 //! Results as they leave the program: the JSON contract. Names contain the units, and all values are in base
 //! units.
 
-use crate::course::Course;
-use crate::measured::{FlowTally, Measured, StreamTally};
+use crate::flow_trace::FlowTrace;
+use crate::measured::{CbrTally, FlowTally, Measured};
 use crate::plan::Plan;
 use crate::predictions::Predictions;
 use crate::read::{Built, GroupInfo, LinkInfo, Value};
@@ -57,7 +57,7 @@ pub struct PointResult {
     pub series: Option<Series>,
     /// The traces of the flows that were traced segment by segment.
     #[serde(skip)]
-    pub courses: Vec<Course>,
+    pub courses: Vec<FlowTrace>,
 }
 
 /// How long a run took: what two runs of the same point do not have in common.
@@ -339,7 +339,7 @@ pub struct Expectation {
     pub holds: bool,
     /// The numbers that it used, if it does not hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub seen: Vec<Seen>,
+    pub seen: Vec<Evidence>,
     /// The reason why it has no value, if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -347,7 +347,7 @@ pub struct Expectation {
 
 /// A number that an expression used.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Seen {
+pub struct Evidence {
     /// The call, as it could be written: `goodput('reno', loss=1e-5)`.
     pub call: String,
     /// Its value. Null if there is none, "infinite" for an event that never happened.
@@ -361,7 +361,7 @@ pub struct Seen {
     pub published: bool,
 }
 
-impl Seen {
+impl Evidence {
     /// True if there was nothing to compute a value from, as for the mean of no samples.
     pub fn has_no_value(&self) -> bool {
         match &self.value {
@@ -628,7 +628,7 @@ fn link_result(info: &LinkInfo, tally: &LinkTally, window_s: f64) -> LinkResult 
     }
 }
 
-fn traffic_result(label: &str, tally: &StreamTally, window_s: f64) -> TrafficResult {
+fn traffic_result(label: &str, tally: &CbrTally, window_s: f64) -> TrafficResult {
     TrafficResult {
         label: label.to_owned(),
         sent: tally.sent,

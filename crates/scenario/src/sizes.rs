@@ -1,6 +1,6 @@
 //! Sizes of transfers by a table of their distribution, as measurements of real traffic come.
 
-use ackclock_net::Stream;
+use ackclock_net::Rng;
 
 /// A cumulative distribution of sizes: straight lines between its points.
 #[derive(Clone, PartialEq, Debug)]
@@ -70,7 +70,7 @@ impl SizeTable {
     }
 
     /// One draw, bytes.
-    pub fn draw(&self, draws: &mut Stream) -> u64 {
+    pub fn draw(&self, draws: &mut Rng) -> u64 {
         let share = draws.uniform();
         let above = self.rows.partition_point(|&(_, known)| known <= share).min(self.rows.len() - 1);
         let (bytes, most) = self.rows[above];
@@ -107,7 +107,7 @@ mod tests {
     fn draws_follow_the_table() {
         let table = SizeTable::new(vec![(100.0, 0.25), (1000.0, 0.5), (1000.0, 0.75), (9000.0, 1.0)])
             .expect("a table");
-        let mut draws = Stream::new(7, "sizes");
+        let mut draws = Rng::new(7, "sizes");
         let all: Vec<u64> = (0..100_000).map(|_| table.draw(&mut draws)).collect();
         let share = |bytes: u64| all.iter().filter(|&&size| size <= bytes).count() as f64 / all.len() as f64;
         for (bytes, expected) in

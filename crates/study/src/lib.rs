@@ -1,8 +1,8 @@
 //! Runs scenarios and evaluates the results: expectations, published experiments, predictors.
 
 pub mod captures;
+mod dry_run;
 pub mod expect;
-mod imagined;
 pub mod predict;
 pub mod reproduce;
 pub mod run;

@@ -1,16 +1,16 @@
 //! Runs the points of a sweep.
 
+use crate::dry_run::dry_run;
 use crate::expect::{Language, Names, View};
-use crate::imagined::imagined;
 use crate::predict::predictions;
 use ackclock_cc::predictor::Reading;
-use ackclock_scenario::course::{Estimate, Event, Life};
+use ackclock_scenario::flow_trace::{Estimate, Event, SegmentTrace};
 use ackclock_scenario::measured::Measured;
 use ackclock_scenario::plan::Plan;
 use ackclock_scenario::results::{Expectation, PointResult};
 use ackclock_scenario::series::Sample;
 use ackclock_scenario::{Built, Expect, Point, Scenario, ScenarioError};
-use ackclock_sim::engine::{Engine, Nobody, Observer};
+use ackclock_sim::engine::{Engine, NoObserver, Observer};
 use ackclock_sim::observers::{Follower, Recorder};
 use ackclock_units::Duration;
 use rayon::prelude::*;
@@ -47,7 +47,7 @@ pub enum RunError {
 ///
 /// [`RunError`] if the scenario is not valid, or `stop` became true.
 pub fn run_point(point: &Point, probes: bool, stop: &AtomicBool) -> Result<PointResult, RunError> {
-    let (result, Nobody) = run_observed(point, probes, stop, Nobody)?;
+    let (result, NoObserver) = run_observed(point, probes, stop, NoObserver)?;
     Ok(result)
 }
 
@@ -151,7 +151,7 @@ const VARIANTS: u64 = 4;
 
 /// The memory of a sweep, bytes, as far as it is known before the run.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Need {
+pub struct MemoryEstimate {
     /// The largest memory of one point while it runs.
     pub running: f64,
     /// The samples of the probes of all points. They are kept until the last point is finished.
@@ -164,22 +164,22 @@ pub struct Need {
 /// # Errors
 ///
 /// [`ScenarioError`] if a scenario is not valid, or an expectation cannot be evaluated.
-pub fn check(points: &[Point], probes: bool) -> Result<Need, ScenarioError> {
+pub fn check(points: &[Point], probes: bool) -> Result<MemoryEstimate, ScenarioError> {
     let checked: Vec<_> = points.par_iter().map(|point| check_point(point, probes)).collect();
-    checked.into_iter().try_fold(Need::default(), |sum, need| {
+    checked.into_iter().try_fold(MemoryEstimate::default(), |sum, need| {
         let need = need?;
-        Ok(Need { running: sum.running.max(need.running), kept: sum.kept + need.kept })
+        Ok(MemoryEstimate { running: sum.running.max(need.running), kept: sum.kept + need.kept })
     })
 }
 
-fn check_point(point: &Point, probes: bool) -> Result<Need, ScenarioError> {
+fn check_point(point: &Point, probes: bool) -> Result<MemoryEstimate, ScenarioError> {
     let built = point.scenario.build()?;
     let variants = if point.scenario.expects.is_empty() { 0 } else { VARIANTS };
     for variant in 0..variants {
-        let language = Language::new(&View::new(vec![imagined(point, &built, variant)]));
+        let language = Language::new(&View::new(vec![dry_run(point, &built, variant)]));
         for expect in &point.scenario.expects {
             language
-                .rehearse(&expect.that)
+                .dry_run(&expect.that)
                 .map_err(|error| point.scenario.expect_error(expect, error.reason).help(error.remedy))?;
         }
     }
@@ -192,7 +192,7 @@ fn check_point(point: &Point, probes: bool) -> Result<Need, ScenarioError> {
     ];
     let look: usize = sizes.iter().map(|(count, bytes)| count * bytes).sum();
     let kept = looks * look as f64 + watched(point, &built);
-    Ok(Need { running: built.memory, kept })
+    Ok(MemoryEstimate { running: built.memory, kept })
 }
 
 /// The memory of traced and recorded flows, bytes, if each of them fills its narrowest link alone.
@@ -204,7 +204,7 @@ fn watched(point: &Point, built: &Built) -> f64 {
         rate * point.scenario.duration.as_secs_f64()
     };
     // A segment is sent, arrives, and is acknowledged.
-    let course = 3 * size_of::<Event>() + size_of::<Life>() + size_of::<Estimate>();
+    let course = 3 * size_of::<Event>() + size_of::<SegmentTrace>() + size_of::<Estimate>();
     let reading = size_of::<Reading>() + size_of::<f32>();
     built.followed.iter().map(segments).sum::<f64>() * course as f64
         + built.prediction.iter().map(|it| segments(&it.flow)).sum::<f64>() * reading as f64

@@ -4,7 +4,7 @@ use crate::run::{RunError, run_followed};
 use crate::store::PointStore;
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Point, ScenarioError};
-use ackclock_sim::engine::Nobody;
+use ackclock_sim::engine::NoObserver;
 use rayon::prelude::*;
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
 use std::io;
@@ -69,7 +69,7 @@ pub trait Watch: Sync {
 }
 
 /// No observer.
-impl Watch for Nobody {
+impl Watch for NoObserver {
     fn has(&self, _: &Point) -> bool {
         true
     }
@@ -80,7 +80,7 @@ impl Watch for Nobody {
         probes: bool,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<PointResult, RunnerError> {
-        let (result, Nobody) = run_followed(point, probes, Nobody, go_on)?;
+        let (result, NoObserver) = run_followed(point, probes, NoObserver, go_on)?;
         Ok(result)
     }
 }
@@ -169,7 +169,7 @@ mod tests {
             go_on: &dyn Fn(f64) -> bool,
         ) -> Result<PointResult, RunnerError> {
             self.0.fetch_add(1, Ordering::Relaxed);
-            Nobody.run(point, probes, go_on)
+            NoObserver.run(point, probes, go_on)
         }
     }
 
@@ -191,7 +191,7 @@ mod tests {
         let results = runner.run(&sweep.points, &counting).expect("results");
         assert_eq!(counting.0.load(Ordering::Relaxed), 2, "what was finished is not run again");
         let at_once = Runner { store: None, threads: Some(2), ..runner };
-        let whole = at_once.run(&sweep.points, &Nobody).expect("results");
+        let whole = at_once.run(&sweep.points, &NoObserver).expect("results");
         for (one, other) in results.iter().zip(&whole) {
             assert_eq!(one.series, other.series);
             assert_eq!(one.delivered_segments, other.delivered_segments);

@@ -8,7 +8,7 @@
 
 use ackclock_files::Folder;
 use ackclock_scenario::Point;
-use ackclock_scenario::course::Course;
+use ackclock_scenario::flow_trace::FlowTrace;
 use ackclock_scenario::results::{PointResult, Timing};
 use ackclock_scenario::series::Series;
 use serde::de::DeserializeOwned;
@@ -57,7 +57,7 @@ pub struct PointStore {
 struct Kept {
     result: PointResult,
     series: Option<Series>,
-    courses: Vec<Course>,
+    courses: Vec<FlowTrace>,
 }
 
 /// The same, borrowed.
@@ -65,7 +65,7 @@ struct Kept {
 struct Keeping<'a> {
     result: &'a serde_json::Value,
     series: Option<&'a Series>,
-    courses: &'a [Course],
+    courses: &'a [FlowTrace],
 }
 
 impl PointStore {

@@ -2,7 +2,7 @@
 //! with a message, and none of them panics. The fuzz target `scenario` goes on where this stops.
 
 use ackclock_scenario::{Built, Sweep};
-use ackclock_sim::engine::{Engine, Nobody};
+use ackclock_sim::engine::{Engine, NoObserver};
 use ackclock_study::run::check;
 use ackclock_units::{Duration, Time};
 use proptest::prelude::*;
@@ -152,7 +152,7 @@ fn run_a_little(built: Built) {
     let first = plan.flows.iter().map(|flow| flow.start).min().unwrap_or(Time::ZERO);
     plan.duration = plan.duration.min(first + enough);
     plan.measure = (plan.measure.0.min(plan.duration), plan.measure.1.min(plan.duration));
-    let (measured, Nobody) = Engine::new(plan, Nobody).run();
+    let (measured, NoObserver) = Engine::new(plan, NoObserver).run();
     assert!(measured.flows.iter().all(|flow| flow.cwnd_mean.is_finite()));
 }
 

@@ -3,9 +3,9 @@
 mod common;
 
 use ackclock_net::Fate;
-use ackclock_scenario::course::What;
+use ackclock_scenario::flow_trace::EventKind;
 use ackclock_scenario::{Sweep, Value};
-use ackclock_sim::engine::{Carrying, Engine, Observer};
+use ackclock_sim::engine::{Engine, Observer, PacketRef};
 use ackclock_tcp::Sender;
 use ackclock_units::{Duration, Time};
 use common::{audit, built, dumbbell, points, result, watched};
@@ -43,14 +43,14 @@ fn stragglers_of_earlier_connections_arrive() {
 fn datagrams_belong_to_the_same_stream_at_every_link() {
     struct Streams(Vec<(usize, u32)>);
     impl Observer for Streams {
-        fn at_link(&mut self, link: usize, _: Duration, packet: Carrying<'_>, _: Fate) {
-            if let Carrying::Datagram(stream, data) = packet
+        fn at_link(&mut self, link: usize, _: Duration, packet: PacketRef<'_>, _: Fate) {
+            if let PacketRef::CbrPacket(stream, data) = packet
                 && data.seq == 0
             {
                 self.0.push((link, stream));
             }
         }
-        fn at_transmitter(&mut self, _: Time, _: usize, _: Duration, _: Carrying<'_>, _: Fate) {}
+        fn at_transmitter(&mut self, _: Time, _: usize, _: Duration, _: PacketRef<'_>, _: Fate) {}
         fn at_sender(&mut self, _: Time, _: usize, _: &Sender) {}
     }
     let text = format!(
@@ -200,7 +200,7 @@ fn a_packet_that_codel_drops_is_dropped_when_it_has_waited() {
     let result = result(&text);
     assert!(result.links[0].drops > 20 && result.links[0].queue_mean < 50.0);
     let course = &result.courses[0];
-    let dropped: Vec<_> = course.events.iter().filter(|event| event.what == What::Dropped).collect();
+    let dropped: Vec<_> = course.events.iter().filter(|event| event.what == EventKind::Dropped).collect();
     assert!(dropped.len() > 5, "{}", dropped.len());
     for event in dropped {
         let sent = course.segments[event.segment as usize].sent_ns;

@@ -105,7 +105,7 @@ pub struct Config {
     pub ecn: bool,
     /// With it, echo each mark by itself (RFC 8257) instead of any until the window was reduced. For
     /// controllers that need exact [marks](ackclock_cc::Needs::marks), and both.
-    pub exact_echo: bool,
+    pub dctcp_echo: bool,
     /// With ECN, true: segments are ECT(1) instead of ECT(0), as those of an L4S sender (RFC 9331).
     pub l4s: bool,
     /// Pacing by window and round-trip time. `None`: segments are paced only if the controller sets a rate.
@@ -132,7 +132,7 @@ impl Default for Config {
             timestamps: true,
             delayed_ack: None,
             ecn: false,
-            exact_echo: false,
+            dctcp_echo: false,
             l4s: false,
             pacing: None,
         }

@@ -28,7 +28,7 @@ pub struct Receiver {
     /// RFC 3168 section 6.1.3: echo until the sender reports that it has reduced its window.
     echo_congestion: bool,
     /// RFC 8257 section 3.2: true if the echo tells exactly whether the last segment was marked.
-    exact_echo: bool,
+    dctcp_echo: bool,
     arrived: u64,
     duplicates: u64,
 }
@@ -53,7 +53,7 @@ impl Receiver {
             deadline: None,
             runs: [(0, 0); 3],
             echo_congestion: false,
-            exact_echo: config.exact_echo,
+            dctcp_echo: config.dctcp_echo,
             arrived: 0,
             duplicates: 0,
         }
@@ -92,7 +92,7 @@ impl Receiver {
         }
         let marked = data.flags.has(Flags::CE);
         let mut at_once = marked;
-        if self.exact_echo {
+        if self.dctcp_echo {
             at_once = marked != self.echo_congestion; // DCTCP.CE changes: an immediate acknowledgement
             self.echo_congestion = marked;
         } else {

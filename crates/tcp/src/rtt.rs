@@ -22,7 +22,7 @@ pub struct RttEstimator {
 /// filter.
 const LONGEST_SAMPLE: Duration = Duration::from_secs(1_000_000);
 /// With more doublings the upper bound applies in any case.
-const MOST_DOUBLINGS: u32 = 16;
+const MAX_DOUBLINGS: u32 = 16;
 
 impl RttEstimator {
     /// An estimator without samples.
@@ -61,7 +61,7 @@ impl RttEstimator {
 
     /// The timer expired: RFC 6298 (5.5).
     pub fn back_off(&mut self) {
-        self.backoff = (self.backoff + 1).min(MOST_DOUBLINGS);
+        self.backoff = (self.backoff + 1).min(MAX_DOUBLINGS);
     }
 
     /// The number of timeouts since the last valid sample. An acknowledgement without a sample does not end
@@ -78,7 +78,7 @@ impl RttEstimator {
 
     /// The timeout of a fresh segment, doubled this many times.
     pub fn doubled(&self, times: u32) -> Duration {
-        self.base_rto.saturating_mul(1 << times.min(MOST_DOUBLINGS)).min(self.rto_max)
+        self.base_rto.saturating_mul(1 << times.min(MAX_DOUBLINGS)).min(self.rto_max)
     }
 
     /// Smoothed round-trip time; zero before the first sample.

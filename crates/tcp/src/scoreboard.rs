@@ -8,7 +8,7 @@
 //!
 //! Two edges divide the window. Unacknowledged segments below `lost_edge` count as lost, because enough
 //! SACKed segments are above them. This property is monotone, so one edge is enough. Unacknowledged segments
-//! below `resent_edge` have been retransmitted in this episode, because RFC 6675's NextSeg always takes the
+//! below `high_rxt` have been retransmitted in this episode, because RFC 6675's NextSeg always takes the
 //! lowest one.
 //!
 //! A detection such as RACK also finds lost retransmissions. Such segments are in a separate set, which is
@@ -30,12 +30,12 @@ pub struct Scoreboard {
     /// SACKed segments at or above `lost_edge`.
     sacked_above_edge: u64,
     lost_edge: u64,
-    resent_edge: u64,
+    high_rxt: u64,
     /// Segments below `lost_edge` that are not SACKed.
     lost: u64,
-    /// Segments below `resent_edge` that are neither SACKed nor lost again.
+    /// Segments below `high_rxt` that are neither SACKed nor lost again.
     resent: u64,
-    /// Segments below `resent_edge` whose retransmission was lost and not repeated since.
+    /// Segments below `high_rxt` whose retransmission was lost and not repeated since.
     lost_again: BTreeSet<u64>,
     /// The number of entries read so far.
     #[cfg(test)]
@@ -70,8 +70,8 @@ impl Scoreboard {
     }
 
     /// Every segment below that is not SACKed has been retransmitted in this episode.
-    pub fn resent_edge(&self) -> u64 {
-        self.resent_edge
+    pub fn high_rxt(&self) -> u64 {
+        self.high_rxt
     }
 
     /// RFC 6675's pipe if everything below `nxt` has been sent: segments that are neither SACKed nor lost,
@@ -95,7 +95,7 @@ impl Scoreboard {
         self.una = una;
         self.limit = self.limit.max(una);
         self.lost_edge = self.lost_edge.max(una);
-        self.resent_edge = self.resent_edge.max(una);
+        self.high_rxt = self.high_rxt.max(una);
         was_sacked
     }
 
@@ -106,7 +106,7 @@ impl Scoreboard {
             if self.skips[self.at(seq)] != 0 {
                 sacked += 1;
                 sacked_below_lost += u64::from(seq < self.lost_edge);
-                sacked_below_resent += u64::from(seq < self.resent_edge);
+                sacked_below_resent += u64::from(seq < self.high_rxt);
             }
         }
         self.sacked -= sacked;
@@ -116,7 +116,7 @@ impl Scoreboard {
         if !self.lost_again.is_empty() {
             self.resent += self.retire_lost_again(una);
         }
-        self.resent -= una.min(self.resent_edge) - self.una - sacked_below_resent;
+        self.resent -= una.min(self.high_rxt) - self.una - sacked_below_resent;
         sacked
     }
 
@@ -135,7 +135,7 @@ impl Scoreboard {
             newly += 1;
             self.sacked_above_edge += u64::from(seq >= self.lost_edge);
             self.lost -= u64::from(seq < self.lost_edge);
-            self.resent -= u64::from(seq < self.resent_edge && !self.lost_again.remove(&seq));
+            self.resent -= u64::from(seq < self.high_rxt && !self.lost_again.remove(&seq));
             seq = self.next_unsacked(seq + 1);
         }
         self.sacked += newly;
@@ -192,10 +192,10 @@ impl Scoreboard {
         self.lost - before
     }
 
-    /// The retransmission of `seq`, an unSACKed segment below `resent_edge`, was lost. True if that was not
+    /// The retransmission of `seq`, an unSACKed segment below `high_rxt`, was lost. True if that was not
     /// known before.
     pub fn lose_again(&mut self, seq: u64) -> bool {
-        debug_assert!((self.una..self.resent_edge).contains(&seq) && !self.is_sacked(seq));
+        debug_assert!((self.una..self.high_rxt).contains(&seq) && !self.is_sacked(seq));
         self.lose_below(seq + 1);
         let unknown = self.lost_again.insert(seq);
         self.resent -= u64::from(unknown);
@@ -244,7 +244,7 @@ impl Scoreboard {
 
     /// A new episode begins: nothing has been retransmitted yet.
     pub fn begin_episode(&mut self) {
-        self.resent_edge = self.una;
+        self.high_rxt = self.una;
         self.resent = 0;
         self.lost_again.clear();
     }
@@ -252,10 +252,10 @@ impl Scoreboard {
     /// `seq`, the lowest unSACKed segment from the edge on, has been retransmitted.
     pub fn resend(&mut self, seq: u64) {
         debug_assert!(
-            seq == self.next_unsacked(self.resent_edge),
+            seq == self.next_unsacked(self.high_rxt),
             "retransmissions take the lowest hole, or the edge says nothing"
         );
-        self.resent_edge = seq + 1;
+        self.high_rxt = seq + 1;
         self.resent += 1;
     }
 
@@ -275,7 +275,7 @@ impl Scoreboard {
             una,
             limit: una,
             lost_edge: una,
-            resent_edge: una,
+            high_rxt: una,
             ..Scoreboard::default()
         };
     }
@@ -320,7 +320,7 @@ mod tests {
         una: u64,
         sacked: BTreeSet<u64>,
         lost_edge: u64,
-        resent_edge: u64,
+        high_rxt: u64,
         lost_again: BTreeSet<u64>,
     }
 
@@ -330,7 +330,7 @@ mod tests {
         }
         fn pipe(&self, nxt: u64) -> u64 {
             self.unsacked(self.una, nxt) - self.unsacked(self.una, self.lost_edge)
-                + self.unsacked(self.una, self.resent_edge)
+                + self.unsacked(self.una, self.high_rxt)
                 - self.lost_again.len() as u64
         }
         fn is_lost(&self, seq: u64, threshold: usize) -> bool {
@@ -389,18 +389,18 @@ mod tests {
                         naive.una = una;
                         naive.sacked = naive.sacked.split_off(&una);
                         naive.lost_edge = naive.lost_edge.max(una);
-                        naive.resent_edge = naive.resent_edge.max(una);
+                        naive.high_rxt = naive.high_rxt.max(una);
                         prop_assert_eq!(board.advance(una), was);
                     }
                     Step::Resend => {
-                        let next = (naive.resent_edge..).find(|seq| !naive.sacked.contains(seq)).unwrap_or(0);
-                        prop_assert_eq!(board.next_unsacked(naive.resent_edge), next);
+                        let next = (naive.high_rxt..).find(|seq| !naive.sacked.contains(seq)).unwrap_or(0);
+                        prop_assert_eq!(board.next_unsacked(naive.high_rxt), next);
                         board.resend(next);
-                        naive.resent_edge = next + 1;
+                        naive.high_rxt = next + 1;
                     }
                     Step::NewEpisode => {
                         board.begin_episode();
-                        naive.resent_edge = naive.una;
+                        naive.high_rxt = naive.una;
                         naive.lost_again.clear();
                     }
                     Step::Detect => {
@@ -419,7 +419,7 @@ mod tests {
                     }
                     Step::LoseAgain(offset) => {
                         let seq = naive.una + offset;
-                        if seq < naive.resent_edge && !naive.sacked.contains(&seq) {
+                        if seq < naive.high_rxt && !naive.sacked.contains(&seq) {
                             prop_assert_eq!(board.lose_again(seq), naive.lost_again.insert(seq));
                             naive.lost_edge = naive.lost_edge.max(seq + 1);
                         }
@@ -430,18 +430,18 @@ mod tests {
                     }
                     Step::LoseAll => {
                         board.lose_all(naive.una + 200);
-                        naive.resent_edge = naive.una;
+                        naive.high_rxt = naive.una;
                         naive.lost_edge = naive.una + 200;
                     }
                     Step::Forget => {
                         board.forget();
                         naive.sacked.clear();
-                        naive.resent_edge = naive.una;
+                        naive.high_rxt = naive.una;
                         naive.lost_edge = naive.una;
                     }
                 }
                 naive.lost_again.retain(|seq| {
-                    *seq >= naive.una && *seq < naive.resent_edge && !naive.sacked.contains(seq)
+                    *seq >= naive.una && *seq < naive.high_rxt && !naive.sacked.contains(seq)
                 });
                 let nxt = naive.una + 200;
                 prop_assert_eq!(board.lost_again(), naive.lost_again.len() as u64);

@@ -125,7 +125,7 @@ fn a_mark_that_is_not_answered_changes_nothing() {
 fn an_exact_echo_follows_every_mark() {
     let config = Config {
         ecn: true,
-        exact_echo: true,
+        dctcp_echo: true,
         delayed_ack: Some(Duration::from_millis(100)),
         ..Config::default()
     };
@@ -153,7 +153,7 @@ fn an_exact_echo_follows_every_mark() {
 /// data.
 #[test]
 fn an_exact_echo_counts_what_it_acknowledges() {
-    let config = Config { ecn: true, exact_echo: true, ..config(sack(false), 10) };
+    let config = Config { ecn: true, dctcp_echo: true, ..config(sack(false), 10) };
     let mut lab = Lab::new(config, "dctcp", 1000);
     let alpha = |lab: &Lab| {
         let mut alpha = f64::NAN;

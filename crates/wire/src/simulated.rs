@@ -13,11 +13,11 @@ use etherparse::TcpOptionElement::{
 use etherparse::{IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 
 /// The longest headers: IPv4 without options, TCP with 40 bytes of options.
-pub const MOST_HEADERS: u32 = 80;
+pub const MAX_HEADERS: u32 = 80;
 /// The largest payload that fits into a packet with such headers.
-pub const MOST_PAYLOAD: u32 = 65_535 - MOST_HEADERS;
+pub const MAX_PAYLOAD: u32 = 65_535 - MAX_HEADERS;
 /// RFC 7323 section 2.3.
-const MOST_SCALE: u8 = 14;
+const MAX_SCALE: u8 = 14;
 const TTL: u8 = 64;
 /// The ports of a flow's first connection, and of its receiver. Each further connection has the next port.
 const SENDER_PORT: u16 = 40_000;
@@ -83,7 +83,7 @@ impl Connection<'_> {
     /// The smallest shift that brings the receiver's window into 16 bits.
     fn scale(&self) -> u8 {
         let window = self.receive_window(self.config.peer_window);
-        (0..MOST_SCALE).find(|&scale| window >> scale <= 65_535).unwrap_or(MOST_SCALE)
+        (0..MAX_SCALE).find(|&scale| window >> scale <= 65_535).unwrap_or(MAX_SCALE)
     }
 
     fn scaled(&self, segments: u32) -> u16 {
@@ -186,7 +186,7 @@ impl Connection<'_> {
         // Three SACK blocks and timestamps fill the 40 bytes exactly. There are never more.
         let fit = tcp.set_options(options);
         debug_assert!(fit.is_ok(), "{fit:?}");
-        let payload = fields.payload.min(MOST_PAYLOAD as u16);
+        let payload = fields.payload.min(MAX_PAYLOAD as u16);
         let zeros = &ZEROS[..usize::from(payload)];
         let mut ip = ip(tcp.header_len_u16() + payload, IpNumber::TCP, source.0, destination.0);
         ip.ecn = fields.ecn;
@@ -278,7 +278,7 @@ mod tests {
         let blocks = [(2, 3), (10, 1), (20, 5)].map(|(offset, length)| SackBlock { offset, length });
         let ack = Ack { ack: 4_294_967, window: 64, blocks, flags: Flags::ECE, ..Ack::default() };
         let frame = connection.acknowledgement(Time::from_nanos(0), &ack);
-        assert_eq!(frame.headers.len() as u32, MOST_HEADERS, "three blocks and timestamps fill the options");
+        assert_eq!(frame.headers.len() as u32, MAX_HEADERS, "three blocks and timestamps fill the options");
         let ip = Ipv4HeaderSlice::from_slice(&frame.headers).expect("an IPv4 header");
         assert_eq!(ip.source(), [10, 128, 1, 45]);
         let (tcp, _) = TcpHeader::from_slice(&frame.headers[20..]).expect("a TCP header");

@@ -15,7 +15,7 @@ const LOSSY: f64 = 50.0 / 256.0;
 const SAME: (f64, f64) = (0.125, 4000.0);
 /// The round trips at the policer's rate before the detection starts again.
 const USE_ROUNDS: u32 = 48;
-const LEAST_SECONDS: f64 = 0.001;
+const MIN_SECONDS: f64 = 0.001;
 
 /// The state at an acknowledgement or a timeout.
 pub(super) struct Seen {
@@ -83,7 +83,7 @@ impl Policer {
         let (since, delivered, lost) = self.since;
         let (delivered, lost) = ((seen.delivered - delivered) as f64, (seen.lost - lost) as f64);
         let seconds = seen.now.since(since).as_secs_f64();
-        if delivered <= 0.0 || lost < LOSSY * delivered || seconds < LEAST_SECONDS {
+        if delivered <= 0.0 || lost < LOSSY * delivered || seconds < MIN_SECONDS {
             return;
         }
         let rate = delivered / seconds;

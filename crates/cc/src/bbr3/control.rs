@@ -5,8 +5,8 @@ use crate::{Path, Window};
 use ackclock_units::{Duration, Rate};
 
 /// Section 5.6.3: the largest burst of a host, bytes.
-const MOST_AT_ONCE: f64 = 65_536.0;
-const LEAST_AT_ONCE: f64 = 2.0;
+const MAX_AT_ONCE: f64 = 65_536.0;
+const MIN_AT_ONCE: f64 = 2.0;
 /// Section 5.5.8.1: the window has room for this many bursts.
 const QUANTA: f64 = 3.0;
 /// Section 5.6.4.2: additional room in ProbeBW_UP, segments.
@@ -52,8 +52,8 @@ impl Bbr3 {
     /// Section 5.6.3: the send quantum, in segments.
     fn quantum(&self, path: &Path, w: &Window) -> f64 {
         let Some(rate) = w.pacing.filter(|_| !self.constants.by_segment) else { return 1.0 };
-        let bytes = (rate.bps_f64() / 8.0 * 0.001).min(MOST_AT_ONCE);
-        (bytes / f64::from(path.segment_bytes)).max(LEAST_AT_ONCE)
+        let bytes = (rate.bps_f64() / 8.0 * 0.001).min(MAX_AT_ONCE);
+        (bytes / f64::from(path.segment_bytes)).max(MIN_AT_ONCE)
     }
 
     /// Section 5.6.4.2, QuantizationBudget.

@@ -6,9 +6,9 @@ use ackclock_units::{Duration, Time};
 
 /// Section 5.3.3.8: at most this many round trips until the next probe, and at least two, at most three
 /// seconds.
-const MOST_RENO_ROUNDS: f64 = 63.0;
-const LEAST_WAIT: f64 = 2.0;
-const MOST_DOUBLINGS: u32 = 30;
+const MAX_RENO_ROUNDS: f64 = 63.0;
+const MIN_WAIT: f64 = 2.0;
+const MAX_DOUBLINGS: u32 = 30;
 
 /// Section 2.14: the phase to which the present acknowledgements belong.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -85,7 +85,7 @@ impl Bbr3 {
         // One random number gives both: its first bit the round trip, the rest the time.
         let twice = 2.0 * self.draw;
         self.model.rounds_since_probe = u64::from(twice >= 1.0);
-        self.cycle.wait = Duration::from_secs_f64(LEAST_WAIT + twice - libm::floor(twice));
+        self.cycle.wait = Duration::from_secs_f64(MIN_WAIT + twice - libm::floor(twice));
         self.cycle.began = path.now;
         self.cycle.ack_phase = AckPhase::ProbeStopping;
         self.model.start_round(path);
@@ -114,7 +114,7 @@ impl Bbr3 {
     /// IsTimeToProbeBW: the wait is over, or Reno would have grown by one window.
     fn is_time_to_probe(&self, path: &Path, w: &Window) -> bool {
         path.now > self.cycle.began + self.cycle.wait
-            || self.model.rounds_since_probe as f64 >= self.target(w.cwnd).min(MOST_RENO_ROUNDS)
+            || self.model.rounds_since_probe as f64 >= self.target(w.cwnd).min(MAX_RENO_ROUNDS)
     }
 
     /// IsTimeToCruise.
@@ -166,7 +166,7 @@ impl Bbr3 {
     /// RaiseInflightLongtermSlope: the steps per round trip are 1, 2, 4, and so on, segments.
     fn raise_slope(&mut self, cwnd: f64) {
         let growth = f64::from(1_u32 << self.cycle.up_rounds);
-        self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MOST_DOUBLINGS);
+        self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MAX_DOUBLINGS);
         self.cycle.up_acked_per_step = (cwnd / growth).max(1.0);
     }
 

@@ -63,7 +63,7 @@ pub(super) struct TriS {
 }
 
 /// Below this share there is congestion.
-const LEAST_GAIN: f64 = 0.5;
+const MIN_GAIN: f64 = 0.5;
 
 impl Predictor for TriS {
     fn sense(&mut self, at: &Reading) -> bool {
@@ -74,7 +74,7 @@ impl Predictor for TriS {
             };
             let step = now.window - old.window;
             let gradient = (now.window / now.rtt_s - old.window / old.rtt_s) / step / self.first;
-            (step != 0.0).then_some(gradient < LEAST_GAIN)
+            (step != 0.0).then_some(gradient < MIN_GAIN)
         })
     }
 }
@@ -108,7 +108,7 @@ pub(super) struct Vegas {
 }
 
 /// Vegas' beta, segments.
-const MOST_QUEUED: f64 = 3.0;
+const MAX_QUEUED: f64 = 3.0;
 
 impl Default for Vegas {
     fn default() -> Vegas {
@@ -120,7 +120,7 @@ impl Predictor for Vegas {
     fn sense(&mut self, at: &Reading) -> bool {
         self.smallest = self.smallest.min(at.rtt);
         let base = self.smallest.as_secs_f64();
-        self.rounds.sense(at, |now| Some(now.window * (1.0 - base / now.rtt_s) > MOST_QUEUED))
+        self.rounds.sense(at, |now| Some(now.window * (1.0 - base / now.rtt_s) > MAX_QUEUED))
     }
 }
 

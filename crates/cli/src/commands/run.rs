@@ -8,7 +8,7 @@ use crate::view::table;
 use crate::{args, input, interrupt, memory};
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::PointResult;
-use ackclock_sim::engine::Nobody;
+use ackclock_sim::engine::NoObserver;
 use ackclock_study::captures::{self, Captures};
 use ackclock_study::run::check;
 use ackclock_study::runner::{Runner, RunnerError};
@@ -88,7 +88,7 @@ impl Job<'_> {
         let points = &self.sweep.points;
         let results = match directory.filter(|_| !self.captures.is_empty()) {
             Some(directory) => runner.run(points, &self.captured(directory).map_err(Stopped::Otherwise)?),
-            None => runner.run(points, &Nobody),
+            None => runner.run(points, &NoObserver),
         };
         progress.clear();
         results.map_err(Stopped::Running)

@@ -6,14 +6,14 @@ use crate::failure::Failure;
 use crate::view::charts::chart::Mark;
 use crate::view::charts::sequence::{LOOKS, seconds, steps};
 use crate::view::names::slug;
-use crate::view::shown::Shown;
-use ackclock_scenario::course::Course;
+use crate::view::shown::PointView;
+use ackclock_scenario::flow_trace::FlowTrace;
 use miette::IntoDiagnostic;
 use std::fmt::Write;
 use std::path::Path;
 
 /// Writes the files of a point.
-pub(super) fn write(to: &OutputDirectory, folder: &Path, shown: &Shown<'_>) -> Result<(), Failure> {
+pub(super) fn write(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) -> Result<(), Failure> {
     let courses = &shown.result.courses;
     if courses.is_empty() {
         return Ok(());
@@ -54,7 +54,7 @@ pub(super) fn write(to: &OutputDirectory, folder: &Path, shown: &Shown<'_>) -> R
 
 /// A trace in the language of `xplot`: a header, then each colour on a line, followed by the shapes in that
 /// colour.
-fn xplot(name: &str, course: &Course) -> String {
+fn xplot(name: &str, course: &FlowTrace) -> String {
     let name: String = name.chars().filter(|letter| !letter.is_control()).collect();
     let mut text = format!("double double\ntitle\n{name}\nxlabel\ntime (s)\nylabel\nsegment\n");
     for &(what, _, mark, _, colour, command) in &LOOKS {
@@ -79,20 +79,20 @@ fn xplot(name: &str, course: &Course) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_scenario::course::{Event, What};
+    use ackclock_scenario::flow_trace::{Event, EventKind};
 
     #[test]
     fn an_xplot_file_draws_every_event() {
         let event = |at_ns, what, segment| Event { at_ns, what, segment };
-        let course = Course {
+        let course = FlowTrace {
             events: vec![
-                event(0, What::New, 0),
-                event(1_500_000_000, What::Acked, 1),
-                event(2_000_000_000, What::Dropped, 2),
-                event(3_000_000_000, What::Acked, 1),
-                event(4_000_000_000, What::Acked, 5),
+                event(0, EventKind::New, 0),
+                event(1_500_000_000, EventKind::Acked, 1),
+                event(2_000_000_000, EventKind::Dropped, 2),
+                event(3_000_000_000, EventKind::Acked, 1),
+                event(4_000_000_000, EventKind::Acked, 5),
             ],
-            ..Course::default()
+            ..FlowTrace::default()
         };
         let text = xplot("a\nflow", &course);
         assert_eq!(

@@ -16,7 +16,7 @@ use crate::view::gallery::Gallery;
 use crate::view::names::slug;
 use crate::view::report;
 use crate::view::request::Request;
-use crate::view::shown::{Shown, shown};
+use crate::view::shown::{PointView, shown};
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::{PointResult, Timing};
 use ackclock_study::captures::Captures;
@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// The largest number of pictures that are all rendered as PNG, too.
-const MOST_PAINTED: usize = 64;
+const MAX_PAINTED: usize = 64;
 
 /// Without the time that it took, which no two runs have in common.
 fn lasting(mut document: Value) -> Value {
@@ -40,7 +40,7 @@ pub(crate) fn document(sweep: &Sweep, results: &[PointResult]) -> Value {
 }
 
 /// Writes the charts of a report, and renders some of them as PNG.
-fn write_pictures(gallery: &Gallery, to: &OutputDirectory, points: &[Shown<'_>]) -> Result<(), Failure> {
+fn write_pictures(gallery: &Gallery, to: &OutputDirectory, points: &[PointView<'_>]) -> Result<(), Failure> {
     let pictures = Path::new("pictures");
     let shared = gallery.across.iter().chain(&gallery.overlaid);
     let mut all: Vec<(PathBuf, &Chart)> = shared.map(|chart| (pictures.to_owned(), chart)).collect();
@@ -49,7 +49,7 @@ fn write_pictures(gallery: &Gallery, to: &OutputDirectory, points: &[Shown<'_>])
         all.extend(charts.iter().map(|chart| (pictures.join(&shown.folder), chart)));
     }
     // PNG takes time. If there are very many pictures, only those of the whole sweep are rendered.
-    let painted = if all.len() <= MOST_PAINTED { all.len() } else { painted };
+    let painted = if all.len() <= MAX_PAINTED { all.len() } else { painted };
     let save = |(number, (folder, chart)): (usize, (PathBuf, &Chart))| {
         let file = folder.join(slug(&chart.id));
         to.write(file.with_extension("svg"), chart.to_svg().as_bytes())?;

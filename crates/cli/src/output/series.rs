@@ -5,12 +5,12 @@ use super::csv::open;
 use super::directory::OutputDirectory;
 use crate::failure::Failure;
 use crate::view::names::{plain, seconds};
-use crate::view::shown::Shown;
+use crate::view::shown::PointView;
 use miette::IntoDiagnostic;
 use std::path::Path;
 
 /// Writes the series of every point, and a table of the points if there are several.
-pub(crate) fn write(to: &OutputDirectory, points: &[Shown<'_>], axes: &[String]) -> Result<(), Failure> {
+pub(crate) fn write(to: &OutputDirectory, points: &[PointView<'_>], axes: &[String]) -> Result<(), Failure> {
     let folder = Path::new("series");
     for shown in points {
         if shown.result.series.is_some() {
@@ -36,7 +36,7 @@ pub(crate) fn write(to: &OutputDirectory, points: &[Shown<'_>], axes: &[String])
     Ok(())
 }
 
-fn flows(to: &OutputDirectory, folder: &Path, shown: &Shown<'_>) -> Result<(), Failure> {
+fn flows(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) -> Result<(), Failure> {
     let Some(series) = &shown.result.series else { return Ok(()) };
     let header = [
         "time_s",
@@ -73,7 +73,7 @@ fn flows(to: &OutputDirectory, folder: &Path, shown: &Shown<'_>) -> Result<(), F
     Ok(())
 }
 
-fn links(to: &OutputDirectory, folder: &Path, shown: &Shown<'_>) -> Result<(), Failure> {
+fn links(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) -> Result<(), Failure> {
     let Some(series) = &shown.result.series else { return Ok(()) };
     let mut file = open(to, folder, "links.csv", &["time_s", "link", "queue_packets", "throughput_bps"])?;
     for (look, at) in series.at.iter().enumerate() {
@@ -89,7 +89,7 @@ fn links(to: &OutputDirectory, folder: &Path, shown: &Shown<'_>) -> Result<(), F
     Ok(())
 }
 
-fn inner(to: &OutputDirectory, folder: &Path, shown: &Shown<'_>) -> Result<(), Failure> {
+fn inner(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) -> Result<(), Failure> {
     let Some(series) = &shown.result.series else { return Ok(()) };
     if series.inner.iter().all(|(names, _)| names.is_empty()) {
         return Ok(());

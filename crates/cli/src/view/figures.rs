@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// A table of texts. The first columns are words, the others numbers.
 #[derive(Serialize)]
-pub(crate) struct Figures {
+pub(crate) struct Tables {
     pub(crate) header: Vec<String>,
     pub(crate) words: usize,
     pub(crate) rows: Vec<Vec<String>>,
@@ -23,13 +23,13 @@ const TRANSFERS: &str = "Times are those of finished transfers only. The slowdow
     that its path allows: one propagation round-trip time, and all its segments with their headers at the rate of the narrowest \
     link.";
 
-impl Figures {
-    fn new(sweep: &Sweep, results: &[PointResult], words: &[&str], numbers: &[&str]) -> Figures {
+impl Tables {
+    fn new(sweep: &Sweep, results: &[PointResult], words: &[&str], numbers: &[&str]) -> Tables {
         let seeded = seeded(results);
         let axes = sweep.axes.iter().map(|axis| short(axis)).chain(seeded.then(|| "seed".to_owned()));
         let axes: Vec<String> = axes.collect();
         let columns = words.iter().chain(numbers).map(|&column| column.to_owned());
-        Figures {
+        Tables {
             words: axes.len() + words.len(),
             header: axes.into_iter().chain(columns).collect(),
             rows: Vec::new(),
@@ -39,7 +39,7 @@ impl Figures {
     }
 
     /// Points that differ in their seed only become one row, of means.
-    fn over_seeds(mut self) -> Figures {
+    fn over_seeds(mut self) -> Tables {
         if self.seeded {
             let words = self.words;
             let seed = self.header.iter().take(words).rposition(|name| name == "seed").unwrap_or(0);
@@ -63,7 +63,7 @@ fn number(value: Option<f64>, digits: usize) -> String {
 }
 
 /// One row per group and point.
-pub(crate) fn groups(sweep: &Sweep, results: &[PointResult]) -> Figures {
+pub(crate) fn groups(sweep: &Sweep, results: &[PointResult]) -> Tables {
     let columns = [
         "n",
         "goodput Mbit/s",
@@ -76,7 +76,7 @@ pub(crate) fn groups(sweep: &Sweep, results: &[PointResult]) -> Figures {
         "timeouts",
         "cuts",
     ];
-    let mut figures = Figures::new(sweep, results, &["flows"], &columns);
+    let mut figures = Tables::new(sweep, results, &["flows"], &columns);
     for point in results {
         let mut rest = &point.flows[..];
         for group in &point.groups {
@@ -109,7 +109,7 @@ pub(crate) fn groups(sweep: &Sweep, results: &[PointResult]) -> Figures {
 }
 
 /// One row per group with transfers, and point.
-pub(crate) fn transfers(sweep: &Sweep, results: &[PointResult]) -> Figures {
+pub(crate) fn transfers(sweep: &Sweep, results: &[PointResult]) -> Tables {
     let columns = [
         "started",
         "finished",
@@ -123,7 +123,7 @@ pub(crate) fn transfers(sweep: &Sweep, results: &[PointResult]) -> Figures {
         "median",
         "99 %",
     ];
-    let mut figures = Figures::new(sweep, results, &["flows"], &columns);
+    let mut figures = Tables::new(sweep, results, &["flows"], &columns);
     for point in results {
         for group in &point.groups {
             let Some(transfers) = &group.transfers else { continue };
@@ -153,9 +153,9 @@ pub(crate) fn transfers(sweep: &Sweep, results: &[PointResult]) -> Figures {
 }
 
 /// One row per link with packets that waited or were lost, and point.
-pub(crate) fn links(sweep: &Sweep, results: &[PointResult]) -> Figures {
+pub(crate) fn links(sweep: &Sweep, results: &[PointResult]) -> Tables {
     let columns = ["utilisation %", "queue mean", "queue max", "drops", "drop rate", "marks"];
-    let mut figures = Figures::new(sweep, results, &["link"], &columns);
+    let mut figures = Tables::new(sweep, results, &["link"], &columns);
     for point in results {
         for link in point.links.iter().filter(|link| link.is_telling()) {
             figures.push(
@@ -176,8 +176,8 @@ pub(crate) fn links(sweep: &Sweep, results: &[PointResult]) -> Figures {
 }
 
 /// One row per unresponsive stream and point.
-pub(crate) fn traffic(sweep: &Sweep, results: &[PointResult]) -> Figures {
-    let mut figures = Figures::new(sweep, results, &["traffic"], &["throughput Mbit/s", "sent", "delivered"]);
+pub(crate) fn traffic(sweep: &Sweep, results: &[PointResult]) -> Tables {
+    let mut figures = Tables::new(sweep, results, &["traffic"], &["throughput Mbit/s", "sent", "delivered"]);
     for point in results {
         for stream in &point.traffic {
             figures.push(

@@ -2,13 +2,13 @@
 
 use super::charts::chart::Chart;
 use super::charts::{across, curves};
-use super::shown::{Shown, shown};
+use super::shown::{PointView, shown};
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::PointResult;
 use ackclock_study::reproduce::Pictured;
 
 /// The largest number of points with pictures of their own. With more points the CSV files are more useful.
-pub(crate) const MOST_PICTURED: usize = 100;
+pub(crate) const MAX_PICTURED: usize = 100;
 
 /// The charts of a report.
 pub(crate) struct Gallery {
@@ -21,9 +21,9 @@ pub(crate) struct Gallery {
 }
 
 impl Gallery {
-    pub(crate) fn new(sweep: &Sweep, results: &[PointResult], points: &[Shown<'_>]) -> Gallery {
+    pub(crate) fn new(sweep: &Sweep, results: &[PointResult], points: &[PointView<'_>]) -> Gallery {
         let pictured =
-            |(number, shown)| if number < MOST_PICTURED { curves::of_point(shown) } else { Vec::new() };
+            |(number, shown)| if number < MAX_PICTURED { curves::of_point(shown) } else { Vec::new() };
         Gallery {
             across: across::charts(sweep, results),
             overlaid: curves::overlaid(points),

@@ -2,12 +2,12 @@
 
 use super::charts::axis::grouped;
 use super::charts::chart::Chart;
-use super::figures::{self, Figures};
-use super::gallery::{Gallery, MOST_PICTURED};
+use super::figures::{self, Tables};
+use super::gallery::{Gallery, MAX_PICTURED};
 use super::names::{plain, seeded, short};
 use super::request::Request;
 use super::seen::measurements;
-use super::shown::Shown;
+use super::shown::PointView;
 use crate::failure::Failure;
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::{Expectation, PointResult};
@@ -29,7 +29,7 @@ struct Page<'a> {
     verdicts: Vec<Verdict<'a>>,
     /// Names of points, and what to know before their numbers are believed.
     warnings: Vec<(&'a str, &'a str)>,
-    tables: Vec<Figures>,
+    tables: Vec<Tables>,
     /// True if the rows of the first table have the colours of the curves.
     swatches: bool,
     /// Are there points that differ in nothing but their seed?
@@ -78,13 +78,13 @@ pub(crate) fn page(
     request: &Request,
     sweep: &Sweep,
     results: &[PointResult],
-    points: &[Shown<'_>],
+    points: &[PointView<'_>],
     gallery: &Gallery,
 ) -> Result<String, Failure> {
     let mut templates = Environment::new();
     templates.add_template("report.html", TEMPLATE).into_diagnostic()?;
     let scenario = sweep.points.first().map(|point| point.scenario.to_json()).unwrap_or_default();
-    let tables: Vec<Figures> = [figures::groups, figures::transfers, figures::links, figures::traffic]
+    let tables: Vec<Tables> = [figures::groups, figures::transfers, figures::links, figures::traffic]
         .map(|figures| figures(sweep, results))
         .into_iter()
         .filter(|figures| !figures.rows.is_empty())
@@ -106,8 +106,8 @@ pub(crate) fn page(
         across: gallery.across.iter().map(Chart::to_inline).collect(),
         overlaid: gallery.overlaid.iter().map(Chart::to_inline).collect(),
         sections: sections(points, gallery),
-        unpictured: points.len().saturating_sub(MOST_PICTURED),
-        window: points.first().and_then(Shown::window),
+        unpictured: points.len().saturating_sub(MAX_PICTURED),
+        window: points.first().and_then(PointView::window),
         text: &request.text,
         settings: &request.settings,
         command: &request.command,
@@ -117,7 +117,7 @@ pub(crate) fn page(
     page.into_diagnostic().map_err(Failure::Report)
 }
 
-fn verdicts<'a>(points: &'a [Shown<'_>]) -> Vec<Verdict<'a>> {
+fn verdicts<'a>(points: &'a [PointView<'_>]) -> Vec<Verdict<'a>> {
     let mut verdicts: Vec<Verdict<'a>> = Vec::new();
     for shown in points {
         for Expectation { that, holds, reason, seen } in &shown.result.expectations {
@@ -137,7 +137,7 @@ fn verdicts<'a>(points: &'a [Shown<'_>]) -> Vec<Verdict<'a>> {
     verdicts
 }
 
-fn sections(points: &[Shown<'_>], gallery: &Gallery) -> Vec<Section> {
+fn sections(points: &[PointView<'_>], gallery: &Gallery) -> Vec<Section> {
     let pictured = points.iter().zip(&gallery.points).filter(|(_, charts)| !charts.is_empty());
     pictured
         .map(|(shown, charts)| {

@@ -1,10 +1,10 @@
 //! The numbers behind an expression, for people.
 
-use ackclock_scenario::results::Seen;
+use ackclock_scenario::results::Evidence;
 use serde_json::Value;
 
 /// The calls of the expression itself with their values, in one line.
-pub(crate) fn measurements(seen: &[Seen], markdown: bool) -> String {
+pub(crate) fn measurements(seen: &[Evidence], markdown: bool) -> String {
     let quote = if markdown { "`" } else { "" };
     let own = seen.iter().filter(|seen| !seen.published && seen.depth == 0);
     let shown = own.map(|seen| {

@@ -6,7 +6,7 @@ use ackclock_scenario::series::{Sample, Series};
 use std::ops::Range;
 
 /// A point with its result and names.
-pub(crate) struct Shown<'a> {
+pub(crate) struct PointView<'a> {
     pub(crate) result: &'a PointResult,
     /// Its name for people: its coordinates in the sweep. Empty if there is only one point.
     pub(crate) name: String,
@@ -14,7 +14,7 @@ pub(crate) struct Shown<'a> {
     pub(crate) folder: String,
 }
 
-impl Shown<'_> {
+impl PointView<'_> {
     /// The label and the flows of each group.
     pub(crate) fn groups(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
         let mut from = 0;
@@ -56,7 +56,7 @@ impl Shown<'_> {
 }
 
 /// All points with their names.
-pub(crate) fn shown(results: &[PointResult]) -> Vec<Shown<'_>> {
+pub(crate) fn shown(results: &[PointResult]) -> Vec<PointView<'_>> {
     let seeded = seeded(results);
     let digits = results.len().to_string().len();
     let names = results.iter().map(|result| (result, name(result, seeded)));
@@ -65,7 +65,7 @@ pub(crate) fn shown(results: &[PointResult]) -> Vec<Shown<'_>> {
             1 => String::new(),
             _ => format!("{:0digits$}-{}", number + 1, slug(&name)),
         };
-        Shown { result, name, folder }
+        PointView { result, name, folder }
     });
     shown.collect()
 }

@@ -1,6 +1,6 @@
 //! Results as tables for people.
 
-use super::figures::{self, Figures};
+use super::figures::{self, Tables};
 use super::seen::measurements;
 use super::shown::shown;
 use ackclock_scenario::Sweep;
@@ -58,7 +58,7 @@ fn print_warnings(results: &[PointResult]) {
     }
 }
 
-fn table(figures: Figures) -> Table {
+fn table(figures: Tables) -> Table {
     let mut table = plain_table(&[], figures.rows.into_iter());
     table.set_header(figures.header);
     for column in table.column_iter_mut().skip(figures.words) {

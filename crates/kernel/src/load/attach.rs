@@ -67,7 +67,7 @@ pub(super) fn verify(
         Host { initial_window: request.initial_window.unwrap_or(0), confined: u32::from(request.confined) };
     set_data(&mut object, ".rodata.host", 0, bytemuck::bytes_of(&host));
     let btf = Btf::from_raw(scheme, program).map_err(refused)?.expect("the build leaves BTF in the object");
-    let mut padded = [0; super::MOST_NAME + 1];
+    let mut padded = [0; super::MAX_NAME + 1];
     padded[..name.len()].copy_from_slice(name.as_bytes());
     set_data(&mut object, "scheme", place(&btf, "name"), &padded);
     let flags = if request.everyone { NON_RESTRICTED } else { 0 };

@@ -25,7 +25,7 @@ use ackclock_cc::Settings;
 use directory::Directory;
 
 /// The longest name that the kernel accepts (TCP_CA_NAME_MAX without the final zero).
-const MOST_NAME: usize = 15;
+const MAX_NAME: usize = 15;
 
 /// A request to load a scheme.
 pub struct Request {
@@ -100,7 +100,7 @@ fn default_name(scheme: &str) -> String {
 /// If the object file lacks the data that `src/bpf/host.h` declares.
 pub fn load_object(request: &Request, program: &'static [u8]) -> Result<String, LoadError> {
     let name = request.name.clone().unwrap_or_else(|| default_name(request.settings.scheme().name));
-    let fits = name.len() <= MOST_NAME
+    let fits = name.len() <= MAX_NAME
         && name.starts_with(|first: char| first.is_ascii_lowercase())
         && name
             .bytes()

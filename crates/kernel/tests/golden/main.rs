@@ -8,14 +8,14 @@ mod trace;
 use ackclock_cc::{Controller, Given, Scheme, Settings, Value, scheme};
 use ackclock_kernel::twin::Twin;
 use ackclock_scenario::Sweep;
-use ackclock_sim::engine::{Engine, Nobody};
+use ackclock_sim::engine::{Engine, NoObserver};
 use std::cell::RefCell;
 use std::fs;
 use std::path::PathBuf;
 use trace::{Answer, Writer, play};
 
 /// The number of calls in one trace.
-const MOST: usize = 2000;
+const MAX: usize = 2000;
 
 /// A control, as a scenario writes it, and a condition: rate, one-way delay, buffer, further keys of the
 /// bottleneck, seconds, further keys of the flow.
@@ -219,7 +219,7 @@ impl Condition {
     fn record(&self) -> String {
         let mut plan = self.plan();
         plan.flows[0].control = watched(&plan.flows[0].control);
-        let _ = Engine::new(plan, Nobody).run();
+        let _ = Engine::new(plan, NoObserver).run();
         let lines = LINES.take();
         assert!(lines.len() > 300, "{}: only {} calls", self.name, lines.len());
         format!("# {}\n{}\n", self.control, lines.join("\n"))
@@ -236,7 +236,7 @@ fn watched(settings: &Settings) -> Settings {
     let watched: &'static Scheme = Box::leak(Box::new(Scheme {
         build: |settings| {
             let real = copy(settings, scheme(settings.scheme().name).expect("a known scheme"));
-            Box::new(Writer::new(real.build(), MOST, |lines| LINES.set(lines)))
+            Box::new(Writer::new(real.build(), MAX, |lines| LINES.set(lines)))
         },
         ..*real
     }));
@@ -288,7 +288,7 @@ fn rust_answers_exactly() {
 }
 
 /// The least number of conditions for the twin of each scheme.
-const LEAST_CONDITIONS: usize = 6;
+const MIN_CONDITIONS: usize = 6;
 /// Curves that have no twin.
 const WITHOUT_TWIN: &[&str] = &["pert-rem", "pert-pi"];
 
@@ -297,7 +297,7 @@ fn every_scheme_with_a_twin_has_its_conditions() {
     for scheme in ackclock_kernel::schemes() {
         let of_scheme = CONDITIONS.iter().filter(|it| it.settings().scheme().name == *scheme);
         let with_twin = of_scheme.filter(|it| !WITHOUT_TWIN.contains(&it.name)).count();
-        assert!(with_twin >= LEAST_CONDITIONS, "{scheme}: {with_twin}");
+        assert!(with_twin >= MIN_CONDITIONS, "{scheme}: {with_twin}");
     }
     for name in WITHOUT_TWIN {
         let condition = CONDITIONS.iter().find(|it| it.name == *name).expect("a condition");

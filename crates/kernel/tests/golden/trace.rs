@@ -16,7 +16,7 @@ use ackclock_units::{Duration, Time};
 use std::fmt::Write;
 
 /// RFC 5681 (4), as hosts apply it.
-const LEAST_SSTHRESH: f64 = 2.0;
+const MIN_SSTHRESH: f64 = 2.0;
 
 const EVENTS: [(&str, Event); 4] = [
     ("start", Event::Start),
@@ -167,7 +167,7 @@ impl Controller for Writer {
         let word = SIGNALS.iter().find(|it| it.1 == why).expect("a known signal").0;
         let line = self.told(format!("c {word}"), path, None, w);
         let ssthresh = self.inner.cut(path, w, why);
-        self.carried.asked = ssthresh.map(|it| it.max(LEAST_SSTHRESH));
+        self.carried.asked = ssthresh.map(|it| it.max(MIN_SSTHRESH));
         self.keep(line + &ssthresh.map_or(String::new(), |it| format!(" ={it}")));
         ssthresh
     }
@@ -226,8 +226,8 @@ pub fn play<C: Controller>(lines: &str, controller: &mut C, mut check: impl FnMu
         }
         if let Some(cut) = cut {
             assert_eq!(cut.is_some(), recorded.is_some(), "line {}: one of them reacts", at + 1);
-            ours.asked = cut.map(|it| it.max(LEAST_SSTHRESH));
-            theirs.asked = recorded.map(|it| it.max(LEAST_SSTHRESH));
+            ours.asked = cut.map(|it| it.max(MIN_SSTHRESH));
+            theirs.asked = recorded.map(|it| it.max(MIN_SSTHRESH));
         }
         let pair = |of: fn(&Window) -> f64| (of(&theirs.window), of(&ours.window));
         let cut = cut.flatten().zip(recorded).map(|(ours, theirs)| (theirs, ours));

@@ -5,7 +5,7 @@
 //! instead.
 
 use super::{Cause, Fate, Link, Retransmission};
-use crate::{Alternate, Carried, Loss, Reorder, Share};
+use crate::{Loss, Multipath, Packet, Reorder, Share};
 use ackclock_units::Time;
 
 /// The impairments of a link. They act in addition to its queue.
@@ -19,7 +19,7 @@ pub struct Impairments {
     /// Link-level retransmission of packets that are corrupted and not corrected.
     pub retransmission: Option<Retransmission>,
     /// Which packets take another route.
-    pub alternate: Option<Alternate>,
+    pub alternate: Option<Multipath>,
     /// Which packets are delayed, and by how much.
     pub reorder: Option<Reorder>,
     /// Which packets arrive twice.
@@ -39,7 +39,7 @@ impl Impairments {
 impl Link {
     /// Offers a packet to a link with impairments.
     #[inline(never)] // keeps this code away from plain links
-    pub(super) fn offer_impaired<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
+    pub(super) fn offer_impaired<P: Packet>(&mut self, now: Time, packet: &mut P) -> Fate {
         if self.retransmits() {
             let fate = self.offer_reliably(now, packet);
             return self.behind_the_channel(fate);
@@ -55,7 +55,7 @@ impl Link {
         self.behind_the_channel(Fate::Arrives(arrival))
     }
 
-    /// Offers a packet again whose fate was [`Fate::Returns`] with the instant `now`.
+    /// Offers a packet again whose fate was [`Fate::LinkRetry`] with the instant `now`.
     pub fn offer_again(&mut self, now: Time) -> Fate {
         let fate = self.retransmit(now);
         self.behind_the_channel(fate)
@@ -65,7 +65,7 @@ impl Link {
     pub(super) fn behind_the_channel(&mut self, fate: Fate) -> Fate {
         let Fate::Arrives(arrival) = fate else { return fate };
         let alternate = self.impaired(|impairments| impairments.alternate.as_mut());
-        let detour = alternate.and_then(Alternate::detour).unwrap_or_default();
+        let detour = alternate.and_then(Multipath::detour).unwrap_or_default();
         let reorder = self.impaired(|impairments| impairments.reorder.as_mut());
         let late = reorder.and_then(Reorder::lateness);
         self.counters.late += u64::from(late.is_some() || !detour.is_zero());
@@ -101,7 +101,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Queue, Stream};
+    use crate::{Queue, Rng};
     use ackclock_units::{Duration, Rate};
 
     fn impaired(impairments: Impairments) -> Link {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     fn share(probability: f64) -> Option<Share> {
-        Some(Share::new(probability, Stream::new(5, "share")))
+        Some(Share::new(probability, Rng::new(5, "share")))
     }
 
     fn fates(mut link: Link) -> (Vec<Fate>, Link) {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn every_second_packet_takes_the_other_route() {
-        let alternate = Some(Alternate::in_turn(Duration::from_millis(5)));
+        let alternate = Some(Multipath::in_turn(Duration::from_millis(5)));
         let (fates, link) = fates(impaired(Impairments { alternate, ..Impairments::default() }));
         let at = |ms| Fate::Arrives(Time::ZERO + Duration::from_millis(ms));
         assert_eq!(fates[..4], [at(11), at(17), at(13), at(19)]);
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_is_corrected_is_not_lost() {
-        let loss = Some(Loss::new(0.5, Stream::new(6, "loss")));
+        let loss = Some(Loss::new(0.5, Rng::new(6, "loss")));
         let impairments = Impairments { loss, correction: share(0.8), ..Impairments::default() };
         let (fates, link) = fates(impaired(impairments));
         let lost = fates.iter().filter(|fate| matches!(fate, Fate::Dropped(_))).count() as u64;

@@ -13,7 +13,7 @@ pub use retransmission::Retransmission;
 pub use stepped::Settled;
 pub(crate) use stepped::Steps;
 
-use crate::Carried;
+use crate::Packet;
 use crate::queue::{Backlog, Queue, Verdict};
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::VecDeque;
@@ -26,10 +26,10 @@ pub enum Fate {
     /// The packet arrives at the far end twice, at this instant.
     ArrivesTwice(Time),
     /// The packet was corrupted. The host must [offer it again](Link::offer_again) at this instant.
-    Returns(Time),
+    LinkRetry(Time),
     /// The packet waits in the link's own queue. The host must [hold](Link::hold) it at once; its fate is
     /// [decided](Link::settle) later.
-    Waits,
+    Queued,
     /// The packet is dropped.
     Dropped(Cause),
 }
@@ -55,7 +55,7 @@ pub struct Link {
     impairments: Option<Box<Impairments>>,
     /// True if no packet can be dropped, delayed or marked here: the queue is unlimited and there are no
     /// impairments.
-    sure: bool,
+    lossless: bool,
     /// The instant at which the transmitter has finished everything that was admitted so far.
     free_at: Time,
     /// The fraction of a nanosecond by which `free_at` is early, in units of 1/rate ns. Less than `rate`.
@@ -74,7 +74,7 @@ impl Link {
         Link {
             rate,
             delay,
-            sure: queue.is_unlimited(),
+            lossless: queue.is_unlimited(),
             queue,
             impairments: None,
             free_at: Time::ZERO,
@@ -89,7 +89,7 @@ impl Link {
     /// The same link with `impairments`. Link-level retransmission does not work together with a
     /// dequeue-driven queue: there `retransmission` has no effect.
     pub fn with_impairments(self, impairments: Impairments) -> Link {
-        Link { impairments: Some(Box::new(impairments)), sure: false, ..self }
+        Link { impairments: Some(Box::new(impairments)), lossless: false, ..self }
     }
 
     /// The rate of the transmitter.
@@ -117,7 +117,7 @@ impl Link {
         self.impairments.as_ref().is_none_or(|impairments| impairments.keep_order())
     }
 
-    /// True if a packet's fate can be [`Fate::Returns`].
+    /// True if a packet's fate can be [`Fate::LinkRetry`].
     pub fn retransmits(&self) -> bool {
         let retransmission = self.impairments.as_ref().and_then(|it| it.retransmission.as_ref());
         retransmission.is_some() && !self.is_stepped()
@@ -184,10 +184,10 @@ impl Link {
 
     /// Offers a packet at `now`, and returns its fate. `now` must not decrease from call to call.
     #[inline(always)] // the packet stays in registers
-    pub fn offer<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
+    pub fn offer<P: Packet>(&mut self, now: Time, packet: &mut P) -> Fate {
         self.counters.arrivals += 1;
         self.size(packet.bytes());
-        if !self.sure {
+        if !self.lossless {
             return self.offer_to_queue(now, packet);
         }
         Fate::Arrives(self.transmit(now) + self.delay)
@@ -195,7 +195,7 @@ impl Link {
 
     /// Offers a packet to a link on which packets can be dropped, marked or held.
     #[inline]
-    fn offer_to_queue<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
+    fn offer_to_queue<P: Packet>(&mut self, now: Time, packet: &mut P) -> Fate {
         if self.impairments.is_some() {
             return self.offer_impaired(now, packet);
         }
@@ -215,7 +215,7 @@ impl Link {
 
     /// Asks the queue about a packet. Returns its fate if the packet is not queued for transmission.
     #[inline(always)]
-    fn refuse<P: Carried>(&mut self, now: Time, packet: &mut P) -> Option<Fate> {
+    fn refuse<P: Packet>(&mut self, now: Time, packet: &mut P) -> Option<Fate> {
         let bytes = packet.bytes();
         let refused = match self.queue {
             Queue::Unlimited => return None,
@@ -242,7 +242,7 @@ impl Link {
 
     /// Asks an AQM about a packet. Does not queue the packet.
     #[inline(never)] // keeps this code away from DropTail
-    fn judge<P: Carried>(&mut self, now: Time, packet: &mut P) -> Option<Fate> {
+    fn judge<P: Packet>(&mut self, now: Time, packet: &mut P) -> Option<Fate> {
         self.follow_clock(now);
         self.expire(now);
         let backlog = self.backlog(now);
@@ -261,7 +261,7 @@ impl Link {
                 self.counters.early += 1;
                 Some(Fate::Dropped(Cause::Early))
             }
-            Verdict::Wait => Some(Fate::Waits),
+            Verdict::Wait => Some(Fate::Queued),
         }
     }
 
@@ -336,7 +336,7 @@ fn transmission(bytes: u32, rate: Rate) -> (u32, u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DropTail, Limit, Loss, Stream};
+    use crate::{DropTail, Limit, Loss, Rng};
     use proptest::prelude::*;
 
     const GIGABIT: Rate = Rate::from_bps(1_000_000_000);
@@ -453,7 +453,7 @@ mod tests {
 
         #[test]
         fn arrivals_are_admitted_or_dropped(p in 0.0_f64..1.0, n in 1_u64..2000) {
-            let loss = Some(Loss::new(p, Stream::new(n, "loss")));
+            let loss = Some(Loss::new(p, Rng::new(n, "loss")));
             let impairments = Impairments { loss, ..Impairments::default() };
             let mut link = Link::new(GIGABIT, Duration::ZERO, droptail(5)).with_impairments(impairments);
             let admitted = (0..n).filter(|i| offer(&mut link, i * 6_000).is_some()).count() as u64;

@@ -12,7 +12,7 @@
 //! first.
 
 use super::{Cause, Fate, Link};
-use crate::Carried;
+use crate::Packet;
 use ackclock_units::{Duration, Time};
 use std::collections::VecDeque;
 
@@ -53,7 +53,7 @@ impl Retransmission {
 
 impl Link {
     /// Offers a packet to a link that retransmits.
-    pub(super) fn offer_reliably<P: Carried>(&mut self, now: Time, packet: &mut P) -> Fate {
+    pub(super) fn offer_reliably<P: Packet>(&mut self, now: Time, packet: &mut P) -> Fate {
         // Packets that are back before the transmitter is free go first.
         while let Some(kept) = self.retransmission().and_then(|r| r.back_by(now.max(self.free_at))) {
             self.resend(kept);
@@ -116,7 +116,7 @@ impl Link {
         }
         let back_at = departure + retransmission.after;
         retransmission.kept.push_back(Kept { back_at, bytes, attempts: attempts + 1, next: None });
-        Fate::Returns(back_at)
+        Fate::LinkRetry(back_at)
     }
 
     fn retransmission(&self) -> Option<&Retransmission> {
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_corrupted_packet_is_back_at_the_head_of_the_queue() {
         let mut link = wireless(&[0], None);
-        assert_eq!(offer(&mut link, 0, false), Fate::Returns(Time::from_nanos(48 * MS))); // 8 ms, and 40 ms
+        assert_eq!(offer(&mut link, 0, false), Fate::LinkRetry(Time::from_nanos(48 * MS))); // 8 ms, and 40 ms
         assert_eq!(offer(&mut link, 45, false), arrives(73)); // in transmission when the first one is back
         assert_eq!(offer(&mut link, 46, false), arrives(89)); // waits for the first one
         assert_eq!(offer(&mut link, 48, true), arrives(81));
@@ -172,8 +172,8 @@ mod tests {
     #[test]
     fn it_gives_up_after_so_many_attempts() {
         let mut link = wireless(&[0, 1, 2], Some(2));
-        assert_eq!(offer(&mut link, 0, false), Fate::Returns(Time::from_nanos(48 * MS)));
-        assert_eq!(offer(&mut link, 48, true), Fate::Returns(Time::from_nanos(96 * MS)));
+        assert_eq!(offer(&mut link, 0, false), Fate::LinkRetry(Time::from_nanos(48 * MS)));
+        assert_eq!(offer(&mut link, 48, true), Fate::LinkRetry(Time::from_nanos(96 * MS)));
         assert_eq!(offer(&mut link, 96, true), Fate::Dropped(Cause::Error));
         assert_eq!((link.counters().resent, link.counters().errors), (2, 1));
     }
@@ -189,7 +189,7 @@ mod tests {
             let mut packet = offers[number].1;
             match if returns { link.offer_again(now) } else { link.offer(now, &mut packet) } {
                 Fate::Arrives(at) => arrivals[number] = at.as_nanos(),
-                Fate::Returns(at) => events.push(Reverse((at.as_nanos(), true, number))),
+                Fate::LinkRetry(at) => events.push(Reverse((at.as_nanos(), true, number))),
                 other => panic!("{other:?}"),
             }
         }

@@ -1,13 +1,13 @@
 //! Links with a dequeue-driven queue. The queue decides when the transmitter is free, so a packet waits in
 //! the link's own queue, and the host is told when to ask again.
 //!
-//! If the fate of a packet is [`Fate::Waits`], the host [holds](Link::hold) the packet under a ticket. The
+//! If the fate of a packet is [`Fate::Queued`], the host [holds](Link::hold) the packet under a ticket. The
 //! host asks for [decisions](Link::settle) right after that, and whenever one is [due](Link::due). Each
 //! decision names a ticket, and the host forwards that packet. A decision is made for its own instant,
 //! however late the host asks: all decisions that are due are made before a later packet is queued.
 
 use super::{Cause, Fate, Link};
-use crate::Carried;
+use crate::Packet;
 use crate::queue::{Queue, Sent, Stepped, Waiting};
 use ackclock_units::Time;
 use std::collections::VecDeque;
@@ -51,10 +51,10 @@ impl Link {
         if let Queue::Stepped(queue) = &self.queue { Some(queue) } else { None }
     }
 
-    /// Queues a packet whose fate was [`Fate::Waits`]. To be called at the same instant `now`. `flow`
+    /// Queues a packet whose fate was [`Fate::Queued`]. To be called at the same instant `now`. `flow`
     /// identifies the packet's flow. Returns the ticket under which the decision will come. Tickets are small
     /// numbers and are reused.
-    pub fn hold<P: Carried>(&mut self, now: Time, flow: u64, packet: &P) -> u32 {
+    pub fn hold<P: Packet>(&mut self, now: Time, flow: u64, packet: &P) -> u32 {
         self.decide(now);
         self.count_waiting(now);
         let idle = self.free_at <= now;

@@ -1,7 +1,7 @@
 //! The registry of queue disciplines: what each is, its parameters, and how to build it.
 
 use super::{Limit, Queue};
-use crate::Stream;
+use crate::Rng;
 use ackclock_registry::{Entry, Settings};
 use ackclock_units::{Rate, Room};
 
@@ -16,7 +16,7 @@ pub struct Discipline {
     /// Checks settings against each other and against the link.
     pub check: fn(&Settings, &Scale) -> Result<(), Contradiction>,
     /// Builds a queue from checked settings. Random decisions draw from the stream.
-    pub build: fn(&Settings, &Scale, Stream) -> Queue,
+    pub build: fn(&Settings, &Scale, Rng) -> Queue,
 }
 
 /// Settings that contradict each other, or that the link cannot have.
@@ -109,7 +109,7 @@ mod tests {
                 settings.set(needed.name, Given::Room(Room::Bdp(1.0))).expect("room in a queue");
             }
             assert_eq!((discipline.check)(&settings, &scale), Ok(()), "{name}");
-            let queue = (discipline.build)(&settings, &scale, Stream::new(1, name));
+            let queue = (discipline.build)(&settings, &scale, Rng::new(1, name));
             assert_eq!(queue.is_dequeue_driven(), discipline.dequeue_driven, "{name}");
             if let Some(Value::Room(room)) = settings.iter().find(|(p, _)| p.name == "limit").map(|(_, v)| v)
             {

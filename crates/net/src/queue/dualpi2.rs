@@ -202,7 +202,7 @@ impl DualPi2Config {
 }
 
 /// `p_Lmax`: from this coupled probability on, the L queue is overloaded.
-const MOST_COUPLED: f64 = 1.0;
+const MAX_COUPLED: f64 = 1.0;
 
 /// One of the two queues.
 #[derive(Clone, Debug)]
@@ -305,7 +305,7 @@ impl DualPi2 {
         let (coupled, classic) = (self.coupled_probability(), self.classic_probability());
         let half = &mut self.low_latency;
         let place = half.chain.pop(pool)?;
-        if coupled >= MOST_COUPLED {
+        if coupled >= MAX_COUPLED {
             if half.recurs(classic) {
                 dropped.push(place);
                 return None;

@@ -14,7 +14,7 @@ use super::discipline::{Discipline, always};
 use super::pool::{Chain, Pool};
 use super::stepped::Scheme;
 use super::{Limit, Queue, Sent};
-use crate::Stream;
+use crate::Rng;
 use ackclock_registry::{Entry, Parameter};
 use ackclock_units::{Bytes, Room, Time};
 
@@ -153,7 +153,7 @@ pub struct FqCoDel {
 
 impl FqCoDel {
     /// Empty queues. The salt of the hash is drawn from `stream`.
-    pub fn new(config: FqCoDelConfig, mut stream: Stream) -> FqCoDel {
+    pub fn new(config: FqCoDelConfig, mut stream: Rng) -> FqCoDel {
         let queue =
             FlowQueue { chain: Chain::new(), law: Law::default(), credits: 0, active: false, behind: NONE };
         let queues = vec![queue; config.queues.max(1) as usize];

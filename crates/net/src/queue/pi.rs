@@ -8,7 +8,7 @@ use super::discipline::{Discipline, always};
 use super::droptail::LIMIT;
 use super::sampled::{MARK, MIN_PERIOD, Sampled};
 use super::{Backlog, Limit, Queue, Verdict};
-use crate::Stream;
+use crate::Rng;
 use ackclock_registry::{Entry, Parameter};
 use ackclock_units::{Duration, Room};
 
@@ -96,7 +96,7 @@ pub struct Pi {
 
 impl Pi {
     /// An empty queue that draws from `stream`.
-    pub fn new(config: PiConfig, stream: Stream) -> Pi {
+    pub fn new(config: PiConfig, stream: Rng) -> Pi {
         let sampled = Sampled::new(config.period, config.limit, config.mark, stream);
         Pi { config, sampled, last: 0.0 }
     }
@@ -137,7 +137,7 @@ mod tests {
     use ackclock_units::Time;
 
     fn pi() -> Pi {
-        Pi::new(PiConfig { mark: true, ..PiConfig::usual(Limit::Packets(500)) }, Stream::new(1, "pi"))
+        Pi::new(PiConfig { mark: true, ..PiConfig::usual(Limit::Packets(500)) }, Rng::new(1, "pi"))
     }
 
     fn backlog(packets: u32) -> Backlog {

@@ -8,7 +8,7 @@ use super::discipline::{Discipline, always};
 use super::droptail::LIMIT;
 use super::sampled::{MARK, MIN_PERIOD, Sampled};
 use super::{Backlog, Limit, Queue, Verdict};
-use crate::Stream;
+use crate::Rng;
 use ackclock_registry::{Entry, Parameter};
 use ackclock_units::{Duration, Rate};
 
@@ -108,9 +108,9 @@ impl PieConfig {
 }
 
 /// Section 5.1: MARK_ECNTH.
-const MOST_TO_MARK: f64 = 0.1;
+const MAX_TO_MARK: f64 = 0.1;
 /// Section 4.1: below this probability nothing is dropped while the delay is under half the target.
-const LEAST_TO_DROP: f64 = 0.2;
+const MIN_TO_DROP: f64 = 0.2;
 /// Section 5.4 (appendix A): the bounds of the accumulated probability between two drops.
 const ACCUMULATED: (f64, f64) = (0.85, 8.5);
 /// Section 4.2: below each of these probabilities the step is divided by the second number.
@@ -134,7 +134,7 @@ pub struct Pie {
 
 impl Pie {
     /// An empty queue that draws from `stream`.
-    pub fn new(config: PieConfig, stream: Stream) -> Pie {
+    pub fn new(config: PieConfig, stream: Rng) -> Pie {
         let sampled = Sampled::new(config.period, config.limit, config.mark, stream);
         let burst = config.burst;
         Pie { config, sampled, delay: 0.0, burst, accumulated: 0.0 }
@@ -183,13 +183,13 @@ impl Pie {
         if !self.strikes(backlog) {
             return Verdict::Enqueue;
         }
-        self.sampled.hit(markable && self.sampled.probability <= MOST_TO_MARK)
+        self.sampled.hit(markable && self.sampled.probability <= MAX_TO_MARK)
     }
 
     /// Section 4.1, with the spacing of section 5.4: true if an arriving packet is dropped or marked.
     fn strikes(&mut self, backlog: &Backlog) -> bool {
         let calm =
-            self.delay < 0.5 * self.config.target.as_secs_f64() && self.sampled.probability < LEAST_TO_DROP;
+            self.delay < 0.5 * self.config.target.as_secs_f64() && self.sampled.probability < MIN_TO_DROP;
         let short = backlog.bytes <= 2 * u64::from(self.config.packet);
         if !self.burst.is_zero() || calm || short {
             return false;
@@ -215,7 +215,7 @@ mod tests {
     /// A queue on 8 Mbit/s: 1000 bytes take 1 ms.
     fn pie() -> Pie {
         let config = PieConfig::usual(Rate::from_bps(8_000_000), 1000, Limit::Packets(500));
-        Pie::new(PieConfig { mark: true, ..config }, Stream::new(1, "pie"))
+        Pie::new(PieConfig { mark: true, ..config }, Rng::new(1, "pie"))
     }
 
     fn backlog(packets: u32) -> Backlog {

@@ -13,7 +13,7 @@ use super::discipline::{Contradiction, Discipline, Scale};
 use super::droptail::LIMIT;
 use super::sampled::MARK;
 use super::{Backlog, Limit, Queue, Verdict};
-use crate::Stream;
+use crate::Rng;
 use ackclock_registry::{Entry, Parameter, Settings};
 use ackclock_units::{Duration, Room, Time};
 
@@ -169,7 +169,7 @@ impl RedConfig {
 }
 
 /// The least number of waiting packets for an early drop.
-const LEAST_WAITING: u32 = 2;
+const MIN_WAITING: u32 = 2;
 /// The time between two adaptations ("Adaptive RED" figure 1: every 0.5 s).
 const INTERVAL: Duration = Duration::from_millis(500);
 /// The range of an adaptive `max_probability` ("Adaptive RED" section 4.1).
@@ -181,7 +181,7 @@ const ADAPTIVE_DECREASE: f64 = 0.9;
 #[derive(Clone, Debug)]
 pub struct Red {
     config: RedConfig,
-    stream: Stream,
+    stream: Rng,
     average: f64,
     max_probability: f64,
     /// Packets since the last early drop; -1 while the average is below the lower threshold.
@@ -191,7 +191,7 @@ pub struct Red {
 
 impl Red {
     /// An empty queue that draws from `stream`.
-    pub fn new(config: RedConfig, stream: Stream) -> Red {
+    pub fn new(config: RedConfig, stream: Rng) -> Red {
         let max_probability = config.max_probability;
         Red { config, stream, average: 0.0, max_probability, since_last: -1, adapted_at: Time::ZERO }
     }
@@ -238,7 +238,7 @@ impl Red {
 
     fn strikes(&mut self, waiting: u32) -> Strike {
         let RedConfig { min_threshold, max_threshold, gentle, wait, .. } = self.config;
-        if self.average < min_threshold || waiting < LEAST_WAITING {
+        if self.average < min_threshold || waiting < MIN_WAITING {
             self.since_last = -1;
             return Strike::None;
         }
@@ -311,7 +311,7 @@ mod tests {
             mark: false,
             limit: Limit::Packets(100),
         };
-        Red::new(config, Stream::new(1, "red"))
+        Red::new(config, Rng::new(1, "red"))
     }
 
     #[test]

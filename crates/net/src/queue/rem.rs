@@ -12,7 +12,7 @@ use super::discipline::{Discipline, always};
 use super::droptail::LIMIT;
 use super::sampled::{MARK, MIN_PERIOD, Sampled};
 use super::{Backlog, Limit, Queue, Verdict};
-use crate::Stream;
+use crate::Rng;
 use ackclock_registry::{Entry, Parameter};
 use ackclock_units::{Duration, Room};
 
@@ -139,7 +139,7 @@ pub struct Rem {
 
 impl Rem {
     /// An empty queue that draws from `stream`.
-    pub fn new(config: RemConfig, stream: Stream) -> Rem {
+    pub fn new(config: RemConfig, stream: Rng) -> Rem {
         let sampled = Sampled::new(config.period, config.limit, config.mark, stream);
         Rem { config, sampled, arrivals: 0, input: 0.0, price: 0.0 }
     }
@@ -181,7 +181,7 @@ mod tests {
 
     fn rem() -> Rem {
         let config = RemConfig::usual(Duration::from_millis(1), Limit::Packets(100));
-        Rem::new(RemConfig { mark: true, ..config }, Stream::new(1, "rem"))
+        Rem::new(RemConfig { mark: true, ..config }, Rng::new(1, "rem"))
     }
 
     fn backlog(packets: u32) -> Backlog {

@@ -1,7 +1,7 @@
 //! The common part of disciplines with a periodic update that drop or mark with a probability.
 
 use super::{Backlog, Limit, Verdict};
-use crate::Stream;
+use crate::Rng;
 use ackclock_registry::Parameter;
 use ackclock_units::{Duration, Time};
 
@@ -15,7 +15,7 @@ pub(super) const MIN_PERIOD: Duration = Duration::from_micros(1);
 #[derive(Clone, Debug)]
 pub struct Sampled {
     clock: Clock,
-    stream: Stream,
+    stream: Rng,
     limit: Limit,
     mark: bool,
     /// The probability of dropping or marking an arriving packet.
@@ -24,7 +24,7 @@ pub struct Sampled {
 
 impl Sampled {
     /// Updates are one `period` apart. `mark`: true if ECN-capable packets are marked instead of dropped.
-    pub(super) fn new(period: Duration, limit: Limit, mark: bool, stream: Stream) -> Sampled {
+    pub(super) fn new(period: Duration, limit: Limit, mark: bool, stream: Rng) -> Sampled {
         Sampled { clock: Clock::new(period), stream, limit, mark, probability: 0.0 }
     }
 
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn packets_are_marked_or_dropped_with_the_probability() {
-        let mut sampled = Sampled::new(Duration::ZERO, Limit::Packets(40), true, Stream::new(1, "sampled"));
+        let mut sampled = Sampled::new(Duration::ZERO, Limit::Packets(40), true, Rng::new(1, "sampled"));
         sampled.probability = 0.25;
         let backlog = |packets| Backlog {
             packets,

@@ -1,6 +1,6 @@
 //! A stepped link and what is offered to it.
 
-use ackclock_net::{Carried, Cause, Ecn, Fate, Limit, Link, Queue, Scheme, Stepped};
+use ackclock_net::{Cause, Ecn, Fate, Limit, Link, Packet, Queue, Scheme, Stepped};
 use ackclock_units::{Duration, Rate, Time};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ pub struct Offer {
     pub ecn: Ecn,
 }
 
-impl Carried for Offer {
+impl Packet for Offer {
     fn bytes(&self) -> u32 {
         self.bytes
     }
@@ -84,7 +84,7 @@ pub fn carry(link: &mut Link, offers: &[Offer], late: bool) -> Vec<Outcome> {
         while let Some(due) = link.due().filter(|due| !late && due.as_nanos() <= offer.at) {
             settle(link, due, &mut held);
         }
-        assert_eq!(link.offer(time(offer.at), &mut { *offer }), Fate::Waits);
+        assert_eq!(link.offer(time(offer.at), &mut { *offer }), Fate::Queued);
         let ticket = link.hold(time(offer.at), offer.flow, offer);
         if late {
             // What was decided before leaves its ticket to nobody until it is asked for.

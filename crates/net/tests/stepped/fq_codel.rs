@@ -2,13 +2,13 @@
 
 use super::bench::*;
 use super::models::{Fq, run};
-use ackclock_net::{CoDelConfig, Ecn, FqCoDel, FqCoDelConfig, Limit, Scheme, Stream};
+use ackclock_net::{CoDelConfig, Ecn, FqCoDel, FqCoDelConfig, Limit, Rng, Scheme};
 use ackclock_units::Duration;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
 fn fq(config: FqCoDelConfig, seed: u64) -> FqCoDel {
-    FqCoDel::new(config, Stream::new(seed, "queue"))
+    FqCoDel::new(config, Rng::new(seed, "queue"))
 }
 
 /// Without drops by delay, so that only the schedule is seen.

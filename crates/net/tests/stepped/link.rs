@@ -2,7 +2,7 @@
 
 use super::bench::*;
 use ackclock_net::{
-    Alternate, CoDel, CoDelConfig, Ecn, Fate, Impairments, Limit, Link, Loss, Retransmission, Scheme,
+    CoDel, CoDelConfig, Ecn, Fate, Impairments, Limit, Link, Loss, Multipath, Retransmission, Scheme,
 };
 use ackclock_units::Duration;
 use proptest::prelude::*;
@@ -46,14 +46,14 @@ fn time_is_counted_as_it_passes() {
 fn losses_come_before_the_queue_and_detours_behind_it() {
     let impairments = Impairments {
         loss: Some(Loss::of_packets([1])),
-        alternate: Some(Alternate::in_turn(Duration::from_millis(5))),
+        alternate: Some(Multipath::in_turn(Duration::from_millis(5))),
         ..Impairments::default()
     };
     let mut link = codel(Limit::Packets(10)).with_impairments(impairments);
     let mut arrivals = Vec::new();
     for offer in steady(3, 5 * MS, 1, Ecn::NotEct) {
         match link.offer(time(offer.at), &mut { offer }) {
-            Fate::Waits => {
+            Fate::Queued => {
                 link.hold(time(offer.at), 1, &offer);
                 while let Some(settled) = link.settle(time(offer.at)) {
                     arrivals.push(settled.fate);

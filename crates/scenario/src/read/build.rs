@@ -9,10 +9,10 @@ use super::predict::{PredictSpec, Settle};
 use super::queue::QueueSpec;
 use super::reader::{At, Result};
 use super::topology::{Access, LinkSpec, NO_LIMIT, reverse_of};
-use crate::plan::{FlowPlan, Plan, StreamPlan};
+use crate::plan::{CbrPlan, FlowPlan, Plan};
 use crate::requests::{Gap, Requests};
 use ackclock_cc::predictor::Options;
-use ackclock_net::{Link, Scale, Stream, Variate};
+use ackclock_net::{Distribution, Link, Rng, Scale};
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::HashMap;
 
@@ -82,7 +82,7 @@ const PER_FLOW: f64 = 6_000.0;
 const MAX_ARRIVALS: f64 = 10_000_000.0;
 
 /// The largest number of links on all routes together. It limits memory.
-const MOST_HOPS: usize = 20_000_000;
+const MAX_HOPS: usize = 20_000_000;
 
 /// The two ends of a flow, and their distance.
 #[derive(Clone)]
@@ -113,10 +113,10 @@ impl Scenario {
             let rtt = route.rtt + around(access.as_ref());
             self.takes_time(group, &route, access.as_ref(), rtt)?;
             hops += group.count * (6 + route.forward.len() + route.reverse.len());
-            if hops > MOST_HOPS {
+            if hops > MAX_HOPS {
                 return Err(self
                     .error(&group.path, format!("with these flows all routes together have {hops} links"))
-                    .help(format!("at most {MOST_HOPS}: fewer flows, or shorter routes")));
+                    .help(format!("at most {MAX_HOPS}: fewer flows, or shorter routes")));
             }
             for &link in route.forward.iter().chain(&route.reverse) {
                 reach[link] = reach[link].max(rtt);
@@ -137,7 +137,7 @@ impl Scenario {
                 // A flow's packets can wait at four access links.
                 own += 4.0 * self.waiting(&access.queue, &self.scale(&access_link(access), *rtt))?;
             }
-            let mut starts = Stream::new(self.seed, &format!("starts of {}", group.label));
+            let mut starts = Rng::new(self.seed, &format!("starts of {}", group.label));
             followed.extend(flows.len()..flows.len() + group.follow);
             for member in 0..group.count {
                 let mut plan =
@@ -334,7 +334,7 @@ impl Scenario {
     /// The memory for packets in a queue, bytes, if it is limited.
     fn waiting(&self, queue: &QueueSpec, scale: &Scale) -> Result<f64> {
         queue.check(scale).map_err(|wrong| self.error(&queue.path, wrong.problem).help(wrong.remedy))?;
-        let built = queue.build(scale, Stream::new(self.seed, "a queue that is only asked for its room"));
+        let built = queue.build(scale, Rng::new(self.seed, "a queue that is only asked for its room"));
         Ok(built.capacity(scale.segment).unwrap_or(0.0) * PER_PACKET)
     }
 
@@ -348,7 +348,7 @@ impl Scenario {
     }
 
     fn link(&self, spec: &LinkSpec, scale: &Scale) -> Link {
-        let stream = |what: &str| Stream::new(self.seed, &format!("{what} of {}", spec.name));
+        let stream = |what: &str| Rng::new(self.seed, &format!("{what} of {}", spec.name));
         let rate = spec.impairments.coded(spec.rate);
         let link = Link::new(rate, spec.delay, spec.queue.build(scale, stream("queue")));
         let medium = Medium { rate, segment: scale.segment };
@@ -393,7 +393,7 @@ impl Scenario {
                 ),
             ));
         }
-        let gap = Variate::Exponential(Duration::from_secs_f64(gap_s * group.count as f64));
+        let gap = Distribution::Exponential(Duration::from_secs_f64(gap_s * group.count as f64));
         requests.gap = Gap::Arrivals(gap);
         requests.came = Time::ZERO + start + gap.draw(&mut requests.draws);
         Ok(requests.came.since(Time::ZERO))
@@ -403,7 +403,7 @@ impl Scenario {
         &self,
         group: &FlowGroup,
         member: usize,
-        starts: &mut Stream,
+        starts: &mut Rng,
         (route, access, rtt): (&Route, Option<&Access>, Duration),
         links: &mut Vec<Link>,
     ) -> Result<FlowPlan> {
@@ -421,7 +421,7 @@ impl Scenario {
             page: group.asks.page,
             came: Time::ZERO,
             waited: 0,
-            draws: Stream::new(self.seed, &format!("requests of {} {member}", group.label)),
+            draws: Rng::new(self.seed, &format!("requests of {} {member}", group.label)),
         };
         self.starts_in_time(&group.path, start)?;
         if let Some(stop) = group.stop.filter(|&stop| stop <= start) {
@@ -436,7 +436,7 @@ impl Scenario {
         };
         let mut config = group.config.clone();
         if group.control.needs().marks {
-            (config.ecn, config.exact_echo) = (true, true); // RFC 8257: ECN with its own feedback
+            (config.ecn, config.dctcp_echo) = (true, true); // RFC 8257: ECN with its own feedback
         }
         let of = format!("access of {} {member}", group.label);
         Ok(FlowPlan {
@@ -444,7 +444,7 @@ impl Scenario {
             reverse: self.with_access(&route.reverse, access, rtt, &format!("{of}, back"), links),
             config,
             control: group.control.clone(),
-            draws: Stream::new(self.seed, &format!("draws of {} {member}", group.label)),
+            draws: Rng::new(self.seed, &format!("draws of {} {member}", group.label)),
             start: Time::ZERO + start,
             stop: group.stop.map(|stop| Time::ZERO + stop),
             requests,
@@ -452,13 +452,13 @@ impl Scenario {
         })
     }
 
-    fn stream(&self, spec: &TrafficSpec, route: &Route, links: &mut Vec<Link>) -> Result<StreamPlan> {
+    fn stream(&self, spec: &TrafficSpec, route: &Route, links: &mut Vec<Link>) -> Result<CbrPlan> {
         let access = self.topology.access.as_ref();
         let rtt = route.rtt + around(access);
         if let Some(access) = access {
             self.waiting(&access.queue, &self.scale(&access_link(access), rtt))?;
         }
-        Ok(StreamPlan {
+        Ok(CbrPlan {
             route: self.with_access(&route.forward, access, rtt, &format!("access of {}", spec.label), links),
             rate: spec.rate,
             bytes: spec.packet,

@@ -73,7 +73,7 @@ impl Value {
         match self {
             Value::Text(text) => text.clone().into(),
             Value::Number(number) if number.fract() == 0.0 && number.abs() < EXACT => (*number as i64).into(),
-            Value::Number(number) if number.fract() == 0.0 && number.abs() < MOST_EXACT => {
+            Value::Number(number) if number.fract() == 0.0 && number.abs() < MAX_EXACT => {
                 (*number as i64).into()
             }
             Value::Number(number) => (*number).into(),
@@ -88,7 +88,7 @@ impl Value {
 }
 
 /// Integers below this are exact in a double (2^53).
-const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The tree of a scenario.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::error::suggest;
 use super::reader::{At, Result, Table};
-use super::requests::{Asks, read_requests};
+use super::requests::{TransferSpec, read_requests};
 use super::tcp::{check_pair, check_undo, read_detection, read_recovery, read_tcp};
 use super::topology::{LinkSpec, read_own_link};
 use super::writing::read_writing;
@@ -22,7 +22,7 @@ pub(crate) struct FlowGroup {
     pub(crate) start: Start,
     pub(crate) stop: Option<Duration>,
     pub(crate) rtt: Option<Duration>,
-    pub(crate) asks: Asks,
+    pub(crate) asks: TransferSpec,
     /// How the data is written; `None`: all of it at once.
     pub(crate) writing: Option<Writing>,
     /// How many flows of the group are traced segment by segment, from the first on.
@@ -64,7 +64,7 @@ pub(crate) struct TrafficSpec {
     pub(crate) path: String,
 }
 
-const MOST_FLOWS: u64 = 1_000_000;
+const MAX_FLOWS: u64 = 1_000_000;
 
 pub(crate) fn read_flows(at: &At<'_>, base: &Config) -> Result<Vec<FlowGroup>> {
     let mut groups: Vec<FlowGroup> = Vec::new();
@@ -78,10 +78,10 @@ pub(crate) fn read_flows(at: &At<'_>, base: &Config) -> Result<Vec<FlowGroup>> {
                 .help("give each [[flows]] a label of its own: label = \"...\""));
         }
         flows += group.count as u64;
-        if flows > MOST_FLOWS {
+        if flows > MAX_FLOWS {
             return Err(at
                 .error(format!("with these the scenario has {flows} flows"))
-                .help(format!("at most {MOST_FLOWS} flows in all")));
+                .help(format!("at most {MAX_FLOWS} flows in all")));
         }
         groups.push(group);
     }
@@ -114,7 +114,7 @@ fn read_group(at: &At<'_>, base: &Config) -> Result<FlowGroup> {
         check_pair(&at, &config)?;
         check_undo(&at, &config)?;
     }
-    let count = table.get("count").map(|at| at.count(1, MOST_FLOWS)).transpose()?;
+    let count = table.get("count").map(|at| at.count(1, MAX_FLOWS)).transpose()?;
     let count = count.unwrap_or(if table.get("load").is_some() { LOADED } else { 1 }) as usize;
     let group = FlowGroup {
         label,

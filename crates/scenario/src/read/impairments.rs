@@ -4,7 +4,7 @@ use super::document::Value;
 use super::reader::{At, Result, Table};
 use super::variate::read_variate;
 use ackclock_net::{
-    Alternate, BelowZero, Impairments, Loss, Reorder, Retransmission, Share, Span, Stream, Variate,
+    BelowZero, Distribution, Impairments, Loss, Multipath, Reorder, Retransmission, Rng, Share, Span,
 };
 use ackclock_units::{Duration, Rate};
 
@@ -65,7 +65,7 @@ struct ReorderSpec {
 
 #[derive(Clone, Copy, Debug)]
 enum Late {
-    By(Variate),
+    By(Distribution),
     /// Until this many later packets have passed.
     Packets(u64),
 }
@@ -193,16 +193,16 @@ fn read_retransmission(at: &At<'_>, delay: Duration) -> Result<Option<Retransmis
             (after, attempts.map(|attempts| attempts as u32))
         }
     };
-    if after < LEAST_AFTER {
+    if after < MIN_AFTER {
         return Err(at
             .error(format!("corrupted packets would be back after {after}"))
-            .help(format!("give the link a delay, or say after = \"40 ms\"; at least {LEAST_AFTER}")));
+            .help(format!("give the link a delay, or say after = \"40 ms\"; at least {MIN_AFTER}")));
     }
     Ok(Some(RetransmissionSpec { after, attempts }))
 }
 
 /// The shortest time until a corrupted packet is back. With zero, a dead channel would stop the clock.
-const LEAST_AFTER: Duration = Duration::from_micros(1);
+const MIN_AFTER: Duration = Duration::from_micros(1);
 
 /// Reads `{ delay = "80 ms" }`, with a share if not every second packet takes that route.
 fn read_alternate(at: &At<'_>, delay: Duration) -> Result<AlternateSpec> {
@@ -249,7 +249,7 @@ fn read_late(at: &At<'_>, below_zero: Option<At<'_>>) -> Result<Late> {
             .help("give it a mean above zero, or remove reorder"));
     }
     let Some(at) = below_zero else { return Ok(delay) };
-    let Late::By(Variate::Normal { below_zero, .. }) = &mut delay else {
+    let Late::By(Distribution::Normal { below_zero, .. }) = &mut delay else {
         return Err(at
             .error("only a normal variate can be below zero")
             .help(format!("remove this key, or let the delay be {LATE}")));
@@ -269,14 +269,14 @@ impl ImpairmentsSpec {
     }
 
     /// Builds the impairments of a link, if there are any. `stream` gives each its own random numbers.
-    pub(crate) fn build(&self, medium: &Medium, stream: impl Fn(&str) -> Stream) -> Option<Impairments> {
+    pub(crate) fn build(&self, medium: &Medium, stream: impl Fn(&str) -> Rng) -> Option<Impairments> {
         let impairments = Impairments {
             loss: self.loss.as_ref().and_then(|loss| loss.build(stream("loss"))),
             correction: self.correction.map(|correction| Share::new(correction.share, stream("correction"))),
             retransmission: self.retransmission.map(|spec| Retransmission::new(spec.after, spec.attempts)),
             alternate: self.alternate.map(|alternate| match alternate.share {
-                None => Alternate::in_turn(alternate.longer),
-                Some(share) => Alternate::at_random(alternate.longer, Share::new(share, stream("alternate"))),
+                None => Multipath::in_turn(alternate.longer),
+                Some(share) => Multipath::at_random(alternate.longer, Share::new(share, stream("alternate"))),
             }),
             reorder: self.reorder.filter(|reorder| reorder.share > 0.0).map(|reorder| {
                 let share = Share::new(reorder.share, stream("reorder"));
@@ -314,20 +314,20 @@ impl ImpairmentsSpec {
 }
 
 impl Late {
-    fn on(self, medium: &Medium) -> Variate {
+    fn on(self, medium: &Medium) -> Distribution {
         match self {
             Late::By(variate) => variate,
             // Half a packet more, so that on a busy link the last of them has certainly passed.
             Late::Packets(packets) => {
                 let time = medium.rate.time_for(u64::from(medium.segment));
-                Variate::Fixed(time.saturating_mul(packets) + Duration::from_nanos(time.as_nanos() / 2))
+                Distribution::Fixed(time.saturating_mul(packets) + Duration::from_nanos(time.as_nanos() / 2))
             }
         }
     }
 }
 
 impl LossSpec {
-    fn build(&self, stream: Stream) -> Option<Loss> {
+    fn build(&self, stream: Rng) -> Option<Loss> {
         match *self {
             LossSpec::Random(0.0) => None,
             LossSpec::Random(share) => Some(Loss::new(share, stream)),

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use topology::Topology;
 
 /// The largest seed. Seeds pass through floats, which are exact up to here.
-pub(crate) const MOST_SEED: u64 = (1 << 53) - 1;
+pub(crate) const MAX_SEED: u64 = (1 << 53) - 1;
 
 /// An expectation: an expression that must be true after the run.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ pub struct Scenario {
 /// The longest simulated time, well below the limit of a clock in nanoseconds.
 const LONGEST: Duration = Duration::from_secs(100_000_000);
 /// The largest number of samples of a probe in one run.
-const MOST_LOOKS: u64 = 1_000_000;
+const MAX_LOOKS: u64 = 1_000_000;
 
 impl Scenario {
     /// Reads a document from which `sweep` and `seeds` are already removed.
@@ -89,7 +89,7 @@ impl Scenario {
             Some(at) => at.text()?.to_owned(),
             None => "unnamed".to_owned(),
         };
-        let seed = table.get("seed").map(|at| at.count(0, MOST_SEED)).transpose()?.unwrap_or(1);
+        let seed = table.get("seed").map(|at| at.count(0, MAX_SEED)).transpose()?.unwrap_or(1);
         let duration_at = table.need("duration", "\"60 s\"")?;
         let duration: Duration = duration_at.quantity()?;
         if duration.is_zero() || duration > LONGEST {
@@ -204,49 +204,49 @@ fn read_measure(at: &At<'_>, duration: Duration) -> Result<(Duration, Duration)>
 
 fn read_probe(at: &At<'_>, duration: Duration) -> Result<Duration> {
     let interval: Duration = at.quantity()?;
-    if interval.is_zero() || duration.as_nanos() / interval.as_nanos().max(1) > MOST_LOOKS {
+    if interval.is_zero() || duration.as_nanos() / interval.as_nanos().max(1) > MAX_LOOKS {
         return Err(at
             .error(format!("a probe every {interval} is too often"))
-            .help(format!("at most {MOST_LOOKS} looks in a run")));
+            .help(format!("at most {MAX_LOOKS} looks in a run")));
     }
     Ok(interval)
 }
 
 /// The largest number of flow samples in one run, over all flows. Samples are kept in memory.
-const MOST_SAMPLES: u64 = 100_000_000;
+const MAX_SAMPLES: u64 = 100_000_000;
 
 fn few_samples(at: &At<'_>, probe: Duration, duration: Duration, flows: usize) -> Result<()> {
     let looks = duration.as_nanos() / probe.as_nanos().max(1);
-    if looks.saturating_mul(flows as u64) > MOST_SAMPLES {
+    if looks.saturating_mul(flows as u64) > MAX_SAMPLES {
         return Err(at
             .error(format!("{looks} looks at each of {flows} flows are too many"))
-            .help(format!("at most {MOST_SAMPLES} in all; look less often")));
+            .help(format!("at most {MAX_SAMPLES} in all; look less often")));
     }
     Ok(())
 }
 
 /// The largest segment with headers, bytes: an IP datagram (RFC 791).
-const MOST_BYTES: u64 = 65_535;
+const MAX_BYTES: u64 = 65_535;
 
 fn read_segment(at: &At<'_>, config: &mut Config) -> Result<()> {
     let table = at.table()?;
     let bytes = |key: &'static str, place: &mut u16| -> Result<()> {
         let Some(at) = table.get(key) else { return Ok(()) };
         let Bytes(bytes) = at.quantity()?;
-        if !(1..=MOST_BYTES).contains(&bytes) {
+        if !(1..=MAX_BYTES).contains(&bytes) {
             return Err(at
                 .error(format!("{bytes} B do not make a packet"))
-                .help(format!("it must be 1 B to {MOST_BYTES} B")));
+                .help(format!("it must be 1 B to {MAX_BYTES} B")));
         }
         *place = bytes as u16;
         Ok(())
     };
     bytes("payload", &mut config.payload)?;
     bytes("header", &mut config.header)?;
-    if u64::from(config.payload) + u64::from(config.header) > MOST_BYTES {
+    if u64::from(config.payload) + u64::from(config.header) > MAX_BYTES {
         return Err(at
             .error("payload and header together do not fit into a packet")
-            .help(format!("at most {MOST_BYTES} B in all")));
+            .help(format!("at most {MAX_BYTES} B in all")));
     }
     table.finish()
 }

@@ -25,7 +25,7 @@ pub(crate) struct PredictSpec {
 }
 
 /// The largest number of samples of a moving average. They are kept in memory.
-const MOST_SAMPLES: u64 = 10_000_000;
+const MAX_SAMPLES: u64 = 10_000_000;
 
 pub(crate) fn read_predict(at: &At<'_>) -> Result<PredictSpec> {
     let table = at.table_like("{ threshold = \"65 ms\" }")?;
@@ -36,7 +36,7 @@ pub(crate) fn read_predict(at: &At<'_>) -> Result<PredictSpec> {
         options.threshold = Threshold::At(rtt);
     }
     if let Some(at) = table.get("samples") {
-        options.samples = at.count(1, MOST_SAMPLES)? as usize;
+        options.samples = at.count(1, MAX_SAMPLES)? as usize;
     }
     let until_low = table.get("until_low").map(|at| at.flag()).transpose()?.unwrap_or(false);
     table.finish()?;

@@ -3,7 +3,7 @@
 use super::document::Value;
 use super::reader::{At, Result};
 use super::settings::{read_settings, read_value};
-use ackclock_net::{Contradiction, Discipline, Queue, Scale, Stream, UNLIMITED, discipline, disciplines};
+use ackclock_net::{Contradiction, Discipline, Queue, Rng, Scale, UNLIMITED, discipline, disciplines};
 use ackclock_registry::Settings;
 
 /// A queue as the file describes it.
@@ -61,7 +61,7 @@ impl QueueSpec {
         (self.discipline.check)(&self.settings, scale)
     }
 
-    pub(crate) fn build(&self, scale: &Scale, stream: Stream) -> Queue {
+    pub(crate) fn build(&self, scale: &Scale, stream: Rng) -> Queue {
         (self.discipline.build)(&self.settings, scale, stream)
     }
 }

@@ -6,13 +6,13 @@ use super::reader::{At, Result, Table};
 use super::size_file::read_size_file;
 use super::variate::read_variate;
 use crate::requests::{Count, Gap, Page, Size};
-use ackclock_net::Variate;
+use ackclock_net::Distribution;
 use ackclock_units::{Bytes, Duration};
 use std::sync::Arc;
 
 /// The transfers of each flow of a group.
 #[derive(Clone, Debug)]
-pub(crate) struct Asks {
+pub(crate) struct TransferSpec {
     pub(crate) size: Size,
     pub(crate) repeat: u64,
     pub(crate) gap: Gap,
@@ -22,13 +22,13 @@ pub(crate) struct Asks {
 }
 
 /// The largest number of transfers that `repeat` can give.
-const MOST_TRANSFERS: u64 = 1_000_000;
+const MAX_TRANSFERS: u64 = 1_000_000;
 /// The largest number of segments of a transfer, or of objects of a page, that can be drawn.
-const MOST_COUNT: u64 = 1 << 40;
+const MAX_COUNT: u64 = 1 << 40;
 
-pub(crate) fn read_requests(table: &Table<'_>, payload: u16) -> Result<Asks> {
+pub(crate) fn read_requests(table: &Table<'_>, payload: u16) -> Result<TransferSpec> {
     let size = table.get("size").map(|at| read_size(&at, payload)).transpose()?.unwrap_or(Size::Unlimited);
-    let repeat = table.get("repeat").map(|at| at.count(1, MOST_TRANSFERS)).transpose()?;
+    let repeat = table.get("repeat").map(|at| at.count(1, MAX_TRANSFERS)).transpose()?;
     let (pause, interval) = (table.get("pause"), table.get("interval"));
     if let Some(at) = table.get("load") {
         return read_load(&at, table, size);
@@ -52,17 +52,23 @@ pub(crate) fn read_requests(table: &Table<'_>, payload: u16) -> Result<Asks> {
     let gap = match (pause, interval) {
         (_, Some(at)) => Gap::AfterStart(read_variate(&at, THINKING)?),
         (Some(at), None) => Gap::AfterEnd(read_variate(&at, THINKING)?),
-        (None, None) => Gap::AfterEnd(Variate::Fixed(Duration::ZERO)),
+        (None, None) => Gap::AfterEnd(Distribution::Fixed(Duration::ZERO)),
     };
     let ever = matches!(gap, Gap::AfterStart(_)) || page.is_some();
-    Ok(Asks { size, repeat: repeat.unwrap_or(if ever { u64::MAX } else { 1 }), gap, page, load: None })
+    Ok(TransferSpec {
+        size,
+        repeat: repeat.unwrap_or(if ever { u64::MAX } else { 1 }),
+        gap,
+        page,
+        load: None,
+    })
 }
 
 /// The largest load: ten times what fits on the link.
 const MAX_LOAD: f64 = 10.0;
 
 /// Reads transfers that come as a Poisson process. How often, the route decides when the scenario is built.
-fn read_load(at: &At<'_>, table: &Table<'_>, size: Size) -> Result<Asks> {
+fn read_load(at: &At<'_>, table: &Table<'_>, size: Size) -> Result<TransferSpec> {
     let load = at.number(0.0, MAX_LOAD)?;
     if load == 0.0 {
         return Err(at.error("with a load of 0 nothing would ever come").help("for example load = 0.6"));
@@ -78,8 +84,8 @@ fn read_load(at: &At<'_>, table: &Table<'_>, size: Size) -> Result<Asks> {
             .error("with a load transfers come at random, as often as the load says")
             .help("remove this key, or load"));
     }
-    let gap = Gap::Arrivals(Variate::Fixed(Duration::ZERO));
-    Ok(Asks { size, repeat: u64::MAX, gap, page: None, load: Some(load) })
+    let gap = Gap::Arrivals(Distribution::Fixed(Duration::ZERO));
+    Ok(TransferSpec { size, repeat: u64::MAX, gap, page: None, load: Some(load) })
 }
 
 /// Reads a page: transfers that belong together, with a pause after them.
@@ -99,7 +105,7 @@ fn read_page(at: &At<'_>, size: &Size, pause: bool) -> Result<Page> {
     let between =
         table.get("between").map(|at| read_variate(&at, "\"10 ms\" or { exponential = \"10 ms\" }"));
     table.finish()?;
-    Ok(Page::new(objects, between.transpose()?.unwrap_or(Variate::Fixed(Duration::ZERO))))
+    Ok(Page::new(objects, between.transpose()?.unwrap_or(Distribution::Fixed(Duration::ZERO))))
 }
 
 const THINKING: &str = "\"15 s\" or { pareto = { mean = \"15 s\", shape = 1.5 } }";
@@ -127,7 +133,7 @@ fn read_size(at: &At<'_>, payload: u16) -> Result<Size> {
 /// Reads a number from 1 on, or a table with the name of a distribution.
 fn read_count(at: &At<'_>, example: &str) -> Result<Count> {
     if matches!(at.node.value, Value::Number(_)) {
-        return at.count(1, MOST_COUNT).map(Count::Fixed);
+        return at.count(1, MAX_COUNT).map(Count::Fixed);
     }
     match at.choice_like(example)? {
         ("uniform", Some(inner)) => {
@@ -137,7 +143,7 @@ fn read_count(at: &At<'_>, example: &str) -> Result<Count> {
                     .error("the least and the most are wanted here")
                     .help("for example { uniform = [10, 20] }"));
             };
-            let (least, most) = (least.count(1, MOST_COUNT)?, most.count(1, MOST_COUNT)?);
+            let (least, most) = (least.count(1, MAX_COUNT)?, most.count(1, MAX_COUNT)?);
             if most < least {
                 return Err(inner
                     .error("the upper bound is below the lower one")

@@ -6,7 +6,7 @@
 use super::document::{Document, Node, Value, path_parts};
 use super::error::ScenarioError;
 use super::reader::{At, Result};
-use super::{MOST_SEED, Scenario};
+use super::{MAX_SEED, Scenario};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -38,9 +38,9 @@ struct AxisValue {
 }
 
 /// The largest number of points. A larger sweep is taken for a mistake.
-const MOST_POINTS: usize = 100_000;
+const MAX_POINTS: usize = 100_000;
 /// The largest number of values in all points together. Each point keeps its own scenario.
-const MOST_VALUES: usize = 20_000_000;
+const MAX_VALUES: usize = 20_000_000;
 
 impl Sweep {
     /// Reads the text of a file, applies `settings` (`key=value`), and expands the sweep.
@@ -78,14 +78,14 @@ impl Sweep {
         let total = axes.iter().try_fold(1_usize, |n, axis| n.checked_mul(axis.values.len()));
         let total = total.and_then(|n| n.checked_mul(seeds.as_ref().map_or(1, Vec::len)));
         let values = document.root.value.size();
-        if total.is_none_or(|total| total > MOST_POINTS || total.saturating_mul(values) > MOST_VALUES) {
+        if total.is_none_or(|total| total > MAX_POINTS || total.saturating_mul(values) > MAX_VALUES) {
             let node = sweep.as_ref().or(seeds_node.as_ref()).unwrap_or(&document.root);
             let path = if sweep.is_some() { "sweep" } else { "seeds" };
             let message = match total {
                 Some(total) => format!("{total} points of {values} values each are too many"),
                 None => "this makes more points than can be counted".to_owned(),
             };
-            let help = format!("at most {MOST_POINTS} points and {MOST_VALUES} values; sweep less at once");
+            let help = format!("at most {MAX_POINTS} points and {MAX_VALUES} values; sweep less at once");
             return Err(At::new(node, path, &source).error(message).help(help));
         }
         let mut points = Vec::new();
@@ -231,10 +231,10 @@ fn read_axis(name: &str, at: &At<'_>, axes: &mut Vec<Axis>) -> Result<()> {
             .error("an axis needs a list of at least one value")
             .help("for example [\"100 Mbit/s\", \"1 Gbit/s\"]"));
     }
-    if items.len() > MOST_POINTS {
+    if items.len() > MAX_POINTS {
         return Err(at
             .error(format!("{} values are too many for an axis", items.len()))
-            .help(format!("a sweep has at most {MOST_POINTS} points")));
+            .help(format!("a sweep has at most {MAX_POINTS} points")));
     }
     let mut known = HashSet::new();
     let mut values = Vec::new();
@@ -284,17 +284,17 @@ fn read_value(name: &str, at: &At<'_>) -> Result<AxisValue> {
 
 fn read_seeds(at: &At<'_>) -> Result<Vec<Node>> {
     const HELP: &str = "a number of seeds, for example 5, or a list of them, for example [7, 8]";
-    const MOST_SEEDS: u64 = 10_000;
+    const MAX_SEEDS: u64 = 10_000;
     match &at.node.value {
         Value::Number(_) => {
-            let count = at.count(1, MOST_SEEDS).map_err(|error| error.help(HELP))?;
+            let count = at.count(1, MAX_SEEDS).map_err(|error| error.help(HELP))?;
             let seed = |number| Node { value: Value::Number(number as f64), origin: at.node.origin.clone() };
             Ok((1..=count).map(seed).collect())
         }
-        Value::List(items) if (1..=MOST_SEEDS as usize).contains(&items.len()) => {
+        Value::List(items) if (1..=MAX_SEEDS as usize).contains(&items.len()) => {
             let mut known = HashSet::new();
             for item in at.list()? {
-                item.count(0, MOST_SEED)?;
+                item.count(0, MAX_SEED)?;
                 if !known.insert(item.node.value.plain()) {
                     return Err(item
                         .error(format!("the seed {} is there twice", item.node.value.plain()))
@@ -303,6 +303,6 @@ fn read_seeds(at: &At<'_>) -> Result<Vec<Node>> {
             }
             Ok(items.clone())
         }
-        _ => Err(at.error(format!("1 to {MOST_SEEDS} seeds are wanted here")).help(HELP)),
+        _ => Err(at.error(format!("1 to {MAX_SEEDS} seeds are wanted here")).help(HELP)),
     }
 }

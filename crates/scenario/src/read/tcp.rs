@@ -7,7 +7,7 @@ use ackclock_tcp::{Config, Counting, PacedRtt, Pacing, Undo, detection, recovery
 use ackclock_units::{Bytes, Duration};
 
 /// A timer that fires every nanosecond would keep a run from ending.
-const LEAST_RTO: Duration = Duration::from_micros(1);
+const MIN_RTO: Duration = Duration::from_micros(1);
 
 /// Reads the keys of a `[tcp]` table, or of a flow's `tcp = { ... }`. A key that is not given is taken from
 /// `base`.
@@ -77,9 +77,9 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
     }
     // RFC 6298 (2.2): the timeout is at least one clock tick above the round-trip time.
     let least = config.rto_min.max(config.clock_granularity).min(config.rto_max).min(config.rto_initial);
-    if least < LEAST_RTO {
+    if least < MIN_RTO {
         return Err(at.error(format!("a retransmission timeout of {least} would fire without end")).help(
-            format!("rto_initial, rto_max, and rto_min or clock_granularity must be {LEAST_RTO} at least"),
+            format!("rto_initial, rto_max, and rto_min or clock_granularity must be {MIN_RTO} at least"),
         ));
     }
     if let Some(at) = table.get("detection").or_else(|| table.get("recovery")) {
@@ -182,14 +182,14 @@ pub(crate) fn check_undo(at: &At<'_>, config: &Config) -> Result<()> {
 }
 
 /// The largest receive window, segments.
-const MOST_WINDOW: u32 = 1 << 30;
+const MAX_WINDOW: u32 = 1 << 30;
 
 /// Reads a receive window: a number of segments, or an amount of data.
 fn read_window(at: &At<'_>, config: &Config) -> Result<u32> {
     const HELP: &str = "for example \"64 kB\", \"64 segments\" or 64";
     let Ok(text) = at.text() else {
         return at
-            .count(1, u64::from(MOST_WINDOW))
+            .count(1, u64::from(MAX_WINDOW))
             .map(|segments| segments as u32)
             .map_err(|error| error.help(HELP));
     };
@@ -198,14 +198,14 @@ fn read_window(at: &At<'_>, config: &Config) -> Result<u32> {
         Some(number) => number.trim().parse::<u32>().ok(),
         None => {
             let Bytes(bytes) = at.quantity().map_err(|error| error.help(HELP))?;
-            Some((bytes / u64::from(config.payload)).min(u64::from(MOST_WINDOW)) as u32)
+            Some((bytes / u64::from(config.payload)).min(u64::from(MAX_WINDOW)) as u32)
         }
     };
     match segments {
-        Some(segments @ 1..=MOST_WINDOW) => Ok(segments),
+        Some(segments @ 1..=MAX_WINDOW) => Ok(segments),
         _ => Err(at
             .error(format!("\"{text}\" is not a receiver's window"))
-            .help(format!("room for 1 to {MOST_WINDOW} segments of {} B; {HELP}", config.payload))),
+            .help(format!("room for 1 to {MAX_WINDOW} segments of {} B; {HELP}", config.payload))),
     }
 }
 

@@ -44,7 +44,7 @@ const KINDS: &[&str] = &["dumbbell", "parking_lot", "graph"];
 /// An example of a graph's link, for messages.
 const LINK: &str = "{ from = \"a\", to = \"b\", rate = \"1 Gbit/s\", delay = \"5 ms\" }";
 /// The number of routers in the longest parking lot.
-const MOST_HOPS: u64 = 1000;
+const MAX_HOPS: u64 = 1000;
 
 pub(crate) fn read_topology(at: &At<'_>) -> Result<Topology> {
     let table = at.table()?;
@@ -116,7 +116,7 @@ pub(crate) fn reverse_of(link: &LinkSpec) -> LinkSpec {
 
 fn parking_lot(table: &Table<'_>) -> Result<Topology> {
     let mut topology = Topology::new(read_access(table)?);
-    let hops = table.need("hops", "3")?.count(1, MOST_HOPS)?;
+    let hops = table.need("hops", "3")?.count(1, MAX_HOPS)?;
     let link = table
         .need("link", "{ rate = \"100 Mbit/s\", delay = \"5 ms\", queue = { droptail = \"1 bdp\" } }")?;
     let pattern = read_link(&link, "hop", None)?;

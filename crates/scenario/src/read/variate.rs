@@ -2,13 +2,13 @@
 
 use super::document::Value;
 use super::reader::{At, Result};
-use ackclock_net::{BelowZero, Variate};
+use ackclock_net::{BelowZero, Distribution};
 use ackclock_units::Duration;
 
 const KINDS: &[&str] = &["fixed", "uniform", "normal", "exponential", "pareto"];
 
 /// Reads a time that is constant or random. `example` is a value for the error message.
-pub(crate) fn read_variate(at: &At<'_>, example: &str) -> Result<Variate> {
+pub(crate) fn read_variate(at: &At<'_>, example: &str) -> Result<Distribution> {
     match &at.node.value {
         Value::Text(word) if KINDS.contains(&word.trim()) => {
             let word = word.trim();
@@ -16,11 +16,11 @@ pub(crate) fn read_variate(at: &At<'_>, example: &str) -> Result<Variate> {
                 .error(format!("the distribution \"{word}\" has no mean"))
                 .help(format!("say {}", example_of(word))));
         }
-        Value::Text(_) | Value::Number(_) => return at.quantity().map(Variate::Fixed),
+        Value::Text(_) | Value::Number(_) => return at.quantity().map(Distribution::Fixed),
         _ => {}
     }
     match at.choice_like(example)? {
-        ("fixed", Some(inner)) => inner.quantity().map(Variate::Fixed),
+        ("fixed", Some(inner)) => inner.quantity().map(Distribution::Fixed),
         ("uniform", Some(inner)) => {
             let (from, to) = pair(&inner, "uniform", "a lower and an upper bound")?;
             if to < from {
@@ -28,19 +28,19 @@ pub(crate) fn read_variate(at: &At<'_>, example: &str) -> Result<Variate> {
                     .error("the upper bound is below the lower one")
                     .help("write the shorter time first"));
             }
-            Ok(Variate::Uniform(from, to))
+            Ok(Distribution::Uniform(from, to))
         }
         ("normal", Some(inner)) => {
             let (mean, deviation) = pair(&inner, "normal", "a mean and a standard deviation")?;
-            Ok(Variate::Normal { mean, deviation, below_zero: BelowZero::default() })
+            Ok(Distribution::Normal { mean, deviation, below_zero: BelowZero::default() })
         }
-        ("exponential", Some(inner)) => inner.quantity().map(Variate::Exponential),
+        ("exponential", Some(inner)) => inner.quantity().map(Distribution::Exponential),
         ("pareto", Some(inner)) => read_pareto(&inner),
         (word, _) => Err(at.unknown("distribution", word, KINDS)),
     }
 }
 
-fn read_pareto(at: &At<'_>) -> Result<Variate> {
+fn read_pareto(at: &At<'_>) -> Result<Distribution> {
     let table = at.table_like(example_of("pareto"))?;
     let mean = table
         .need_as("mean", &format!("a Pareto variate needs a mean: {}", example_of("pareto")))?
@@ -53,7 +53,7 @@ fn read_pareto(at: &At<'_>) -> Result<Variate> {
             .help("its shape must be above 1; heavy tails begin below 2"));
     }
     table.finish()?;
-    Ok(Variate::Pareto { mean, shape })
+    Ok(Distribution::Pareto { mean, shape })
 }
 
 /// Reads a list of two times.

@@ -5,9 +5,9 @@ use crate::writing::{Bursts, Writing};
 use ackclock_units::{Bytes, Duration};
 
 /// The largest number of bursts of a flow. The end of each burst is recorded.
-const MOST_BURSTS: u64 = 1_000_000;
+const MAX_BURSTS: u64 = 1_000_000;
 /// The largest socket buffer, bytes (RFC 7323: no window is larger).
-const MOST_BUFFER: u64 = 1 << 30;
+const MAX_BUFFER: u64 = 1 << 30;
 const EXAMPLE: &str = "{ size = \"128 kB\", every = \"10 ms\", for = \"2 s\" }";
 
 pub(crate) fn read_writing(table: &Table<'_>, payload: u16) -> Result<Option<Writing>> {
@@ -34,10 +34,10 @@ fn read_bursts(at: &At<'_>, flow: &Table<'_>, payload: u16) -> Result<Bursts> {
     }
     let span: Duration = table.need("for", "\"2 s\"")?.quantity()?;
     let count = 1 + span.as_nanos() / every.as_nanos();
-    if count > MOST_BURSTS {
+    if count > MAX_BURSTS {
         return Err(at
             .error(format!("these are {count} bursts"))
-            .help(format!("at most {MOST_BURSTS}: write for a shorter time, or less often")));
+            .help(format!("at most {MAX_BURSTS}: write for a shorter time, or less often")));
     }
     let queued = table.get("queued").map(|at| at.flag()).transpose()?.unwrap_or(false);
     table.finish()?;
@@ -46,10 +46,10 @@ fn read_bursts(at: &At<'_>, flow: &Table<'_>, payload: u16) -> Result<Bursts> {
 
 fn read_buffer(at: &At<'_>, payload: u16) -> Result<u64> {
     let bytes = at_least_a_segment(at, payload, "a buffer")?;
-    if bytes > MOST_BUFFER {
+    if bytes > MAX_BUFFER {
         return Err(at
             .error(format!("a buffer of {bytes} B is larger than any window"))
-            .help(format!("it must be {MOST_BUFFER} B at most; leave it out for no limit")));
+            .help(format!("it must be {MAX_BUFFER} B at most; leave it out for no limit")));
     }
     Ok(bytes)
 }

@@ -10,38 +10,38 @@
 //! at which a probe or a measuring window reads the state. A flow that is alone on its path then costs one
 //! event per segment.
 
-mod disorder;
-mod due;
+mod dequeue;
+mod expiry;
+mod forwarding;
+mod in_flight;
 mod lanes;
 mod observe;
-mod step;
+mod reorder_heap;
 mod tally;
 mod timers;
-mod traffic;
 mod transmitters;
-mod travel;
 mod tree;
 mod writer;
 
-pub use observe::{Carrying, Nobody, Observer};
+pub use observe::{NoObserver, Observer, PacketRef};
 #[doc(hidden)] // for the benches
 pub use tree::{Head, WinnerTree};
 
-use ackclock_net::{Carried, Ecn, Link, Stream as Draws, accesses};
-use ackclock_scenario::measured::{Measured, StreamTally};
-use ackclock_scenario::plan::{FlowPlan, Plan, StreamPlan};
+use ackclock_net::{Ecn, Link, Packet, Rng as Draws, accesses};
+use ackclock_scenario::measured::{CbrTally, Measured};
+use ackclock_scenario::plan::{CbrPlan, FlowPlan, Plan};
 use ackclock_tcp::{Ack, Data, Flags, Receiver, Sender};
 use ackclock_units::{Duration, Time};
+use in_flight::{Entrance, InFlight};
 use tally::Tally;
 use timers::{Timer, Timers};
-use traffic::{Entrance, Traffic};
-use transmitters::{Packet, Transmitters};
+use transmitters::{QueuedPacket, Transmitters};
 use writer::{Writer, writer};
 
 #[derive(Clone, Copy, Default)]
 struct Segment(Data);
 
-impl Carried for Segment {
+impl Packet for Segment {
     #[inline]
     fn bytes(&self) -> u32 {
         u32::from(self.0.bytes)
@@ -64,7 +64,7 @@ impl Carried for Segment {
 #[derive(Clone, Copy, Default)]
 struct Acknowledgement(Ack);
 
-impl Carried for Acknowledgement {
+impl Packet for Acknowledgement {
     #[inline]
     fn bytes(&self) -> u32 {
         u32::from(self.0.bytes)
@@ -94,8 +94,8 @@ struct Flow {
     beyond_the_end: u64,
 }
 
-struct Source {
-    plan: StreamPlan,
+struct CbrSource {
+    plan: CbrPlan,
     out: Entrance,
     next_seq: u64,
     delivered: u64,
@@ -103,24 +103,24 @@ struct Source {
 }
 
 /// A run.
-pub struct Engine<O: Observer = Nobody> {
+pub struct Engine<O: Observer = NoObserver> {
     now: Time,
     duration: Time,
     probe: Option<Duration>,
     links: Vec<Link>,
     flows: Vec<Flow>,
-    sources: Vec<Source>,
-    data: Traffic<Segment>,
-    acks: Traffic<Acknowledgement>,
+    sources: Vec<CbrSource>,
+    data: InFlight<Segment>,
+    acks: InFlight<Acknowledgement>,
     timers: Timers,
     transmitters: Transmitters,
-    looks: Looks,
+    looks: SampleBarriers,
     tally: Tally,
     observer: O,
 }
 
 /// The instants at which links and receivers are read. Nothing may run ahead of them.
-struct Looks {
+struct SampleBarriers {
     probe: Time,
     measure_from: Time,
     measure_to: Time,
@@ -130,7 +130,7 @@ struct Looks {
     next: Time,
 }
 
-impl Looks {
+impl SampleBarriers {
     fn update(&mut self) {
         self.next = self.probe.min(self.measure_from).min(self.measure_to).min(self.over);
     }
@@ -144,8 +144,8 @@ impl<O: Observer> Engine<O> {
         let reverse: Vec<&[usize]> = plan.flows.iter().map(|flow| &*flow.reverse).collect();
         let data_paths = [forward, streams].concat();
         let accesses = accesses(&plan.links, plan.measured, &data_paths, &reverse);
-        let (data, data_entrances) = Traffic::new(&data_paths, &accesses, &plan.links, true);
-        let (acks, ack_entrances) = Traffic::new(&reverse, &accesses, &plan.links, false);
+        let (data, data_entrances) = InFlight::new(&data_paths, &accesses, &plan.links, true);
+        let (acks, ack_entrances) = InFlight::new(&reverse, &accesses, &plan.links, false);
         let mut data_entrances = data_entrances.into_iter();
         let mut timers = Timers::default();
 
@@ -188,14 +188,14 @@ impl<O: Observer> Engine<O> {
                 }
             })
             .collect();
-        let sources: Vec<Source> = plan
+        let sources: Vec<CbrSource> = plan
             .streams
             .iter()
             .enumerate()
             .zip(data_entrances)
             .map(|((number, stream), out)| {
-                timers.add(stream.start, Timer::Datagram(number as u32));
-                Source { plan: stream.clone(), out, next_seq: 0, delivered: 0, delivered_bytes: 0 }
+                timers.add(stream.start, Timer::CbrPacket(number as u32));
+                CbrSource { plan: stream.clone(), out, next_seq: 0, delivered: 0, delivered_bytes: 0 }
             })
             .collect();
         timers.add(plan.measure.0, Timer::MeasureFrom);
@@ -203,7 +203,7 @@ impl<O: Observer> Engine<O> {
         if plan.probe.is_some() {
             timers.add(Time::ZERO, Timer::Probe);
         }
-        let mut looks = Looks {
+        let mut looks = SampleBarriers {
             probe: if plan.probe.is_some() { Time::ZERO } else { Time::NEVER },
             measure_from: plan.measure.0,
             measure_to: plan.measure.1,
@@ -275,7 +275,7 @@ impl<O: Observer> Engine<O> {
             }
         });
         for held in self.transmitters.held() {
-            if let Packet::Segment(_) = held.packet
+            if let QueuedPacket::Segment(_) = held.packet
                 && let Some(count) = in_flight.get_mut(self.data.exit(held.exit).owner as usize)
             {
                 *count += 1;
@@ -295,10 +295,6 @@ fn seen(flow: &Flow) -> (&Sender, &Receiver) {
     (&flow.sender, &flow.receiver)
 }
 
-fn sent(source: &Source) -> StreamTally {
-    StreamTally {
-        sent: source.next_seq,
-        delivered: source.delivered,
-        delivered_bytes: source.delivered_bytes,
-    }
+fn sent(source: &CbrSource) -> CbrTally {
+    CbrTally { sent: source.next_seq, delivered: source.delivered, delivered_bytes: source.delivered_bytes }
 }

@@ -6,13 +6,13 @@ use ackclock_units::{Duration, Time};
 
 /// A packet at the moment when it is offered to a link.
 #[derive(Clone, Copy, Debug)]
-pub enum Carrying<'a> {
+pub enum PacketRef<'a> {
     /// A segment of this flow.
     Data(u32, &'a Data),
     /// An acknowledgement of this flow.
     Ack(u32, &'a Ack),
     /// A datagram of this stream. The segment holds its number and bytes.
-    Datagram(u32, &'a Data),
+    CbrPacket(u32, &'a Data),
 }
 
 /// An observer of runs. No method has a default: an observer that wraps others and forgets to forward a call
@@ -21,10 +21,10 @@ pub trait Observer {
     /// A packet met its fate at a link. If it arrives, it left the transmitter `delay` before: the
     /// propagation delay, and more if the packet is late. A packet that returns or waits meets another fate
     /// at the same link later.
-    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate);
+    fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate);
 
     /// The fate of a packet that waited in a link's own queue was decided at `now`. `delay` is as above.
-    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate);
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate);
 
     /// A sender has processed an acknowledgement or a timeout.
     fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender);
@@ -32,12 +32,12 @@ pub trait Observer {
 
 /// Two observers of the same run.
 impl<A: Observer, B: Observer> Observer for (A, B) {
-    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+    fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         self.0.at_link(link, delay, packet, fate);
         self.1.at_link(link, delay, packet, fate);
     }
 
-    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         self.0.at_transmitter(now, link, delay, packet, fate);
         self.1.at_transmitter(now, link, delay, packet, fate);
     }
@@ -50,13 +50,13 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 
 /// An optional observer.
 impl<A: Observer> Observer for Option<A> {
-    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+    fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         if let Some(watcher) = self {
             watcher.at_link(link, delay, packet, fate);
         }
     }
 
-    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         if let Some(watcher) = self {
             watcher.at_transmitter(now, link, delay, packet, fate);
         }
@@ -70,14 +70,14 @@ impl<A: Observer> Observer for Option<A> {
 }
 
 /// No observer.
-pub struct Nobody;
+pub struct NoObserver;
 
-impl Observer for Nobody {
+impl Observer for NoObserver {
     #[inline(always)]
-    fn at_link(&mut self, _: usize, _: Duration, _: Carrying<'_>, _: Fate) {}
+    fn at_link(&mut self, _: usize, _: Duration, _: PacketRef<'_>, _: Fate) {}
 
     #[inline(always)]
-    fn at_transmitter(&mut self, _: Time, _: usize, _: Duration, _: Carrying<'_>, _: Fate) {}
+    fn at_transmitter(&mut self, _: Time, _: usize, _: Duration, _: PacketRef<'_>, _: Fate) {}
 
     #[inline(always)]
     fn at_sender(&mut self, _: Time, _: usize, _: &Sender) {}

@@ -1,7 +1,7 @@
 //! Counters: the events in the measuring window, and the samples of the probes.
 
 use ackclock_net::{Link, LinkMeter};
-use ackclock_scenario::measured::{FlowTally, Measured, StreamTally, Transfer};
+use ackclock_scenario::measured::{CbrTally, FlowTally, Measured, Transfer};
 use ackclock_scenario::series::{Sample, Series};
 use ackclock_tcp::{Counters, Receiver, Sender};
 use ackclock_units::{Duration, Time};
@@ -72,8 +72,8 @@ struct FlowCount {
 
 #[derive(Clone, Copy, Default)]
 struct StreamCount {
-    from: StreamTally,
-    within: StreamTally,
+    from: CbrTally,
+    within: CbrTally,
     probed_bytes: u64,
 }
 
@@ -149,7 +149,7 @@ impl Tally {
         now: Time,
         links: &mut [Link],
         flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
-        streams: impl Iterator<Item = StreamTally>,
+        streams: impl Iterator<Item = CbrTally>,
     ) {
         self.measuring = true;
         for (count, (sender, receiver)) in self.flows.iter_mut().zip(flows) {
@@ -167,7 +167,7 @@ impl Tally {
         now: Time,
         links: &[Link],
         flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
-        streams: impl Iterator<Item = StreamTally>,
+        streams: impl Iterator<Item = CbrTally>,
     ) {
         for (flow, (sender, receiver)) in flows.enumerate() {
             self.before_window_changes(flow, now, sender);
@@ -178,7 +178,7 @@ impl Tally {
         self.links.iter_mut().zip(links).for_each(|(meter, link)| meter.end(now, link));
         for (count, to) in self.streams.iter_mut().zip(streams) {
             let from = count.from;
-            count.within = StreamTally {
+            count.within = CbrTally {
                 sent: to.sent - from.sent,
                 delivered: to.delivered - from.delivered,
                 delivered_bytes: to.delivered_bytes - from.delivered_bytes,
@@ -192,7 +192,7 @@ impl Tally {
         interval: Duration,
         links: &mut [Link],
         flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
-        streams: impl Iterator<Item = StreamTally>,
+        streams: impl Iterator<Item = CbrTally>,
     ) {
         let Some(series) = &mut self.series else { return };
         series.at.push(now);

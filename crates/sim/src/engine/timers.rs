@@ -18,7 +18,7 @@ pub(crate) enum Timer {
     Pacing(u32),
     DelayedAck(u32),
     Write(u32),
-    Datagram(u32),
+    CbrPacket(u32),
 }
 
 /// Pending timers.

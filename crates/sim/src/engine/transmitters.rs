@@ -6,7 +6,7 @@ use ackclock_units::Time;
 
 /// A packet of either kind.
 #[derive(Clone, Copy)]
-pub(crate) enum Packet {
+pub(crate) enum QueuedPacket {
     Segment(Segment),
     Acknowledgement(Acknowledgement),
 }
@@ -15,7 +15,7 @@ pub(crate) enum Packet {
 #[derive(Clone, Copy)]
 pub(crate) struct Held {
     pub(crate) exit: usize,
-    pub(crate) packet: Packet,
+    pub(crate) packet: QueuedPacket,
 }
 
 /// A dequeue-driven link.

@@ -3,9 +3,9 @@
 //!
 //! The follower is an observer of the engine. A run without traced flows does not contain it.
 
-use crate::engine::{Carrying, Observer};
+use crate::engine::{Observer, PacketRef};
 use ackclock_net::Fate;
-use ackclock_scenario::course::{Course, Episode, Estimate, Event, Life, What};
+use ackclock_scenario::flow_trace::{Episode, Estimate, Event, EventKind, FlowTrace, SegmentTrace};
 use ackclock_scenario::plan::{FlowPlan, Plan};
 use ackclock_tcp::{Data, Flags, Sender, State};
 use ackclock_units::{Duration, Time};
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 /// A flow that is traced.
 struct Following {
-    course: Course,
+    course: FlowTrace,
     /// Its first and last link, and the last link of the way back.
     ends: [usize; 3],
     /// The number of the connection, and the segments of the connections before it.
@@ -39,7 +39,7 @@ impl Follower {
             let FlowPlan { forward, reverse, .. } = &plan.flows[flow];
             let last = |route: &[usize]| route.last().copied().unwrap_or(usize::MAX);
             flows[flow] = Some(Box::new(Following {
-                course: Course { flow, ..Course::default() },
+                course: FlowTrace { flow, ..FlowTrace::default() },
                 ends: [forward.first().copied().unwrap_or(usize::MAX), last(forward), last(reverse)],
                 epoch: 0,
                 base: 0,
@@ -51,7 +51,7 @@ impl Follower {
     }
 
     /// The traces, by flow.
-    pub fn into_courses(self) -> Vec<Course> {
+    pub fn into_courses(self) -> Vec<FlowTrace> {
         let end = self.end.as_nanos();
         let finished = self.flows.into_iter().flatten().map(|following| {
             let mut course = following.course;
@@ -79,22 +79,22 @@ impl Following {
         (flags.epoch() == self.epoch).then_some(self.base + seq)
     }
 
-    fn note(&mut self, at: Time, what: What, segment: u64) {
+    fn note(&mut self, at: Time, what: EventKind, segment: u64) {
         self.course.events.push(Event { at_ns: at.as_nanos(), what, segment });
     }
 
     fn sent(&mut self, at: Time, segment: u64) {
         if segment == self.course.segments.len() as u64 {
-            self.note(at, What::New, segment);
-            self.course.segments.push(Life { sent_ns: at.as_nanos(), again: 0, arrived_ns: None });
+            self.note(at, EventKind::New, segment);
+            self.course.segments.push(SegmentTrace { sent_ns: at.as_nanos(), again: 0, arrived_ns: None });
         } else if let Some(life) = self.course.segments.get_mut(segment as usize) {
             life.again += 1;
-            self.note(at, What::Again, segment);
+            self.note(at, EventKind::Again, segment);
         }
     }
 
     fn arrived(&mut self, at: Time, segment: u64) {
-        self.note(at, What::Arrived, segment);
+        self.note(at, EventKind::Arrived, segment);
         if let Some(life) = self.course.segments.get_mut(segment as usize) {
             life.arrived_ns = Some(life.arrived_ns.map_or(at.as_nanos(), |first| first.min(at.as_nanos())));
         }
@@ -109,9 +109,9 @@ impl Following {
             self.sent(data.sent_at, segment);
         }
         match fate {
-            Fate::Dropped(_) => self.note(known.unwrap_or(data.sent_at), What::Dropped, segment),
-            Fate::Returns(at) => _ = self.under_way.insert(key, at),
-            Fate::Waits => _ = self.under_way.insert(key, known.unwrap_or(data.sent_at)),
+            Fate::Dropped(_) => self.note(known.unwrap_or(data.sent_at), EventKind::Dropped, segment),
+            Fate::LinkRetry(at) => _ = self.under_way.insert(key, at),
+            Fate::Queued => _ = self.under_way.insert(key, known.unwrap_or(data.sent_at)),
             Fate::Arrives(at) | Fate::ArrivesTwice(at) if link == last => self.arrived(at, segment),
             Fate::Arrives(at) | Fate::ArrivesTwice(at) => _ = self.under_way.insert(key, at),
         }
@@ -149,25 +149,25 @@ impl Following {
 }
 
 impl Observer for Follower {
-    fn at_link(&mut self, link: usize, _delay: Duration, packet: Carrying<'_>, fate: Fate) {
+    fn at_link(&mut self, link: usize, _delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         let flow = match packet {
-            Carrying::Data(flow, _) | Carrying::Ack(flow, _) => flow,
-            Carrying::Datagram(..) => return,
+            PacketRef::Data(flow, _) | PacketRef::Ack(flow, _) => flow,
+            PacketRef::CbrPacket(..) => return,
         };
         let Some(Some(following)) = self.flows.get_mut(flow as usize) else { return };
         match (packet, fate) {
-            (Carrying::Data(_, data), _) => following.on_data(link, data, fate),
-            (Carrying::Ack(_, ack), Fate::Arrives(at) | Fate::ArrivesTwice(at))
+            (PacketRef::Data(_, data), _) => following.on_data(link, data, fate),
+            (PacketRef::Ack(_, ack), Fate::Arrives(at) | Fate::ArrivesTwice(at))
                 if link == following.ends[2] && ack.flags.epoch() == following.epoch =>
             {
-                following.note(at, What::Acked, following.base + ack.ack);
+                following.note(at, EventKind::Acked, following.base + ack.ack);
             }
             _ => {}
         }
     }
 
-    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
-        if let (Carrying::Data(flow, data), Fate::Dropped(_)) = (packet, fate)
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
+        if let (PacketRef::Data(flow, data), Fate::Dropped(_)) = (packet, fate)
             && let Some(Some(following)) = self.flows.get_mut(flow as usize)
             && let Some(segment) = following.number(data.flags, data.seq)
         {

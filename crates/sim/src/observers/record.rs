@@ -1,6 +1,6 @@
 //! Records a simulated flow for the predictors: its samples, its losses, and the state of the bottleneck.
 
-use crate::engine::{Carrying, Observer};
+use crate::engine::{Observer, PacketRef};
 use ackclock_cc::predictor::Reading;
 use ackclock_net::{Cause, Fate, Limit, Queue};
 use ackclock_scenario::{Built, Prediction};
@@ -104,15 +104,15 @@ fn room(queue: &Queue, segment: f64) -> f64 {
     }
 }
 
-fn bytes(packet: Carrying<'_>) -> u64 {
+fn bytes(packet: PacketRef<'_>) -> u64 {
     match packet {
-        Carrying::Data(_, data) | Carrying::Datagram(_, data) => u64::from(data.bytes),
-        Carrying::Ack(_, ack) => u64::from(ack.bytes),
+        PacketRef::Data(_, data) | PacketRef::CbrPacket(_, data) => u64::from(data.bytes),
+        PacketRef::Ack(_, ack) => u64::from(ack.bytes),
     }
 }
 
 impl Observer for Recorder {
-    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+    fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         if link != self.link {
             return;
         }
@@ -121,26 +121,26 @@ impl Observer for Recorder {
                 let left = Time::ZERO + (at.since(Time::ZERO) - delay);
                 self.free_at = self.free_at.max(left);
             }
-            Fate::Waits => self.waiting += bytes(packet),
+            Fate::Queued => self.waiting += bytes(packet),
             Fate::Dropped(Cause::Overflow | Cause::Early) => {
                 let at = match packet {
-                    Carrying::Data(flow, data) => data.sent_at + self.flow_delays[flow as usize],
-                    Carrying::Datagram(stream, data) => data.sent_at + self.stream_delays[stream as usize],
-                    Carrying::Ack(..) => return,
+                    PacketRef::Data(flow, data) => data.sent_at + self.flow_delays[flow as usize],
+                    PacketRef::CbrPacket(stream, data) => data.sent_at + self.stream_delays[stream as usize],
+                    PacketRef::Ack(..) => return,
                 };
                 self.dropped(at);
             }
-            Fate::Dropped(Cause::Error) | Fate::Returns(_) => {}
+            Fate::Dropped(Cause::Error) | Fate::LinkRetry(_) => {}
         }
     }
 
-    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         if link != self.link {
             return;
         }
         self.waiting -= bytes(packet);
         match (packet, fate) {
-            (Carrying::Data(..) | Carrying::Datagram(..), Fate::Dropped(_)) => self.dropped(now),
+            (PacketRef::Data(..) | PacketRef::CbrPacket(..), Fate::Dropped(_)) => self.dropped(now),
             _ => self.at_link(link, delay, packet, fate),
         }
     }

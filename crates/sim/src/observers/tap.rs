@@ -1,11 +1,11 @@
 //! A tap at the transmitting end of a link. It writes one file, in order of time.
 
-use crate::engine::{Carrying, Observer};
+use crate::engine::{Observer, PacketRef};
 use ackclock_net::Fate;
 use ackclock_scenario::Built;
 use ackclock_tcp::{Ack, Config, Data, Sender};
 use ackclock_units::{Duration, Rate, Time};
-use ackclock_wire::{Connection, Frame, MOST_HEADERS, datagram};
+use ackclock_wire::{Connection, Frame, MAX_HEADERS, datagram};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -65,7 +65,7 @@ struct Passing {
 enum Packet {
     Data(u32, Data),
     Ack(u32, Ack),
-    Datagram(u32, Data),
+    Cbr(u32, Data),
 }
 
 impl PartialEq for Passing {
@@ -103,7 +103,7 @@ fn interface(out: &Direction, back: Option<&Direction>) -> InterfaceDescriptionB
         format!("what this end sends: link \"{}\", as it leaves{}", out.name, received.unwrap_or_default());
     InterfaceDescriptionBlock {
         linktype: DataLink::RAW,
-        snaplen: MOST_HEADERS,
+        snaplen: MAX_HEADERS,
         options: vec![
             InterfaceDescriptionOption::IfName(Cow::Owned(out.name.clone())),
             InterfaceDescriptionOption::IfDescription(Cow::Owned(described)),
@@ -170,7 +170,7 @@ impl<W: Write> Tap<W> {
         let Passing { at, inbound, packet, .. } = passing;
         let flows = Arc::clone(&self.flows);
         let (flow, epoch, clock) = match packet {
-            Packet::Datagram(stream, data) => {
+            Packet::Cbr(stream, data) => {
                 return self.write(*at, *inbound, datagram(*stream, data), None);
             }
             Packet::Data(flow, data) => (*flow, data.flags.epoch(), data.sent_at),
@@ -188,7 +188,7 @@ impl<W: Write> Tap<W> {
         }
         let frame = match packet {
             Packet::Ack(_, ack) => connection.acknowledgement(*at, ack),
-            Packet::Data(_, data) | Packet::Datagram(_, data) => connection.data(data),
+            Packet::Data(_, data) | Packet::Cbr(_, data) => connection.data(data),
         };
         self.write(*at, *inbound, frame, None)
     }
@@ -233,11 +233,11 @@ impl<W: Write> Tap<W> {
 }
 
 impl<W: Write> Observer for Tap<W> {
-    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+    fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         let (packet, sent_at) = match packet {
-            Carrying::Data(flow, data) => (Packet::Data(flow, *data), data.sent_at),
-            Carrying::Ack(flow, ack) => (Packet::Ack(flow, *ack), Time::ZERO),
-            Carrying::Datagram(stream, data) => (Packet::Datagram(stream, *data), data.sent_at),
+            PacketRef::Data(flow, data) => (Packet::Data(flow, *data), data.sent_at),
+            PacketRef::Ack(flow, ack) => (Packet::Ack(flow, *ack), Time::ZERO),
+            PacketRef::CbrPacket(stream, data) => (Packet::Cbr(stream, *data), data.sent_at),
         };
         // The run has reached at least the time at which this packet was sent.
         self.release(sent_at);
@@ -249,7 +249,7 @@ impl<W: Write> Observer for Tap<W> {
             Fate::Arrives(arrival) => (arrival, 1),
             // It leaves once and arrives twice.
             Fate::ArrivesTwice(arrival) => (arrival, 1 + u8::from(inbound)),
-            Fate::Returns(_) | Fate::Waits | Fate::Dropped(_) => return,
+            Fate::LinkRetry(_) | Fate::Queued | Fate::Dropped(_) => return,
         };
         let at = if inbound {
             arrival
@@ -262,7 +262,7 @@ impl<W: Write> Observer for Tap<W> {
         }
     }
 
-    fn at_transmitter(&mut self, _: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+    fn at_transmitter(&mut self, _: Time, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         self.at_link(link, delay, packet, fate);
     }
 

@@ -16,11 +16,11 @@ use ackclock_net::Fate;
 use ackclock_scenario::capture_file::file_name;
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Point, suggest};
-use ackclock_sim::engine::{Carrying, Observer};
+use ackclock_sim::engine::{Observer, PacketRef};
 use ackclock_sim::observers::{Tap, tap};
 use ackclock_tcp::Sender;
 use ackclock_units::{Duration, Time};
-use ackclock_wire::MOST_PAYLOAD;
+use ackclock_wire::MAX_PAYLOAD;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -50,7 +50,7 @@ pub enum CaptureError {
     },
     /// A segment does not fit into an IPv4 packet.
     #[error("--capture: segments of {payload} B do not fit into IPv4 packets with TCP options")]
-    #[diagnostic(help("at most {} B of payload can be captured: segment.payload", MOST_PAYLOAD))]
+    #[diagnostic(help("at most {} B of payload can be captured: segment.payload", MAX_PAYLOAD))]
     TooLarge {
         /// The payload of a segment, bytes.
         payload: u32,
@@ -84,7 +84,7 @@ pub fn check(links: &[String], points: &[Point]) -> Result<(), CaptureError> {
             return Err(CaptureError::NoLink { name: name.clone(), help: suggest(name, &known) });
         }
         let payload = built.groups.iter().map(|group| group.payload).max().unwrap_or(0);
-        if payload > MOST_PAYLOAD {
+        if payload > MAX_PAYLOAD {
             return Err(CaptureError::TooLarge { payload });
         }
     }
@@ -168,13 +168,13 @@ impl Captures {
 }
 
 impl Observer for Taps {
-    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+    fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         for tap in &mut self.taps {
             tap.at_link(link, delay, packet, fate);
         }
     }
 
-    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         for tap in &mut self.taps {
             tap.at_transmitter(now, link, delay, packet, fate);
         }

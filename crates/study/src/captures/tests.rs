@@ -30,7 +30,7 @@ const SCENARIO: &str = r#"
 "#;
 
 /// A packet of a file, headers taken apart.
-struct Seen {
+struct Evidence {
     inbound: bool,
     at: u64,
     length: u32,
@@ -39,7 +39,7 @@ struct Seen {
     tcp: Option<TcpHeader>,
 }
 
-fn read(file: &[u8]) -> (Vec<String>, Vec<Seen>) {
+fn read(file: &[u8]) -> (Vec<String>, Vec<Evidence>) {
     let (mut names, mut packets) = (Vec::new(), Vec::new());
     let mut reader = PcapNgReader::new(file).expect("a pcapng file");
     while let Some(block) = reader.next_block() {
@@ -51,7 +51,7 @@ fn read(file: &[u8]) -> (Vec<String>, Vec<Seen>) {
             Block::EnhancedPacket(packet) => {
                 let (ip, rest) = Ipv4Header::from_slice(&packet.data).expect("an IPv4 header");
                 let tcp = (ip.protocol.0 == 6).then(|| TcpHeader::from_slice(rest).expect("a TCP header").0);
-                packets.push(Seen {
+                packets.push(Evidence {
                     inbound: packet.options[0] == EnhancedPacketOption::Flags(1),
                     at: packet.timestamp.as_nanos() as u64,
                     length: packet.original_len,
@@ -66,7 +66,7 @@ fn read(file: &[u8]) -> (Vec<String>, Vec<Seen>) {
     (names, packets)
 }
 
-fn capture(link: &str) -> (ackclock_scenario::results::PointResult, Vec<String>, Vec<Seen>) {
+fn capture(link: &str) -> (ackclock_scenario::results::PointResult, Vec<String>, Vec<Evidence>) {
     let sweep = Sweep::read("test", SCENARIO, &[]).expect("a scenario");
     let point = &sweep.points[0];
     let built = point.scenario.build().expect("a plan");

@@ -1,11 +1,11 @@
 //! Functions of the bursts that flows write: over all flows of a group, and over the whole run.
 
 use super::call::{Answer, Arguments, wrong};
-use super::functions::{Words, group_flows};
+use super::functions::{FunctionRegistry, group_flows};
 use ackclock_scenario::results::{BurstResult, PointResult};
 use minijinja::Error;
 
-pub(super) fn add_all(w: &mut Words<'_>) {
+pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
     macro_rules! total {
         ($($name:literal => $field:expr),* $(,)?) => {$(
             w.add(concat!($name, "(label)"), |point, args| {

@@ -1,13 +1,13 @@
 //! Functions of time series: all samples as a list, and the time until a goodput or a fairness is reached.
 
 use super::call::{Arguments, add, wrong};
-use super::functions::{Words, meant};
+use super::functions::{FunctionRegistry, meant};
 use super::series::{Looks, flow_looks, named, within};
 use ackclock_cc::analysis;
 use ackclock_scenario::results::PointResult;
 use minijinja::{Error, Value};
 
-pub(super) fn add_all(w: &mut Words<'_>) {
+pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
     // looks('flow', 'cwnd', from_s, to_s): a list. A flow's own variables have their names: 'layer'.
     let (view, trace) = (w.view.clone(), w.trace.clone());
     add(w.env, "looks", move |arguments| {

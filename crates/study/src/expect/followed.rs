@@ -4,12 +4,12 @@
 //! Times are in seconds. A span includes its start, but not its end.
 
 use super::call::{Arguments, wrong};
-use super::functions::{Words, group_flows};
-use ackclock_scenario::course::{Course, Estimate, What};
+use super::functions::{FunctionRegistry, group_flows};
+use ackclock_scenario::flow_trace::{Estimate, EventKind, FlowTrace};
 use ackclock_scenario::results::{PointResult, Spread, percentile};
 use minijinja::Error;
 
-pub(super) fn add_all(w: &mut Words<'_>) {
+pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
     // delivery_mean('flow'), delivery_mean('flow', 'resent'): the mean time from a segment's first sending to
     // its first arrival. It covers segments first sent in the measuring window: all, those sent once, or
     // those retransmitted.
@@ -54,9 +54,13 @@ pub(super) fn add_all(w: &mut Words<'_>) {
     // acked_by('flow', 2.87): the segments acknowledged cumulatively up to that time.
     w.add("acked_by(label, at_s)", |point, args| {
         let time = args.number(1, "a time in seconds")?;
-        let acked = |course: &Course| {
+        let acked = |course: &FlowTrace| {
             let events = course.events.iter().take_while(|event| seconds(event.at_ns) <= time);
-            events.filter(|event| event.what == What::Acked).map(|event| event.segment).max().unwrap_or(0)
+            events
+                .filter(|event| event.what == EventKind::Acked)
+                .map(|event| event.segment)
+                .max()
+                .unwrap_or(0)
         };
         Ok(courses(point, args)?.into_iter().map(acked).sum::<u64>() as f64)
     });
@@ -87,10 +91,10 @@ fn is_measured(point: &PointResult, at_ns: u64) -> bool {
 }
 
 /// The traced flows of the group that the first argument names.
-fn courses<'a>(point: &'a PointResult, args: &Arguments) -> Result<Vec<&'a Course>, Error> {
+fn courses<'a>(point: &'a PointResult, args: &Arguments) -> Result<Vec<&'a FlowTrace>, Error> {
     let label = args.text(0, "a group's label")?;
     group_flows(point, &label)?;
-    let of_group = |course: &&Course| point.flows.get(course.flow).is_some_and(|flow| flow.label == label);
+    let of_group = |course: &&FlowTrace| point.flows.get(course.flow).is_some_and(|flow| flow.label == label);
     let courses: Vec<_> = point.courses.iter().filter(of_group).collect();
     if courses.is_empty() {
         return Err(wrong(format!("no flow of \"{label}\" is followed; add follow = 1 to its [[flows]]")));
@@ -98,7 +102,7 @@ fn courses<'a>(point: &'a PointResult, args: &Arguments) -> Result<Vec<&'a Cours
     Ok(courses)
 }
 
-fn first<'a>(point: &'a PointResult, args: &Arguments) -> Result<&'a Course, Error> {
+fn first<'a>(point: &'a PointResult, args: &Arguments) -> Result<&'a FlowTrace, Error> {
     courses(point, args).map(|courses| courses[0])
 }
 
@@ -111,10 +115,10 @@ fn index(args: &Arguments, at: usize) -> Result<usize, Error> {
     Ok(number as usize - 1)
 }
 
-fn what(args: &Arguments) -> Result<What, Error> {
+fn what(args: &Arguments) -> Result<EventKind, Error> {
     let word = args.text(1, "what happened")?;
-    What::ALL.iter().find(|(known, _)| *known == word).map(|&(_, what)| what).ok_or_else(|| {
-        let known: Vec<_> = What::ALL.iter().map(|(word, _)| format!("'{word}'")).collect();
+    EventKind::ALL.iter().find(|(known, _)| *known == word).map(|&(_, what)| what).ok_or_else(|| {
+        let known: Vec<_> = EventKind::ALL.iter().map(|(word, _)| format!("'{word}'")).collect();
         wrong(format!("nothing is called '{word}'; there are {}", known.join(", ")))
     })
 }

@@ -9,13 +9,13 @@ use ackclock_scenario::suggest;
 use minijinja::{Environment, Error, Value};
 
 /// The registry to which functions are added.
-pub(super) struct Words<'a> {
+pub(super) struct FunctionRegistry<'a> {
     pub(super) env: &'a mut Environment<'static>,
     pub(super) view: &'a View,
     pub(super) trace: &'a Trace,
 }
 
-impl Words<'_> {
+impl FunctionRegistry<'_> {
     /// Adds a function of (point, arguments), applied to the points that the keywords select. `written` is
     /// its signature: `name(argument, [optional argument], ...)`.
     pub(super) fn add(&mut self, written: &'static str, f: fn(&PointResult, &Arguments) -> Answer) {

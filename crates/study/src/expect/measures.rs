@@ -1,13 +1,13 @@
 //! Functions of results.
 
 use super::call::{add, wrong};
-use super::functions::{Words, group_flows};
+use super::functions::{FunctionRegistry, group_flows};
 use super::select::axis;
 use ackclock_cc::analysis;
 use ackclock_scenario::results::{FlowResult, LinkResult};
 use ackclock_scenario::suggest;
 
-pub(super) fn add_all(words: &mut Words<'_>) {
+pub(super) fn add_all(words: &mut FunctionRegistry<'_>) {
     add_flow_functions(words);
     add_link_functions(words);
     let view = words.view.clone();
@@ -19,7 +19,7 @@ pub(super) fn add_all(words: &mut Words<'_>) {
     });
 }
 
-fn add_flow_functions(w: &mut Words<'_>) {
+fn add_flow_functions(w: &mut FunctionRegistry<'_>) {
     macro_rules! total {
         ($($name:literal => $field:expr),* $(,)?) => {$(
             w.add(concat!($name, "(label)"), |point, args| {
@@ -86,7 +86,7 @@ fn add_flow_functions(w: &mut Words<'_>) {
     spread! { "goodput_mean" => mean, "goodput_min" => min, "goodput_max" => max, "goodput_std" => std }
 }
 
-fn add_link_functions(w: &mut Words<'_>) {
+fn add_link_functions(w: &mut FunctionRegistry<'_>) {
     macro_rules! links {
         ($($name:literal => $field:expr),* $(,)?) => {$(
             w.add(concat!($name, "(link)"), |point, args| {

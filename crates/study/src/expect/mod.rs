@@ -33,9 +33,9 @@ mod values;
 pub use select::View;
 
 use ackclock_scenario::nearest;
-use ackclock_scenario::results::{Seen, Spread};
+use ackclock_scenario::results::{Evidence, Spread};
 use call::{Arguments, wrong};
-use functions::Words;
+use functions::FunctionRegistry;
 use minijinja::value::{Kwargs, Rest};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use std::collections::BTreeMap;
@@ -104,8 +104,8 @@ impl Language {
         let mut env = Environment::new();
         env.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
         let trace = Trace::default();
-        let mut words = Words { env: &mut env, view, trace: &trace };
-        let looking: [fn(&mut Words<'_>); 7] = [
+        let mut words = FunctionRegistry { env: &mut env, view, trace: &trace };
+        let looking: [fn(&mut FunctionRegistry<'_>); 7] = [
             measures::add_all,
             transfers::add_all,
             bursts::add_all,
@@ -179,7 +179,7 @@ impl Language {
         &self,
         expression: &str,
         names: &Names,
-    ) -> Result<(serde_json::Value, Vec<Seen>), ExpectError> {
+    ) -> Result<(serde_json::Value, Vec<Evidence>), ExpectError> {
         let failed = |error: Error| self.explain(expression, &error);
         let mut bound: BTreeMap<String, Value> =
             names.iter().map(|(name, value)| (name.clone(), from_json(value))).collect();
@@ -198,7 +198,7 @@ impl Language {
 
     /// Checks an expression over made-up results. It checks every call separately, even if the evaluation
     /// does not reach it, and that the whole is true or false.
-    pub(crate) fn rehearse(&self, expression: &str) -> Result<(), ExpectError> {
+    pub(crate) fn dry_run(&self, expression: &str) -> Result<(), ExpectError> {
         self.check(expression)?;
         // A time that is computed from made-up results has no meaning.
         let unless_made_up = |outcome: Result<(), ExpectError>, made_up: bool| match outcome {
@@ -225,10 +225,10 @@ impl Language {
     /// # Errors
     ///
     /// [`ExpectError`] if the expression has no value, or is neither true nor false.
-    pub fn judge(&self, expression: &str, names: &Names) -> Result<(bool, Vec<Seen>), ExpectError> {
+    pub fn judge(&self, expression: &str, names: &Names) -> Result<(bool, Vec<Evidence>), ExpectError> {
         match self.evaluate(expression, names)? {
             (serde_json::Value::Bool(verdict), seen) => {
-                Ok((verdict && !seen.iter().any(Seen::has_no_value), seen))
+                Ok((verdict && !seen.iter().any(Evidence::has_no_value), seen))
             }
             (other, _) => Err(ExpectError {
                 expression: expression.to_owned(),

@@ -1,13 +1,13 @@
 //! Functions of predictions, for scenarios with `[predict]`.
 
 use super::call::{Arguments, wrong};
-use super::functions::Words;
+use super::functions::FunctionRegistry;
 use ackclock_scenario::predictions::{BINS, Outcome};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::suggest;
 use minijinja::Error;
 
-pub(super) fn add_all(w: &mut Words<'_>) {
+pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
     // predicted('vegas', 'queue', 'efficiency'): a share of the periods of high delay, or of the losses. NaN
     // without any.
     w.add("predicted(predictor, 'flow' or 'queue', share)", |point, args| {

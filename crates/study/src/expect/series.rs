@@ -5,7 +5,7 @@
 //! For a group the values of its flows are added.
 
 use super::call::{Answer, Arguments, wrong};
-use super::functions::{Words, group_flows};
+use super::functions::{FunctionRegistry, group_flows};
 use ackclock_scenario::results::{FlowResult, PointResult};
 use ackclock_scenario::series::{Sample, Series};
 use ackclock_scenario::suggest;
@@ -17,7 +17,7 @@ pub(super) const NO_LOOK: &str = "no probe looked";
 /// A time series: seconds and values.
 pub(super) type Looks = Vec<(f64, f64)>;
 
-pub(super) fn add_all(w: &mut Words<'_>) {
+pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
     w.add("cwnd_max(label, [from_s, to_s])", |point, args| {
         Ok(most(&within(point, flow_looks(point, args, "cwnd")?, args, 1)?))
     });

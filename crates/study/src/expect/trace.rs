@@ -1,7 +1,7 @@
 //! Records the numbers behind an expression: every function call with its value, and every published number.
 
 use super::values::{from_json, number, shown_value};
-use ackclock_scenario::results::Seen;
+use ackclock_scenario::results::Evidence;
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use serde_json::Value as Json;
@@ -27,7 +27,7 @@ struct Inner {
     calls: AtomicUsize,
     /// While this is set, functions see this seed only, and nothing is recorded.
     only: Mutex<Option<u64>>,
-    seen: Mutex<Vec<Seen>>,
+    seen: Mutex<Vec<Evidence>>,
 }
 
 impl Trace {
@@ -41,7 +41,7 @@ impl Trace {
             return;
         }
         let depth = self.0.depth.load(Ordering::Relaxed);
-        let seen = Seen { call, value, std, depth, published };
+        let seen = Evidence { call, value, std, depth, published };
         let mut all = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if !all.contains(&seen) {
             all.push(seen);
@@ -80,7 +80,7 @@ impl Trace {
     }
 
     /// Takes all records since the last call.
-    pub(crate) fn take(&self) -> Vec<Seen> {
+    pub(crate) fn take(&self) -> Vec<Evidence> {
         self.0.calls.store(0, Ordering::Relaxed);
         std::mem::take(&mut *self.0.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }

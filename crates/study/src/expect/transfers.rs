@@ -1,11 +1,11 @@
 //! Functions over the transfers that a group's flows have finished, all of them or those of a range of sizes.
 
 use super::call::{Answer, Arguments, wrong};
-use super::functions::{Words, group_flows};
+use super::functions::{FunctionRegistry, group_flows};
 use ackclock_scenario::results::{FlowResult, PointResult, Spread, percentile};
 use minijinja::Error;
 
-pub(super) fn add_all(w: &mut Words<'_>) {
+pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
     w.add("started(label)", |point, args| {
         Ok(with_transfers(point, args)?
             .iter()

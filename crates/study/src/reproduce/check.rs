@@ -4,8 +4,8 @@
 use super::format::{Asserted, Experiment};
 use super::library::Library;
 use super::verdict::{combinations, language};
+use crate::dry_run::dry_run;
 use crate::expect::View;
-use crate::imagined::imagined;
 use ackclock_scenario::ScenarioError;
 
 /// Checks an experiment.
@@ -16,7 +16,7 @@ use ackclock_scenario::ScenarioError;
 pub fn check(library: &Library, experiment: &Experiment) -> Result<(), ScenarioError> {
     let mut sets = Vec::new();
     for (name, sweep) in library.sweeps(experiment)? {
-        let points = sweep.points.iter().map(|point| Ok(imagined(point, &point.scenario.build()?, 0)));
+        let points = sweep.points.iter().map(|point| Ok(dry_run(point, &point.scenario.build()?, 0)));
         sets.push((name, points.collect::<Result<_, ScenarioError>>()?));
     }
     let language = language(experiment, &View::of_several(sets));

@@ -4,7 +4,7 @@ use super::*;
 use crate::runner::Runner;
 use crate::store::{Build, PointStore};
 use ackclock_scenario::ScenarioError;
-use ackclock_sim::engine::Nobody;
+use ackclock_sim::engine::NoObserver;
 use std::sync::atomic::AtomicBool;
 
 const SCENARIO: &str = r#"
@@ -67,7 +67,7 @@ fn run(library: &Library, what: &str, store: Option<&PointStore>) -> Vec<Reprodu
     let plan = Plan::new(library, chosen).expect("a plan");
     let stop = AtomicBool::new(false);
     let runner = Runner { probes: false, threads: Some(2), stop: &stop, store, progress: &|_, _| () };
-    let results = runner.run(plan.points(), &Nobody).expect("results");
+    let results = runner.run(plan.points(), &NoObserver).expect("results");
     plan.judge(&results).expect("verdicts")
 }
 

@@ -3,7 +3,7 @@
 use super::format::{Asserted, Claim, Experiment, Kind};
 use crate::expect::{Language, Names, View};
 use ackclock_scenario::ScenarioError;
-use ackclock_scenario::results::{PointResult, Seen};
+use ackclock_scenario::results::{Evidence, PointResult};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
@@ -48,7 +48,7 @@ pub struct Case {
     /// True if it holds.
     pub holds: bool,
     /// The numbers behind it.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<Evidence>,
 }
 
 /// An experiment with its verdicts.

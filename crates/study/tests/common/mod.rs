@@ -6,7 +6,7 @@ use ackclock_scenario::measured::Measured;
 use ackclock_scenario::requests::{Count, Size};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Built, Point, Sweep};
-use ackclock_sim::engine::{Carrying, Engine, Nobody, Observer};
+use ackclock_sim::engine::{Engine, NoObserver, Observer, PacketRef};
 use ackclock_study::run::run_point;
 use ackclock_study::runner::Runner;
 use ackclock_tcp::{Flags, Sender};
@@ -34,7 +34,7 @@ pub fn result(text: &str) -> PointResult {
 pub fn run_all(points: &[Point], threads: Option<usize>) -> Vec<PointResult> {
     let stop = AtomicBool::new(false);
     let runner = Runner { probes: false, threads, stop: &stop, store: None, progress: &|_, _| {} };
-    runner.run(points, &Nobody).unwrap_or_else(|error| panic!("{error}"))
+    runner.run(points, &NoObserver).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A result without what the machine's speed decides.
@@ -116,7 +116,7 @@ impl Watch {
 }
 
 impl Observer for Watch {
-    fn at_link(&mut self, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+    fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         if let Fate::Arrives(at) = fate {
             if self.ordered[link] && at < self.last_arrival[link] || at < Time::ZERO + delay {
                 self.wrong = Some(format!("link {link} reorders at {at}"));
@@ -124,12 +124,12 @@ impl Observer for Watch {
             self.last_arrival[link] = at;
         }
         match packet {
-            Carrying::Data(flow, data) => {
+            PacketRef::Data(flow, data) => {
                 let noted = &mut self.flows[flow as usize];
                 let key = (link, data.seq, data.sent_at);
                 let again = noted.kept.iter().position(|kept| *kept == key);
                 again.map(|again| noted.kept.swap_remove(again));
-                if matches!(fate, Fate::Returns(_) | Fate::Waits) {
+                if matches!(fate, Fate::LinkRetry(_) | Fate::Queued) {
                     noted.kept.push(key);
                 }
                 noted.copies += u64::from(matches!(fate, Fate::ArrivesTwice(_)));
@@ -148,11 +148,11 @@ impl Observer for Watch {
                 }
                 noted.dropped += u64::from(matches!(fate, Fate::Dropped(_)));
             }
-            _ if fate == Fate::Waits => {} // it comes again
-            Carrying::Ack(flow, _) => {
+            _ if fate == Fate::Queued => {} // it comes again
+            PacketRef::Ack(flow, _) => {
                 self.flows[flow as usize].acks += u64::from(link == self.first[flow as usize].1);
             }
-            Carrying::Datagram(stream, data) => {
+            PacketRef::CbrPacket(stream, data) => {
                 if link == self.first_of_streams[stream as usize] {
                     self.datagrams[stream as usize].push(data.sent_at);
                 }
@@ -160,7 +160,7 @@ impl Observer for Watch {
         }
     }
 
-    fn at_transmitter(&mut self, _: Time, link: usize, delay: Duration, packet: Carrying<'_>, fate: Fate) {
+    fn at_transmitter(&mut self, _: Time, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         self.at_link(link, delay, packet, fate);
     }
 

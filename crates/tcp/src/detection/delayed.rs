@@ -15,7 +15,7 @@
 //! next duplicate without SACK. The window of an episode ends where the delay ended. If a sender has too
 //! little data for the duplicates of the count form, the retransmission timer repairs the hole.
 
-use super::{DUP_THRESH, Detector, Hole, Patience, Scheme, Settings};
+use super::{DUP_THRESH, Detector, Hole, LossDelay, Scheme, Settings};
 use ackclock_cc::Window;
 use ackclock_registry::{Entry, Parameter};
 use ackclock_units::{Duration, Time};
@@ -89,7 +89,7 @@ fn scaled(window: u64, srtt: Duration, rtt: Duration) -> u64 {
     ((window as f64 * ratio).round() as u64).max(u64::from(DUP_THRESH))
 }
 
-impl Patience for Delayed {
+impl LossDelay for Delayed {
     fn begin(&mut self, hole: &Hole) -> bool {
         if hole.slow_start || hole.srtt.is_zero() {
             return false; // section II.A.1: only congestion avoidance waits

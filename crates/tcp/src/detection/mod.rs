@@ -1,6 +1,6 @@
 //! When a hole is a loss. One file each.
 //!
-//! The sender counts duplicates itself, at no additional cost. `Rack` decides by time. A `Patience` leaves a
+//! The sender counts duplicates itself, at no additional cost. `Rack` decides by time. A `LossDelay` leaves a
 //! hole open for a while: the sender asks it as soon as there is a hole that no episode repairs. It tells how
 //! long to wait, and what may be sent in the meantime. It does not matter which recovery repairs the hole, so
 //! every detection works with every recovery.
@@ -10,7 +10,7 @@ mod dupacks;
 mod ncr;
 mod rack;
 
-pub(crate) use rack::{Probe, Rack, Sight};
+pub(crate) use rack::{Probe, Rack, RackContext};
 
 use ackclock_cc::Window;
 use ackclock_registry::{Chosen, Entry, Listed};
@@ -68,7 +68,7 @@ pub struct Detector {
     /// The number of duplicates, or of SACKed segments above a hole, that indicate a loss; at least one.
     pub(crate) threshold: u32,
     /// Set if holes are left open for a while.
-    pub(crate) patience: Option<Box<dyn Patience>>,
+    pub(crate) patience: Option<Box<dyn LossDelay>>,
     /// Set if losses are detected by time. Duplicates have no meaning then.
     pub(crate) rack: Option<Box<Rack>>,
 }
@@ -78,7 +78,7 @@ impl Detector {
         Detector { threshold: threshold.max(1), patience: None, rack: None }
     }
 
-    fn patience(patience: impl Patience + 'static) -> Detector {
+    fn patience(patience: impl LossDelay + 'static) -> Detector {
         Detector { patience: Some(Box::new(patience)), ..Detector::duplicates(DUP_THRESH) }
     }
 
@@ -109,7 +109,7 @@ pub(crate) struct Hole {
 }
 
 /// Decides how long a hole is left open.
-pub(crate) trait Patience: Send {
+pub(crate) trait LossDelay: Send {
     /// A segment has arrived above the first hole for the first time. True if the hole is left open.
     /// Otherwise three duplicates count.
     fn begin(&mut self, hole: &Hole) -> bool;

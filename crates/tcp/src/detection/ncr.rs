@@ -13,7 +13,7 @@
 //! hole is a loss, the RFC halves the outstanding data. Here the controller makes its own reduction, from
 //! cwnd, which has not grown in the meantime.
 
-use super::{DUP_THRESH, Detector, Hole, Patience, Scheme, Settings};
+use super::{DUP_THRESH, Detector, Hole, LossDelay, Scheme, Settings};
 use ackclock_cc::Window;
 use ackclock_registry::{Entry, Parameter};
 
@@ -67,7 +67,7 @@ impl Ncr {
     }
 }
 
-impl Patience for Ncr {
+impl LossDelay for Ncr {
     fn begin(&mut self, hole: &Hole) -> bool {
         if !std::mem::take(&mut self.follows) {
             self.flight = hole.flight;

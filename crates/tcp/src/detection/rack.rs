@@ -41,7 +41,7 @@ pub const SCHEME: Scheme = Scheme {
 
 /// The state of the connection at an acknowledgement.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sight {
+pub(crate) struct RackContext {
     /// The time.
     pub now: Time,
     /// True during an episode, or after a timeout.
@@ -53,7 +53,7 @@ pub(crate) struct Sight {
 }
 
 /// Section 7.1: the longest time for which a receiver may delay the acknowledgement of a single segment.
-const MOST_ACK_DELAY: Duration = Duration::from_millis(25);
+const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 /// Section 7.2 step 1: the time of the probe before the first sample.
 const PROBE_UNKNOWN: Duration = Duration::from_secs(1);
 /// Section 6.2 step 4: the number of episodes for which a wider reordering window is kept.
@@ -155,7 +155,7 @@ impl Rack {
 
     /// Section 6.2 steps 2 and 3: `seq` has arrived. `echo` is the send time that its acknowledgement echoes,
     /// if there is one.
-    pub(crate) fn on_arrived(&mut self, seq: u64, sight: &Sight, echo: Option<Time>) {
+    pub(crate) fn on_arrived(&mut self, seq: u64, sight: &RackContext, echo: Option<Time>) {
         if seq >= self.nxt {
             return; // a probe of a closed window: it is not among the segments sent
         }
@@ -186,7 +186,7 @@ impl Rack {
     }
 
     /// Section 6.2 step 4.
-    fn window(&self, sight: &Sight, board: &Scoreboard) -> Duration {
+    fn window(&self, sight: &RackContext, board: &Scoreboard) -> Duration {
         let certain = sight.repairing || board.sacked() >= u64::from(DUP_THRESH);
         if !self.reordering_seen && certain {
             return Duration::ZERO;
@@ -195,7 +195,7 @@ impl Rack {
     }
 
     /// Section 6.2 step 5: detects losses. Returns the number of new ones.
-    pub(crate) fn detect(&mut self, sight: &Sight, board: &mut Scoreboard) -> u64 {
+    pub(crate) fn detect(&mut self, sight: &RackContext, board: &mut Scoreboard) -> u64 {
         self.deadline = None;
         let Some(latest) = self.latest else { return 0 };
         let patience = self.rtt + self.window(sight, board);
@@ -211,7 +211,7 @@ impl Rack {
                     self.deadline = Some(due);
                     break;
                 }
-                lost += if seq < board.resent_edge() {
+                lost += if seq < board.high_rxt() {
                     u64::from(board.lose_again(seq))
                 } else {
                     board.lose_below(seq + 1)
@@ -257,7 +257,7 @@ impl Rack {
         }
         let mut wait = if srtt.is_zero() { PROBE_UNKNOWN } else { srtt.saturating_mul(2) };
         if flight == 1 {
-            wait = wait + MOST_ACK_DELAY;
+            wait = wait + MAX_ACK_DELAY;
         }
         self.probe_due = Some(rto.map_or(now + wait, |rto| rto.min(now + wait)));
     }
@@ -320,7 +320,7 @@ mod tests {
     }
 
     impl Naive {
-        fn arrived(&mut self, seq: u64, sight: &Sight) {
+        fn arrived(&mut self, seq: u64, sight: &RackContext) {
             let Some((at, again, _)) = self.records.remove(&seq) else { return };
             self.reordering_seen |= seq + 1 < self.highest && !again;
             self.highest = self.highest.max(seq + 1);
@@ -331,7 +331,7 @@ mod tests {
         }
 
         /// The segments that are lost now, and the time of the next loss.
-        fn detect(&mut self, sight: &Sight, sacked: usize) -> (BTreeSet<u64>, Option<Time>) {
+        fn detect(&mut self, sight: &RackContext, sacked: usize) -> (BTreeSet<u64>, Option<Time>) {
             let certain = sight.repairing || sacked >= 3;
             let window = if !self.reordering_seen && certain { Duration::ZERO } else { ms(25) };
             let mut next: Option<Time> = None;
@@ -357,7 +357,7 @@ mod tests {
             let (mut board, mut received) = (Scoreboard::default(), BTreeSet::new());
             let (mut now, mut nxt) = (Time::ZERO + ms(1000), 0);
             for step in steps {
-                let sight = Sight { now, repairing, srtt: ms(100), rtt_min: ms(100) };
+                let sight = RackContext { now, repairing, srtt: ms(100), rtt_min: ms(100) };
                 match step {
                     Step::Wait(time) => now += ms(time),
                     Step::Send => {
@@ -368,7 +368,7 @@ mod tests {
                     }
                     Step::Resend => {
                         let again = board.first_lost_again();
-                        let hole = board.next_unsacked(board.resent_edge());
+                        let hole = board.next_unsacked(board.high_rxt());
                         let seq = match again {
                             Some(seq) => { board.resend_lost_again(); seq }
                             None if hole < board.lost_edge() => { board.resend(hole); hole }
@@ -392,12 +392,12 @@ mod tests {
                     }
                     Step::Timer => now = rack.deadline().unwrap_or(now).max(now),
                 }
-                let sight = Sight { now, ..sight };
+                let sight = RackContext { now, ..sight };
                 rack.detect(&sight, &mut board);
                 let sacked = received.range(board.una()..).count();
                 let (lost, next) = naive.detect(&sight, sacked);
                 // Lost and not retransmitted since.
-                let (una, edge) = (board.una(), board.resent_edge());
+                let (una, edge) = (board.una(), board.high_rxt());
                 let arrived = received.range(una..edge).count() as u64;
                 let waiting = board.lost() + board.lost_again() + arrived - (edge - una);
                 prop_assert_eq!(waiting, lost.len() as u64);

@@ -16,7 +16,7 @@
 //! acknowledgement, until everything sent before the episode is acknowledged, and an exit without a burst.
 //! Losses among the new segments are not detected.
 
-use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme};
+use super::{AckSummary, Begin, Episode, Pick, Progress, Recovery, Scheme};
 use crate::Scoreboard;
 use ackclock_cc::Window;
 use ackclock_registry::Entry;
@@ -99,7 +99,13 @@ impl Default for Hoe {
 }
 
 impl Recovery for Hoe {
-    fn begin(&mut self, episode: &Episode, _heard: Heard, _board: &mut Scoreboard, w: &mut Window) -> Begin {
+    fn begin(
+        &mut self,
+        episode: &Episode,
+        _heard: AckSummary,
+        _board: &mut Scoreboard,
+        w: &mut Window,
+    ) -> Begin {
         w.cwnd = w.ssthresh;
         self.resend = Some(episode.una);
         self.ndup = 0;
@@ -110,11 +116,11 @@ impl Recovery for Hoe {
     fn on_ack(
         &mut self,
         episode: &Episode,
-        heard: Heard,
+        summary: AckSummary,
         _board: &mut Scoreboard,
         w: &mut Window,
     ) -> Progress {
-        if heard.acked == 0 {
+        if summary.acked == 0 {
             self.ndup += 1;
             self.allowance += u64::from(self.ndup.is_multiple_of(self.price));
             return Progress::Continues;
@@ -130,7 +136,7 @@ impl Recovery for Hoe {
 
     fn next(&mut self, episode: &Episode, _board: &mut Scoreboard, _w: &Window) -> Option<Pick> {
         if let Some(seq) = self.resend.take() {
-            return Some(Pick::Again(seq));
+            return Some(Pick::Retransmit(seq));
         }
         if !episode.new_data {
             self.allowance = 0; // not made up for later

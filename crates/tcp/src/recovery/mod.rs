@@ -105,7 +105,7 @@ pub enum Begin {
 
 /// One acknowledgement during an episode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Heard {
+pub struct AckSummary {
     /// Segments newly acknowledged cumulatively; 0 for a duplicate.
     pub acked: u64,
     /// Segments that newly left the network: acknowledged or SACKed for the first time.
@@ -133,7 +133,7 @@ pub enum Progress {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pick {
     /// Retransmit this segment.
-    Again(u64),
+    Retransmit(u64),
     /// Send the next new segment.
     New,
 }
@@ -141,11 +141,22 @@ pub enum Pick {
 /// A loss recovery.
 pub trait Recovery: Send {
     /// A loss was detected and the threshold is set. Sets cwnd, unless it starts over.
-    fn begin(&mut self, episode: &Episode, heard: Heard, board: &mut Scoreboard, w: &mut Window) -> Begin;
+    fn begin(
+        &mut self,
+        episode: &Episode,
+        summary: AckSummary,
+        board: &mut Scoreboard,
+        w: &mut Window,
+    ) -> Begin;
 
     /// Processes an acknowledgement. `episode` is already up to date.
-    fn on_ack(&mut self, episode: &Episode, heard: Heard, board: &mut Scoreboard, w: &mut Window)
-    -> Progress;
+    fn on_ack(
+        &mut self,
+        episode: &Episode,
+        summary: AckSummary,
+        board: &mut Scoreboard,
+        w: &mut Window,
+    ) -> Progress;
 
     /// The controller sets the window in every state ([`ackclock_cc::Needs::window`]). Called once, before
     /// all other methods.

@@ -3,7 +3,7 @@
 //! Source: RFC 6582. A partial acknowledgement shows the next hole, which is retransmitted at once: one hole
 //! per round trip. The inflation of the window is kept apart from cwnd.
 
-use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme, Settings};
+use super::{AckSummary, Begin, Episode, Pick, Progress, Recovery, Scheme, Settings};
 use crate::Scoreboard;
 use ackclock_cc::Window;
 use ackclock_registry::{Entry, Parameter};
@@ -59,7 +59,13 @@ impl NewReno {
 }
 
 impl Recovery for NewReno {
-    fn begin(&mut self, episode: &Episode, _heard: Heard, _board: &mut Scoreboard, w: &mut Window) -> Begin {
+    fn begin(
+        &mut self,
+        episode: &Episode,
+        _heard: AckSummary,
+        _board: &mut Scoreboard,
+        w: &mut Window,
+    ) -> Begin {
         w.cwnd = w.ssthresh;
         // RFC 6582 section 3.2 step 2, through RFC 5681 section 3.2 (3): the duplicates have left the
         // network.
@@ -72,11 +78,11 @@ impl Recovery for NewReno {
     fn on_ack(
         &mut self,
         episode: &Episode,
-        heard: Heard,
+        summary: AckSummary,
         _board: &mut Scoreboard,
         w: &mut Window,
     ) -> Progress {
-        if heard.acked == 0 {
+        if summary.acked == 0 {
             self.inflation += 1.0;
             return Progress::Continues;
         }
@@ -85,7 +91,7 @@ impl Recovery for NewReno {
             return Progress::Ends;
         }
         // Step 5: deflate by what was acknowledged, then add back one segment.
-        self.inflation += 1.0 - heard.acked as f64;
+        self.inflation += 1.0 - summary.acked as f64;
         self.resend = Some(episode.una);
         let first = !std::mem::replace(&mut self.partial_seen, true);
         if self.impatient && !first { Progress::ContinuesOnTimer } else { Progress::Continues }
@@ -93,7 +99,7 @@ impl Recovery for NewReno {
 
     fn next(&mut self, episode: &Episode, _board: &mut Scoreboard, w: &Window) -> Option<Pick> {
         if let Some(seq) = self.resend.take() {
-            return Some(Pick::Again(seq));
+            return Some(Pick::Retransmit(seq));
         }
         let flight = (episode.nxt - episode.una) as f64;
         (episode.new_data && flight + 1.0 <= w.cwnd + self.inflation).then_some(Pick::New)

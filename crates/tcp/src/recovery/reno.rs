@@ -3,7 +3,7 @@
 //! Source: RFC 2581 section 3.2 (the behaviour of 4.3BSD Reno). The inflation of the window by duplicates is
 //! kept apart from cwnd, so that controllers and probes never see an inflated window.
 
-use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme};
+use super::{AckSummary, Begin, Episode, Pick, Progress, Recovery, Scheme};
 use crate::Scoreboard;
 use ackclock_cc::Window;
 use ackclock_registry::Entry;
@@ -33,7 +33,13 @@ pub struct Reno {
 }
 
 impl Recovery for Reno {
-    fn begin(&mut self, episode: &Episode, _heard: Heard, _board: &mut Scoreboard, w: &mut Window) -> Begin {
+    fn begin(
+        &mut self,
+        episode: &Episode,
+        _heard: AckSummary,
+        _board: &mut Scoreboard,
+        w: &mut Window,
+    ) -> Begin {
         w.cwnd = w.ssthresh;
         self.inflation = f64::from(episode.duplicates); // RFC 2581 section 3.2 (2)
         self.resend = Some(episode.una);
@@ -43,11 +49,11 @@ impl Recovery for Reno {
     fn on_ack(
         &mut self,
         _episode: &Episode,
-        heard: Heard,
+        summary: AckSummary,
         _board: &mut Scoreboard,
         w: &mut Window,
     ) -> Progress {
-        if heard.acked > 0 {
+        if summary.acked > 0 {
             w.cwnd = w.ssthresh; // RFC 2581 section 3.2 (5)
             return Progress::EndsAtOnce;
         }
@@ -57,7 +63,7 @@ impl Recovery for Reno {
 
     fn next(&mut self, episode: &Episode, _board: &mut Scoreboard, w: &Window) -> Option<Pick> {
         if let Some(seq) = self.resend.take() {
-            return Some(Pick::Again(seq));
+            return Some(Pick::Retransmit(seq));
         }
         let flight = (episode.nxt - episode.una) as f64;
         (episode.new_data && flight + 1.0 <= w.cwnd + self.inflation).then_some(Pick::New) // (4)

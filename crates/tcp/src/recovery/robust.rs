@@ -18,7 +18,7 @@
 //! is correct in both orders. If no new segment can be sent, only retransmissions are sent, as in NewReno. A
 //! lost retransmission is left to the timer, as in the paper.
 
-use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme, Settings};
+use super::{AckSummary, Begin, Episode, Pick, Progress, Recovery, Scheme, Settings};
 use crate::Scoreboard;
 use ackclock_cc::Window;
 use ackclock_registry::{Entry, Parameter};
@@ -82,7 +82,7 @@ enum Phase {
 }
 
 /// The smallest threshold (RFC 5681 (4)).
-const LEAST_SSTHRESH: f64 = 2.0;
+const MIN_SSTHRESH: f64 = 2.0;
 
 /// The recovery.
 pub struct Robust {
@@ -162,7 +162,7 @@ impl Robust {
         let flight = episode.nxt - episode.una;
         w.cwnd = self.actnum.min(flight + 1).max(1) as f64;
         // Congestion avoidance follows, whatever threshold the controller has set.
-        w.ssthresh = w.ssthresh.min(w.cwnd).max(LEAST_SSTHRESH);
+        w.ssthresh = w.ssthresh.min(w.cwnd).max(MIN_SSTHRESH);
     }
 
     fn send_new(&mut self) -> Pick {
@@ -174,7 +174,13 @@ impl Robust {
 
 impl Recovery for Robust {
     /// cwnd does not change until the end, and controls nothing.
-    fn begin(&mut self, episode: &Episode, _heard: Heard, _board: &mut Scoreboard, _w: &mut Window) -> Begin {
+    fn begin(
+        &mut self,
+        episode: &Episode,
+        _heard: AckSummary,
+        _board: &mut Scoreboard,
+        _w: &mut Window,
+    ) -> Begin {
         *self = Robust::with(self.new_first, self.counts_all);
         self.began = u64::from(episode.duplicates);
         self.resend = Some(episode.una);
@@ -184,11 +190,11 @@ impl Recovery for Robust {
     fn on_ack(
         &mut self,
         episode: &Episode,
-        heard: Heard,
+        summary: AckSummary,
         _board: &mut Scoreboard,
         w: &mut Window,
     ) -> Progress {
-        if heard.acked == 0 {
+        if summary.acked == 0 {
             self.on_duplicate();
             return Progress::Continues;
         }
@@ -213,7 +219,7 @@ impl Recovery for Robust {
         }
         if let Some(seq) = self.resend.take() {
             self.expected = std::mem::take(&mut self.sent);
-            return Some(Pick::Again(seq));
+            return Some(Pick::Retransmit(seq));
         }
         (self.allowance > 0).then(|| self.send_new())
     }

@@ -6,7 +6,7 @@
 //!
 //! What differs: a segment here is a full segment, so the byte counts of the RFCs become counts of segments.
 
-use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme, Settings};
+use super::{AckSummary, Begin, Episode, Pick, Progress, Recovery, Scheme, Settings};
 use crate::Scoreboard;
 use ackclock_cc::Window;
 use ackclock_registry::{Entry, Parameter};
@@ -68,16 +68,16 @@ impl Sack {
     }
 
     /// RFC 9937 section 6.2: how many segments the acknowledgement allows.
-    fn reduce_proportionally(&mut self, heard: Heard, pipe: f64, ssthresh: f64) {
+    fn reduce_proportionally(&mut self, summary: AckSummary, pipe: f64, ssthresh: f64) {
         let prr = &mut self.prr;
-        let delivered = heard.delivered as f64;
+        let delivered = summary.delivered as f64;
         prr.delivered += delivered;
         let send = if pipe > ssthresh {
             (prr.delivered * ssthresh / prr.flight.max(1.0)).ceil() - prr.out
         } else {
             // Conservative bound, and slow start's one more while holes close and no new ones open
             // ("SafeACK").
-            let safe = heard.acked > 0 && heard.lost == 0;
+            let safe = summary.acked > 0 && summary.lost == 0;
             ((prr.delivered - prr.out).max(delivered) + f64::from(u8::from(safe))).min(ssthresh - pipe)
         };
         prr.allowance = send.max(0.0);
@@ -87,16 +87,16 @@ impl Sack {
     fn next_segment(&mut self, episode: &Episode, board: &mut Scoreboard) -> Option<Pick> {
         if let Some(seq) = board.first_lost_again() {
             board.resend_lost_again();
-            return Some(Pick::Again(seq)); // RFC 8985 section 6.2: a lost retransmission is a loss like any other
+            return Some(Pick::Retransmit(seq)); // RFC 8985 section 6.2: a lost retransmission is a loss like any other
         }
-        let hole = board.next_unsacked(board.resent_edge());
+        let hole = board.next_unsacked(board.high_rxt());
         let repairs = hole < board.lost_edge(); // (1)
         if !repairs && episode.new_data {
             return Some(Pick::New); // (2)
         }
         if repairs || hole < board.limit() {
             board.resend(hole);
-            return Some(Pick::Again(hole)); // (1), (3)
+            return Some(Pick::Retransmit(hole)); // (1), (3)
         }
         self.rescue(episode, board)
     }
@@ -108,12 +108,18 @@ impl Sack {
             return None;
         }
         self.rescued = episode.recover;
-        (episode.una..episode.nxt).rev().find(|&seq| !board.is_sacked(seq)).map(Pick::Again)
+        (episode.una..episode.nxt).rev().find(|&seq| !board.is_sacked(seq)).map(Pick::Retransmit)
     }
 }
 
 impl Recovery for Sack {
-    fn begin(&mut self, episode: &Episode, heard: Heard, board: &mut Scoreboard, w: &mut Window) -> Begin {
+    fn begin(
+        &mut self,
+        episode: &Episode,
+        summary: AckSummary,
+        board: &mut Scoreboard,
+        w: &mut Window,
+    ) -> Begin {
         w.cwnd = w.ssthresh;
         board.begin_episode();
         board.lose_first();
@@ -122,16 +128,16 @@ impl Recovery for Sack {
         self.rescued = episode.una + 1;
         // RFC 9937 section 6.1: what is delivered by this very acknowledgement is delivered during the
         // episode.
-        let flight = episode.nxt - episode.una - board.sacked() + heard.delivered;
+        let flight = episode.nxt - episode.una - board.sacked() + summary.delivered;
         self.prr = Prr { flight: flight as f64, ..Prr::default() };
-        self.reduce_proportionally(heard, board.pipe(episode.nxt) as f64, w.ssthresh);
+        self.reduce_proportionally(summary, board.pipe(episode.nxt) as f64, w.ssthresh);
         Begin::Repair
     }
 
     fn on_ack(
         &mut self,
         episode: &Episode,
-        heard: Heard,
+        summary: AckSummary,
         board: &mut Scoreboard,
         w: &mut Window,
     ) -> Progress {
@@ -140,7 +146,7 @@ impl Recovery for Sack {
             return Progress::Ends;
         }
         if self.proportional_rate {
-            self.reduce_proportionally(heard, board.pipe(episode.nxt) as f64, w.ssthresh);
+            self.reduce_proportionally(summary, board.pipe(episode.nxt) as f64, w.ssthresh);
         }
         Progress::Continues
     }
@@ -156,7 +162,7 @@ impl Recovery for Sack {
         {
             board.resend(seq);
             self.prr.sent();
-            return Some(Pick::Again(seq));
+            return Some(Pick::Retransmit(seq));
         }
         let room = if self.proportional_rate {
             self.prr.allowance >= 1.0

@@ -4,7 +4,7 @@
 //! Tahoe. After a loss the window starts again from one segment. Everything from the hole on is sent again as
 //! slow start allows, except what acknowledgements show to have arrived.
 
-use super::{Begin, Episode, Heard, Pick, Progress, Recovery, Scheme};
+use super::{AckSummary, Begin, Episode, Pick, Progress, Recovery, Scheme};
 use crate::Scoreboard;
 use ackclock_cc::Window;
 use ackclock_registry::Entry;
@@ -29,11 +29,11 @@ pub const SCHEME: Scheme = Scheme {
 pub struct Tahoe;
 
 impl Recovery for Tahoe {
-    fn begin(&mut self, _: &Episode, _: Heard, _: &mut Scoreboard, _: &mut Window) -> Begin {
+    fn begin(&mut self, _: &Episode, _: AckSummary, _: &mut Scoreboard, _: &mut Window) -> Begin {
         Begin::StartOver
     }
 
-    fn on_ack(&mut self, _: &Episode, _: Heard, _: &mut Scoreboard, _: &mut Window) -> Progress {
+    fn on_ack(&mut self, _: &Episode, _: AckSummary, _: &mut Scoreboard, _: &mut Window) -> Progress {
         Progress::Ends
     }
 

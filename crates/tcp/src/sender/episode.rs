@@ -1,7 +1,7 @@
 //! Episodes: the start and the end of the reaction to a loss, a mark or a timeout.
 
-use super::{LEAST_SSTHRESH, LOSS_WINDOW, Sender, State, tamed};
-use crate::recovery::{Begin, Episode, Heard, Progress};
+use super::{LOSS_WINDOW, MIN_SSTHRESH, Sender, State, tamed};
+use crate::recovery::{AckSummary, Begin, Episode, Progress};
 use ackclock_cc::{self as cc, Event, Path, Signal};
 use ackclock_units::Time;
 
@@ -12,19 +12,19 @@ impl Sender {
         now: Time,
         path: &Path,
         sample: &cc::Ack,
-        heard: Heard,
+        summary: AckSummary,
         duplicate: bool,
     ) {
-        self.duplicates = if heard.acked > 0 { 0 } else { self.duplicates + u32::from(duplicate) };
-        if heard.acked > 0 {
+        self.duplicates = if summary.acked > 0 { 0 } else { self.duplicates + u32::from(duplicate) };
+        if summary.acked > 0 {
             self.restart_timer(now);
         }
         let is_loss = match self.waiting {
             None => self.board.lost() > 0 || self.duplicates >= self.threshold && self.is_fresh(),
-            Some(_) => self.is_loss_after_all(now, sample.rtt, heard),
+            Some(_) => self.is_loss_after_all(now, sample.rtt, summary),
         };
         if is_loss {
-            return self.begin_recovery(now, heard);
+            return self.begin_recovery(now, summary);
         }
         if duplicate {
             self.allow_for_duplicate();
@@ -39,8 +39,8 @@ impl Sender {
             }
         }
         if self.waiting.is_some() {
-            self.grow_over_holes(path, sample, heard, duplicate);
-        } else if heard.acked > 0 && self.cwnd_limited {
+            self.grow_over_holes(path, sample, summary, duplicate);
+        } else if summary.acked > 0 && self.cwnd_limited {
             self.controller.grow(path, sample, &mut self.window);
         }
     }
@@ -52,29 +52,29 @@ impl Sender {
         self.sack || self.una > self.recover || self.recover == 0
     }
 
-    pub(super) fn begin_recovery(&mut self, now: Time, heard: Heard) {
+    pub(super) fn begin_recovery(&mut self, now: Time, summary: AckSummary) {
         self.counters.fast_retransmits += 1;
         let window = self.window;
         if self.una < self.marked {
             // RFC 3168 section 6.1.2: a mark in this window of data was answered already, or a probe's
             // repair.
-            self.window.ssthresh = self.window.cwnd.max(LEAST_SSTHRESH);
+            self.window.ssthresh = self.window.cwnd.max(MIN_SSTHRESH);
         } else if self.react(now, Signal::Loss) || self.needs.window {
             self.remember(&window);
         } else {
             // The recovery keeps the window constant.
-            self.spared = Some((self.window.cwnd, self.window.ssthresh));
+            self.pre_loss_window = Some((self.window.cwnd, self.window.ssthresh));
             self.window.ssthresh = self.window.cwnd;
         }
         self.recover = self.nxt;
-        let mut heard = heard;
+        let mut summary = summary;
         if let Some(waiting) = &mut self.waiting {
             waiting.end();
             // Further losses, now that the first hole is one.
-            heard.lost += self.board.detect(waiting.threshold(), self.recover);
+            summary.lost += self.board.detect(waiting.threshold(), self.recover);
         }
         let (episode, window) = (self.episode(), self.window);
-        let begin = self.recovery.begin(&episode, heard, &mut self.board, &mut self.window);
+        let begin = self.recovery.begin(&episode, summary, &mut self.board, &mut self.window);
         if self.needs.window {
             self.window = window;
             self.tell_of_losses(now);
@@ -91,12 +91,12 @@ impl Sender {
         self.restart_timer(now);
     }
 
-    pub(super) fn on_ack_recovery(&mut self, now: Time, heard: Heard, duplicate: bool) {
-        if heard.acked == 0 && !duplicate {
+    pub(super) fn on_ack_recovery(&mut self, now: Time, summary: AckSummary, duplicate: bool) {
+        if summary.acked == 0 && !duplicate {
             return;
         }
         let (episode, window) = (self.episode(), self.window);
-        let progress = self.recovery.on_ack(&episode, heard, &mut self.board, &mut self.window);
+        let progress = self.recovery.on_ack(&episode, summary, &mut self.board, &mut self.window);
         if self.needs.window {
             self.window = window;
         }
@@ -104,25 +104,25 @@ impl Sender {
             Progress::Ends => {
                 self.restore_spared();
                 self.restart_timer(now);
-                self.recovered(now, heard);
+                self.recovered(now, summary);
             }
             Progress::EndsAtOnce => {
                 self.restore_spared();
                 self.recover = self.una - 1;
                 self.restart_timer(now);
-                self.recovered(now, heard);
+                self.recovered(now, summary);
             }
             Progress::Extends => {
                 self.recover = self.nxt;
                 self.restart_timer(now);
             }
-            Progress::Continues if heard.acked > 0 => self.restart_timer(now),
+            Progress::Continues if summary.acked > 0 => self.restart_timer(now),
             Progress::Continues | Progress::ContinuesOnTimer => {}
         }
     }
 
     /// Everything sent before the episode is acknowledged.
-    fn recovered(&mut self, now: Time, heard: Heard) {
+    fn recovered(&mut self, now: Time, summary: AckSummary) {
         self.state = State::Open;
         self.duplicates = 0;
         if let Some(rack) = &mut self.rack {
@@ -131,15 +131,15 @@ impl Sender {
         self.tell(now, Event::Recovered);
         let is_loss = match self.waiting {
             None => self.board.lost() > 0,
-            Some(_) => self.is_loss_after_all(now, None, heard),
+            Some(_) => self.is_loss_after_all(now, None, summary),
         };
         if is_loss {
-            self.begin_recovery(now, heard); // of what was sent during the episode
+            self.begin_recovery(now, summary); // of what was sent during the episode
         }
     }
 
-    pub(super) fn on_ack_loss(&mut self, now: Time, path: &Path, sample: &cc::Ack, heard: Heard) {
-        if heard.acked == 0 {
+    pub(super) fn on_ack_loss(&mut self, now: Time, path: &Path, sample: &cc::Ack, summary: AckSummary) {
+        if summary.acked == 0 {
             return;
         }
         self.restart_timer(now);
@@ -147,13 +147,13 @@ impl Sender {
             self.controller.grow(path, sample, &mut self.window);
         }
         if self.una >= self.recover {
-            self.recovered(now, heard);
+            self.recovered(now, summary);
         }
     }
 
     /// After a loss to which the controller did not react: restores window and threshold.
     fn restore_spared(&mut self) -> bool {
-        let Some((cwnd, ssthresh)) = self.spared.take() else {
+        let Some((cwnd, ssthresh)) = self.pre_loss_window.take() else {
             return false;
         };
         (self.window.cwnd, self.window.ssthresh) = (cwnd, ssthresh);
@@ -168,7 +168,7 @@ impl Sender {
             return false;
         };
         self.counters.window_cuts += 1;
-        self.window.ssthresh = tamed(ssthresh, LEAST_SSTHRESH);
+        self.window.ssthresh = tamed(ssthresh, MIN_SSTHRESH);
         self.announce_cut = self.config.ecn; // RFC 3168 section 6.1.2: a reduction for any reason
         if why == Signal::Mark {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
@@ -189,7 +189,7 @@ impl Sender {
     /// The retransmission timer, if it has expired: RFC 6298 section 5.
     pub fn on_timeout(&mut self, now: Time) {
         if self.is_out_of_patience(now) {
-            self.begin_recovery(now, Heard { acked: 0, delivered: 0, lost: 0 });
+            self.begin_recovery(now, AckSummary { acked: 0, delivered: 0, lost: 0 });
         }
         if self.rack.is_some() {
             self.on_rack_timer(now);

@@ -11,7 +11,7 @@ mod wait;
 use crate::config::{Config, Undo};
 use crate::detection::{Detector, Rack};
 use crate::packet::{Ack, Data, Flags};
-use crate::recovery::{Heard, Pick, Recovery};
+use crate::recovery::{AckSummary, Pick, Recovery};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use ackclock_cc::{self as cc, Controller, Event, Needs, Path, Window};
@@ -55,11 +55,11 @@ pub struct Counters {
 }
 
 /// RFC 5681 (4): the threshold is never below two segments.
-const LEAST_SSTHRESH: f64 = 2.0;
+const MIN_SSTHRESH: f64 = 2.0;
 /// RFC 5681 section 3.1: the window after a timeout.
 const LOSS_WINDOW: f64 = 1.0;
 /// No receiver can advertise more segments.
-const MOST_WINDOW: f64 = u32::MAX as f64;
+const MAX_WINDOW: f64 = u32::MAX as f64;
 /// RFC 3042: the number of duplicates that may each send one new segment.
 const LIMITED_TRANSMITS: u32 = 2;
 
@@ -113,7 +113,7 @@ pub struct Sender {
     /// True if the controller reacted to the last timeout. If not, the window does not change.
     collapses: bool,
     /// During an episode to which the controller did not react: cwnd and threshold before it.
-    spared: Option<(f64, f64)>,
+    pre_loss_window: Option<(f64, f64)>,
     /// True if the controller reacted to the last mark. If not, an echo does not stop its growth.
     heeds_marks: bool,
     delivered: u64,
@@ -137,7 +137,7 @@ fn real(count: u64) -> f64 {
 /// `window`, limited to at least `least` segments (also for NaN), and to what a receiver can advertise.
 #[allow(clippy::manual_clamp, reason = "clamp leaves NaN as it is")]
 fn tamed(window: f64, least: f64) -> f64 {
-    window.max(least).min(MOST_WINDOW)
+    window.max(least).min(MAX_WINDOW)
 }
 
 impl Sender {
@@ -190,7 +190,7 @@ impl Sender {
             timed: None,
             cwnd_limited: true,
             collapses: true,
-            spared: None,
+            pre_loss_window: None,
             heeds_marks: true,
             delivered: 0,
             announce_cut: false,
@@ -279,7 +279,7 @@ impl Sender {
     /// Limits the window that the controller has set to a valid number of segments, at least one.
     #[inline]
     fn tame(&mut self) {
-        if !(1.0..=MOST_WINDOW).contains(&self.window.cwnd) {
+        if !(1.0..=MAX_WINDOW).contains(&self.window.cwnd) {
             self.window.cwnd = tamed(self.window.cwnd, 1.0);
         }
     }
@@ -362,11 +362,11 @@ impl Sender {
         let duplicate = acked == 0
             && self.nxt > self.una
             && if self.sack { sacked > 0 } else { self.peer_window == peer_window };
-        let heard = Heard { acked, delivered, lost };
+        let summary = AckSummary { acked, delivered, lost };
         match self.state {
-            State::Open => self.on_ack_open(now, &path, &sample, heard, duplicate),
-            State::Recovery => self.on_ack_recovery(now, heard, duplicate),
-            State::Loss => self.on_ack_loss(now, &path, &sample, heard),
+            State::Open => self.on_ack_open(now, &path, &sample, summary, duplicate),
+            State::Recovery => self.on_ack_recovery(now, summary, duplicate),
+            State::Loss => self.on_ack_loss(now, &path, &sample, summary),
         }
         if self.undoing.is_some() {
             self.consider_undoing(now, ack, acked);
@@ -409,7 +409,7 @@ impl Sender {
     /// exact number.
     #[cold]
     fn marks(&self, acked: u64) -> u64 {
-        match (self.config.ecn, self.config.exact_echo) {
+        match (self.config.ecn, self.config.dctcp_echo) {
             (false, _) => 0,
             (true, false) => 1,
             (true, true) => acked, // RFC 8257 section 3.3 (1), (3): SACK does not count
@@ -539,12 +539,12 @@ impl Sender {
         }
         if let Some(seq) = self.board.first_lost_again() {
             self.board.resend_lost_again();
-            return Some(Pick::Again(seq));
+            return Some(Pick::Retransmit(seq));
         }
-        let hole = self.board.next_unsacked(self.board.resent_edge());
+        let hole = self.board.next_unsacked(self.board.high_rxt());
         if hole < self.recover {
             self.board.resend(hole);
-            return Some(Pick::Again(hole));
+            return Some(Pick::Retransmit(hole));
         }
         self.has_new_data().then_some(Pick::New)
     }
@@ -553,9 +553,9 @@ impl Sender {
     fn send(&mut self, now: Time, pick: Pick) -> Data {
         let mut flags = Flags::of_epoch(self.epoch);
         let seq = match pick {
-            Pick::Again(seq) => {
+            Pick::Retransmit(seq) => {
                 flags = flags.with(Flags::RETRANSMISSION);
-                if self.config.exact_echo {
+                if self.config.dctcp_echo {
                     // As in Linux: a queue with a marking threshold would otherwise drop it.
                     flags = flags.with(if self.config.l4s { Flags::ECT1 } else { Flags::ECT });
                 }

@@ -3,15 +3,15 @@
 //! Used only by senders with that detection.
 
 use super::{Sender, State};
-use crate::detection::{Probe, Sight};
+use crate::detection::{Probe, RackContext};
 use crate::packet::Ack;
-use crate::recovery::{Heard, Pick};
+use crate::recovery::{AckSummary, Pick};
 use ackclock_cc::Signal;
 use ackclock_units::Time;
 
 impl Sender {
-    fn sight(&self, now: Time) -> Sight {
-        Sight {
+    fn sight(&self, now: Time) -> RackContext {
+        RackContext {
             now,
             repairing: self.state != State::Open,
             srtt: self.rtt.srtt(),
@@ -114,7 +114,7 @@ impl Sender {
                 self.tell_of_losses(now);
             }
             if self.state == State::Open && self.board.lost() > 0 {
-                self.begin_recovery(now, Heard { acked: 0, delivered: 0, lost });
+                self.begin_recovery(now, AckSummary { acked: 0, delivered: 0, lost });
             }
         }
     }
@@ -135,7 +135,7 @@ impl Sender {
         if self.state != State::Open || una == nxt || self.board.is_sacked(nxt - 1) {
             return None;
         }
-        let (pick, end) = if new_data { (Pick::New, nxt + 1) } else { (Pick::Again(nxt - 1), nxt) };
+        let (pick, end) = if new_data { (Pick::New, nxt + 1) } else { (Pick::Retransmit(nxt - 1), nxt) };
         *rack.probe() = Probe::Sent(end, !new_data);
         self.restart_timer(now); // section 7.3
         Some(pick)

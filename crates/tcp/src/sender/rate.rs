@@ -157,7 +157,7 @@ impl Sender {
     #[cold]
     pub(super) fn tell_rate(&mut self, ack: &Ack) {
         let out_of_data = self.nxt >= self.limit && self.in_flight() < self.window.cwnd as u64;
-        let repaired = self.board.lost_again() == 0 && self.board.resent_edge() >= self.board.lost_edge();
+        let repaired = self.board.lost_again() == 0 && self.board.high_rxt() >= self.board.lost_edge();
         let marker = (self.delivered + self.in_flight()).max(1);
         let Some(rate) = &mut self.rate else { return };
         rate.newly_lost = 0;

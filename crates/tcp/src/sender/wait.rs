@@ -1,16 +1,16 @@
-//! Waiting: the sender's part while a [`Patience`] leaves a hole open.
+//! Waiting: the sender's part while a [`LossDelay`] leaves a hole open.
 //!
 //! Used only by senders with such a detection, and only while nothing is repaired.
 
-use super::{MOST_WINDOW, Sender, State};
-use crate::detection::{DUP_THRESH, Hole, Patience};
-use crate::recovery::{Heard, Pick};
+use super::{MAX_WINDOW, Sender, State};
+use crate::detection::{DUP_THRESH, Hole, LossDelay};
+use crate::recovery::{AckSummary, Pick};
 use ackclock_cc::{self as cc, Path};
 use ackclock_units::{Duration, Time};
 
 /// A patience, and the state of its waiting.
 pub(super) struct Waiting {
-    patience: Box<dyn Patience>,
+    patience: Box<dyn LossDelay>,
     /// True while a hole is left open.
     open: bool,
     /// New segments that duplicates allow and that are not sent yet.
@@ -22,7 +22,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    pub(super) fn new(patience: Box<dyn Patience>) -> Waiting {
+    pub(super) fn new(patience: Box<dyn LossDelay>) -> Waiting {
         Waiting { patience, open: false, allowance: 0, rtt: Duration::ZERO, grown: 0 }
     }
 
@@ -46,19 +46,24 @@ impl Waiting {
 impl Sender {
     /// Processes an acknowledgement while nothing is repaired. True if the first hole is now a loss.
     #[cold]
-    pub(super) fn is_loss_after_all(&mut self, now: Time, rtt: Option<Duration>, heard: Heard) -> bool {
+    pub(super) fn is_loss_after_all(
+        &mut self,
+        now: Time,
+        rtt: Option<Duration>,
+        summary: AckSummary,
+    ) -> bool {
         let Some(mut waiting) = self.waiting.take() else { return false };
         waiting.rtt = rtt.unwrap_or(waiting.rtt);
-        if heard.acked > 0 && waiting.open {
+        if summary.acked > 0 && waiting.open {
             waiting.open = false;
             let (flight, more) = (self.nxt - self.una, self.board.sacked() > 0);
             waiting.patience.closed(flight, more, &mut self.window);
         }
         let is_loss = self.has_hole() && self.consider(now, &mut waiting);
-        if heard.acked > 0 && waiting.open {
+        if summary.acked > 0 && waiting.open {
             // Not a duplicate: the window decides what may be sent, as usual.
             let room = waiting.patience.room(&self.window) - self.pipe_over_holes();
-            waiting.allowance = room.clamp(0.0, MOST_WINDOW) as u64;
+            waiting.allowance = room.clamp(0.0, MAX_WINDOW) as u64;
         }
         self.waiting = Some(waiting);
         is_loss
@@ -138,18 +143,24 @@ impl Sender {
 
     /// Growth in which a duplicate counts as the segment for which it stands. Each segment counts once.
     #[cold]
-    pub(super) fn grow_over_holes(&mut self, path: &Path, sample: &cc::Ack, heard: Heard, duplicate: bool) {
+    pub(super) fn grow_over_holes(
+        &mut self,
+        path: &Path,
+        sample: &cc::Ack,
+        summary: AckSummary,
+        duplicate: bool,
+    ) {
         let Some(waiting) = &mut self.waiting else { return };
         let fresh = if !waiting.patience.grows() {
             sample.acked
         } else if self.sack {
-            self.config.counting.counted(heard.delivered) as f64
+            self.config.counting.counted(summary.delivered) as f64
         } else if duplicate {
             waiting.grown += u64::from(waiting.open);
             f64::from(u8::from(waiting.open))
         } else {
             let earlier = std::mem::take(&mut waiting.grown);
-            self.config.counting.counted(heard.acked.saturating_sub(earlier)) as f64
+            self.config.counting.counted(summary.acked.saturating_sub(earlier)) as f64
         };
         if fresh > 0.0 && self.cwnd_limited {
             self.controller.grow(path, &cc::Ack { acked: fresh, ..*sample }, &mut self.window);

@@ -367,11 +367,11 @@ impl Bench {
         let sacked = nxt - una - unsacked(nxt);
         assert_eq!(board.sacked(), sacked);
         assert!(una == nxt || !board.is_sacked(una), "the first hole is reported");
-        assert!(board.lost_edge() <= nxt && board.resent_edge() <= nxt);
+        assert!(board.lost_edge() <= nxt && board.high_rxt() <= nxt);
         assert_eq!(board.lost(), unsacked(board.lost_edge()));
         assert_eq!(
             sender.in_flight(),
-            unsacked(nxt) - board.lost() + unsacked(board.resent_edge()) - board.lost_again()
+            unsacked(nxt) - board.lost() + unsacked(board.high_rxt()) - board.lost_again()
         );
         // The receiver.
         let missing = (0..).find(|seq| !self.received.contains(seq)).unwrap_or(0);

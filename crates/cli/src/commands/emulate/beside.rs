@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::view::table::plain_table;
-use ackclock_live::Emulation;
+use ackclock_live::Fidelity;
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::PointResult;
 use ackclock_study::run::run_point;
@@ -50,7 +50,7 @@ pub(crate) fn compare(
     sweep: &Sweep,
     simulated: &[PointResult],
     emulated: &[PointResult],
-    own: &[Emulation],
+    own: &[Fidelity],
 ) -> Vec<Vec<Beside>> {
     let points = sweep.points.iter().zip(simulated).zip(emulated.iter().zip(own));
     let compared = points.map(|((point, simulated), (emulated, own))| {
@@ -113,7 +113,7 @@ pub(crate) fn write(
     path: &Path,
     name: &str,
     compared: &[Vec<Beside>],
-    own: &[Emulation],
+    own: &[Fidelity],
 ) -> Result<(), Failure> {
     let mut page = format!("<!-- Written by ackclock emulate --beside. -->\n\n# {name}\n\n");
     let all: Vec<&Beside> = compared.iter().flatten().collect();

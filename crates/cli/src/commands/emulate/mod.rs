@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::view::request::Request as Asked;
 use crate::view::table;
 use crate::{args, input, interrupt};
-use ackclock_live::{Emulation, Load, Outcome, Program, Request};
+use ackclock_live::{Fidelity, Load, Outcome, Program, Request};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Document, Sweep};
 use ackclock_study::captures;
@@ -175,7 +175,7 @@ fn write(
 ) -> Result<(), Failure> {
     let results: Vec<PointResult> = emulated.iter().map(|it| it.outcome.result.clone()).collect();
     output::write(&directory, asked, sweep, &results)?;
-    let own: Vec<&Emulation> = emulated.iter().map(|it| &it.outcome.emulation).collect();
+    let own: Vec<&Fidelity> = emulated.iter().map(|it| &it.outcome.emulation).collect();
     directory.write("emulation.json", format!("{:#}\n", json!(own)).as_bytes())?;
     directory.finish()
 }
@@ -238,7 +238,7 @@ fn print(
 }
 
 /// The simulator's document, with what the emulator says of itself in every point.
-fn document(sweep: &Sweep, results: &[PointResult], own: &[Emulation]) -> Value {
+fn document(sweep: &Sweep, results: &[PointResult], own: &[Fidelity]) -> Value {
     let mut document = output::document(sweep, results);
     for (number, emulation) in own.iter().enumerate() {
         document["points"][number]["emulation"] = json!(emulation);
@@ -246,7 +246,7 @@ fn document(sweep: &Sweep, results: &[PointResult], own: &[Emulation]) -> Value 
     document
 }
 
-fn summary(emulation: &Emulation) -> String {
+fn summary(emulation: &Fidelity) -> String {
     let ms = |s: f64| format!("{:.3} ms", s * 1e3);
     let late = &emulation.lateness;
     let busy: Vec<String> = emulation.busy.iter().map(|busy| format!("{:.0} %", busy * 100.0)).collect();

@@ -3,7 +3,7 @@
 use crate::commands::emulate::Controllers;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use ackclock_live::{Emulation, LiveError, Load, Request};
+use ackclock_live::{Fidelity, LiveError, Load, Request};
 use ackclock_scenario::Point;
 use ackclock_scenario::results::PointResult;
 use ackclock_study::reproduce::{Counts, Plan, Reproduction};
@@ -24,7 +24,7 @@ const KEPT: &str = "emulation";
 #[derive(Clone, Serialize, Deserialize)]
 struct Own {
     attempts: u32,
-    emulation: Emulation,
+    emulation: Fidelity,
 }
 
 /// All emulated results and their verdicts.
@@ -123,7 +123,7 @@ impl Emulated {
     /// The quality of the emulation, in a sentence.
     pub(super) fn quality(&self) -> String {
         let own = || self.own.iter().flatten();
-        let ms = |pick: fn(&Emulation) -> f64| own().map(move |own| pick(&own.emulation) * 1e3);
+        let ms = |pick: fn(&Fidelity) -> f64| own().map(move |own| pick(&own.emulation) * 1e3);
         let most = |all: &mut dyn Iterator<Item = f64>| all.fold(0.0, f64::max);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         format!(

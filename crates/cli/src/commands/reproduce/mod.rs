@@ -11,7 +11,7 @@ use crate::view::table::plain_table;
 use crate::{args, interrupt, memory, program};
 use ackclock_files::Folder;
 use ackclock_scenario::results::PointResult;
-use ackclock_sim::engine::Nobody;
+use ackclock_sim::engine::NoObserver;
 use ackclock_study::reproduce::{
     Asserted, Counts, Experiment, Library, Pictured, Plan, Reproduction, Source,
 };
@@ -84,7 +84,7 @@ fn simulate(
         store: Some(&store),
         progress: &|number, share| progress.follow(number, share),
     };
-    let results = runner.run(points, &Nobody);
+    let results = runner.run(points, &NoObserver);
     progress.clear();
     results.map_err(|error| match error {
         RunnerError::Interrupted => {

@@ -1,7 +1,7 @@
 //! Charts of results against a swept value, for example goodput against the rate of the link.
 
 use super::axis::Axis;
-use super::chart::{Chart, Curve, MOST_CURVES, Style};
+use super::chart::{Chart, Curve, MAX_CURVES, Style};
 use super::curves::scale_bits;
 use crate::view::names::{plain, short};
 use ackclock_scenario::Sweep;
@@ -10,7 +10,7 @@ use ackclock_units::{Bytes, Duration, Rate};
 use std::collections::BTreeMap;
 
 /// The least number of values of an axis for a curve.
-const LEAST_VALUES: usize = 3;
+const MIN_VALUES: usize = 3;
 /// If the largest value of an axis is at least this many times the smallest, the axis is logarithmic.
 const DECADES: f64 = 15.0;
 
@@ -113,7 +113,7 @@ fn numeric_axis<'a>(sweep: &'a Sweep, results: &[PointResult]) -> Option<(&'a st
         let Some(mut values) = values else { continue };
         values.sort_by(|a, b| a.0.total_cmp(&b.0));
         values.dedup_by(|a, b| a.0 == b.0);
-        let least = best.as_ref().map_or(LEAST_VALUES, |(_, values)| values.len() + 1);
+        let least = best.as_ref().map_or(MIN_VALUES, |(_, values)| values.len() + 1);
         if values.len() >= least {
             best = Some((axis, values));
         }
@@ -146,7 +146,7 @@ pub(crate) fn charts(sweep: &Sweep, results: &[PointResult]) -> Vec<Chart> {
             }
         }
         let drawn = curves.iter().flat_map(|curve| &curve.points).any(|(_, value)| value.is_finite());
-        if drawn && curves.len() <= MOST_CURVES {
+        if drawn && curves.len() <= MAX_CURVES {
             let unit = if quantity.unit == "bit/s" { scale_bits(&mut curves) } else { quantity.unit };
             charts.push(Chart {
                 id: format!("across-{}", quantity.id),

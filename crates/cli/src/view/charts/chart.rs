@@ -67,11 +67,11 @@ pub(crate) struct Chart {
 }
 
 /// The largest number of curves in one chart that can be told apart.
-pub(crate) const MOST_CURVES: usize = 8;
+pub(crate) const MAX_CURVES: usize = 8;
 
 /// The palette of Okabe and Ito, whose colours people with colour blindness can tell apart. Their yellow is
 /// too pale on white and is replaced by a wine red, their black by a grey that works on both backgrounds.
-const PALETTE: [RGBColor; MOST_CURVES] = [
+const PALETTE: [RGBColor; MAX_CURVES] = [
     RGBColor(0x00, 0x72, 0xB2),
     RGBColor(0xD5, 0x5E, 0x00),
     RGBColor(0x00, 0x9E, 0x73),

@@ -1,10 +1,10 @@
 //! From the samples of the probes to charts.
 
 use super::axis::Axis;
-use super::chart::{Chart, Curve, MOST_CURVES, Style};
+use super::chart::{Chart, Curve, MAX_CURVES, Style};
 use super::sequence;
 use crate::view::names::seconds;
-use crate::view::shown::Shown;
+use crate::view::shown::PointView;
 use ackclock_scenario::series::{Sample, Series};
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ struct Quantity {
     unit: &'static str,
     /// True: the sum of many flows. False: their mean.
     sum: bool,
-    value: fn(&Shown<'_>, &Series, usize, usize) -> f64,
+    value: fn(&PointView<'_>, &Series, usize, usize) -> f64,
 }
 
 const QUANTITIES: [Quantity; 3] = [
@@ -45,7 +45,7 @@ const IN_FLIGHT: Quantity = Quantity {
     value: |_, series, flow, look| f64::from(series.flows[flow][look].in_flight),
 };
 
-fn throughput(shown: &Shown<'_>, series: &Series, flow: usize, look: usize) -> f64 {
+fn throughput(shown: &PointView<'_>, series: &Series, flow: usize, look: usize) -> f64 {
     shown.rates(series, flow, look).1
 }
 
@@ -55,7 +55,7 @@ fn active(series: &Series, flow: usize, look: usize, value: f64) -> f64 {
     if in_flight > 0.0 || arrived > 0.0 { value } else { f64::NAN }
 }
 
-fn srtt_ms(_: &Shown<'_>, series: &Series, flow: usize, look: usize) -> f64 {
+fn srtt_ms(_: &PointView<'_>, series: &Series, flow: usize, look: usize) -> f64 {
     match series.flows[flow][look] {
         Sample { srtt_s, .. } if srtt_s > 0.0 => active(series, flow, look, f64::from(srtt_s) * 1e3),
         _ => f64::NAN, // no sample yet
@@ -75,7 +75,7 @@ fn smooth(curve: &mut Curve, looks: usize) {
 }
 
 /// The number of samples in two round trips. Within one, the bursts of a sender come and go.
-fn looks_of_two_round_trips(shown: &Shown<'_>, series: &Series) -> usize {
+fn looks_of_two_round_trips(shown: &PointView<'_>, series: &Series) -> usize {
     let [from, to, ..] = series.at[..] else { return 1 };
     let longest = shown.result.flows.iter().filter_map(|flow| flow.rtt_min_s).fold(0.0, f64::max);
     let looks = (2.0 * longest / to.since(from).as_secs_f64()).ceil();
@@ -122,9 +122,9 @@ fn merged(
 
 impl Quantity {
     /// One curve per flow if there are few, otherwise one per group.
-    fn of_point(&self, shown: &Shown<'_>, series: &Series) -> Vec<Curve> {
+    fn of_point(&self, shown: &PointView<'_>, series: &Series) -> Vec<Curve> {
         let flows = shown.result.flows.len();
-        if flows <= MOST_CURVES {
+        if flows <= MAX_CURVES {
             let one = |flow| {
                 curve(series, shown.flow_name(flow), flow, |look| (self.value)(shown, series, flow, look))
             };
@@ -133,9 +133,9 @@ impl Quantity {
         self.of_groups(shown, series, "", 0)
     }
 
-    fn of_groups(&self, shown: &Shown<'_>, series: &Series, prefix: &str, colour: usize) -> Vec<Curve> {
+    fn of_groups(&self, shown: &PointView<'_>, series: &Series, prefix: &str, colour: usize) -> Vec<Curve> {
         let several = shown.result.groups.len() > 1 || prefix.is_empty();
-        let groups = shown.groups().take(MOST_CURVES).enumerate().map(|(number, (label, flows))| {
+        let groups = shown.groups().take(MAX_CURVES).enumerate().map(|(number, (label, flows))| {
             let what = match (flows.len(), self.sum) {
                 (1, _) => String::new(),
                 (n, true) => format!(" ({n} flows together)"),
@@ -155,7 +155,7 @@ impl Quantity {
 }
 
 /// All charts of one point.
-pub(crate) fn of_point(shown: &Shown<'_>) -> Vec<Chart> {
+pub(crate) fn of_point(shown: &PointView<'_>) -> Vec<Chart> {
     let Some(series) = &shown.result.series else { return Vec::new() };
     let mut charts = Vec::new();
     for quantity in &QUANTITIES {
@@ -174,7 +174,7 @@ pub(crate) fn of_point(shown: &Shown<'_>) -> Vec<Chart> {
         }
         charts.push(chart(quantity, shown, curves));
     }
-    charts.insert(2, queue_chart(shown, queues(shown, series, shown.links().take(MOST_CURVES))));
+    charts.insert(2, queue_chart(shown, queues(shown, series, shown.links().take(MAX_CURVES))));
     charts.extend(inner(shown, series));
     charts.extend(sequence::charts(shown));
     charts
@@ -183,17 +183,17 @@ pub(crate) fn of_point(shown: &Shown<'_>) -> Vec<Chart> {
 /// The points of a small sweep that have samples, and the longest of them. None if there were too many
 /// curves.
 struct Overlay<'a> {
-    all: Vec<(&'a Shown<'a>, &'a Series)>,
-    longest: &'a Shown<'a>,
+    all: Vec<(&'a PointView<'a>, &'a Series)>,
+    longest: &'a PointView<'a>,
 }
 
 impl<'a> Overlay<'a> {
-    fn of(points: &'a [Shown<'a>]) -> Option<Overlay<'a>> {
+    fn of(points: &'a [PointView<'a>]) -> Option<Overlay<'a>> {
         let curves: usize = points.iter().map(|shown| shown.result.groups.len()).sum();
         let all: Option<Vec<_>> =
             points.iter().map(|shown| shown.result.series.as_ref().map(|series| (shown, series))).collect();
         let longest = points.iter().max_by(|a, b| a.result.duration_s.total_cmp(&b.result.duration_s))?;
-        all.filter(|_| curves <= MOST_CURVES).map(|all| Overlay { all, longest })
+        all.filter(|_| curves <= MAX_CURVES).map(|all| Overlay { all, longest })
     }
 
     /// One chart with every point's curves.
@@ -212,7 +212,7 @@ impl<'a> Overlay<'a> {
 }
 
 /// Charts with the curves of all points of a small sweep. Empty if there were too many.
-pub(crate) fn overlaid(points: &[Shown<'_>]) -> Vec<Chart> {
+pub(crate) fn overlaid(points: &[PointView<'_>]) -> Vec<Chart> {
     let Some(overlay) = Overlay::of(points).filter(|_| points.len() > 1) else { return Vec::new() };
     let mut charts: Vec<Chart> = QUANTITIES.iter().map(|quantity| overlay.chart(quantity)).collect();
     charts.insert(2, queue_chart(overlay.longest, busiest_queues(&overlay.all)));
@@ -220,13 +220,13 @@ pub(crate) fn overlaid(points: &[Shown<'_>]) -> Vec<Chart> {
 }
 
 /// One chart for all points: throughput at the receiver, or segments in flight.
-pub(crate) fn one(points: &[Shown<'_>], in_flight: bool) -> Option<Chart> {
+pub(crate) fn one(points: &[PointView<'_>], in_flight: bool) -> Option<Chart> {
     let quantity = if in_flight { &IN_FLIGHT } else { &QUANTITIES[0] };
     Overlay::of(points).map(|overlay| overlay.chart(quantity))
 }
 
 /// The longest queue of every point: that of the bottleneck, whatever its name is.
-fn busiest_queues(all: &[(&Shown<'_>, &Series)]) -> Vec<Curve> {
+fn busiest_queues(all: &[(&PointView<'_>, &Series)]) -> Vec<Curve> {
     let mut curves = Vec::new();
     for (shown, series) in all {
         let links = &shown.result.links;
@@ -240,7 +240,7 @@ fn busiest_queues(all: &[(&Shown<'_>, &Series)]) -> Vec<Curve> {
     curves
 }
 
-fn chart(quantity: &Quantity, shown: &Shown<'_>, mut curves: Vec<Curve>) -> Chart {
+fn chart(quantity: &Quantity, shown: &PointView<'_>, mut curves: Vec<Curve>) -> Chart {
     let unit = if quantity.unit == "bit/s" { scale_bits(&mut curves) } else { quantity.unit };
     Chart {
         id: quantity.id.to_owned(),
@@ -253,11 +253,11 @@ fn chart(quantity: &Quantity, shown: &Shown<'_>, mut curves: Vec<Curve>) -> Char
     }
 }
 
-fn time(shown: &Shown<'_>) -> Axis {
+fn time(shown: &PointView<'_>) -> Axis {
     Axis::Time { duration: shown.result.duration_s, window: shown.window() }
 }
 
-fn queue_chart(shown: &Shown<'_>, mut curves: Vec<Curve>) -> Chart {
+fn queue_chart(shown: &PointView<'_>, mut curves: Vec<Curve>) -> Chart {
     // The common end of all labels goes into the title.
     let place = |label: &str| label.rsplit_once(" at ").map_or(label, |(_, link)| link).to_owned();
     let mut places: Vec<String> = curves.iter().map(|curve| place(&curve.label)).collect();
@@ -282,7 +282,7 @@ fn queue_chart(shown: &Shown<'_>, mut curves: Vec<Curve>) -> Chart {
     }
 }
 
-fn queues(shown: &Shown<'_>, series: &Series, links: impl Iterator<Item = usize>) -> Vec<Curve> {
+fn queues(shown: &PointView<'_>, series: &Series, links: impl Iterator<Item = usize>) -> Vec<Curve> {
     links
         .enumerate()
         .map(|(colour, link)| {
@@ -293,7 +293,7 @@ fn queues(shown: &Shown<'_>, series: &Series, links: impl Iterator<Item = usize>
 }
 
 /// Unresponsive traffic, next to the goodput of the flows.
-fn streams(shown: &Shown<'_>, series: &Series) -> Option<Curve> {
+fn streams(shown: &PointView<'_>, series: &Series) -> Option<Curve> {
     let label = match &shown.result.traffic[..] {
         [] => return None,
         [one] => one.label.clone(),
@@ -306,7 +306,7 @@ fn streams(shown: &Shown<'_>, series: &Series) -> Option<Curve> {
 }
 
 /// The internal variables of the schemes, with a small chart for each.
-fn inner(shown: &Shown<'_>, series: &Series) -> Vec<Chart> {
+fn inner(shown: &PointView<'_>, series: &Series) -> Vec<Chart> {
     let mut names: Vec<&str> = Vec::new();
     for name in series.inner.iter().flat_map(|(names, _)| names) {
         if !names.contains(&name.as_str()) {
@@ -319,7 +319,7 @@ fn inner(shown: &Shown<'_>, series: &Series) -> Vec<Chart> {
         values.get(look * names.len() + place).map(|&value| f64::from(value))
     };
     let has = |name: &str, flow: usize| series.inner[flow].0.iter().any(|known| known == name);
-    let few = shown.result.flows.len() <= MOST_CURVES;
+    let few = shown.result.flows.len() <= MAX_CURVES;
     names
         .into_iter()
         .map(|name| {
@@ -331,7 +331,7 @@ fn inner(shown: &Shown<'_>, series: &Series) -> Vec<Chart> {
                 owners.map(|flow| curve(series, shown.flow_name(flow), flow, |look| at(flow, look))).collect()
             } else {
                 let groups = shown.groups().enumerate().filter(|(_, (_, flows))| has(name, flows.start));
-                let groups = groups.take(MOST_CURVES).map(|(colour, (label, flows))| {
+                let groups = groups.take(MAX_CURVES).map(|(colour, (label, flows))| {
                     let label = format!("{label}, mean of {}", flows.len());
                     merged(series, label, colour, flows, false, at)
                 });

@@ -4,11 +4,11 @@
 use super::axis::Axis;
 use super::chart::{Chart, Curve, Mark, Style};
 use crate::view::names::slug;
-use crate::view::shown::Shown;
-use ackclock_scenario::course::{Event, What};
+use crate::view::shown::PointView;
+use ackclock_scenario::flow_trace::{Event, EventKind};
 
 /// The number of flows of a point that get pictures.
-const MOST_PICTURED: usize = 4;
+const MAX_PICTURED: usize = 4;
 /// The picture of an episode also shows this share of its length before and after it.
 const AROUND: f64 = 0.25;
 
@@ -17,18 +17,18 @@ pub(crate) fn seconds(ns: u64) -> f64 {
 }
 
 /// How an event is drawn: its name, mark and colour, and the colour and command of `xplot`.
-pub(crate) const LOOKS: [(What, &str, Mark, Style, &str, &str); 5] = [
-    (What::Acked, "acknowledged", Mark::Line, Style::Aside, "green", "line"),
-    (What::Arrived, "delivered", Mark::Dot, Style::Colour(5), "blue", "dot"),
-    (What::New, "sent", Mark::Dot, Style::Colour(0), "white", "dot"),
-    (What::Again, "sent again", Mark::Ring, Style::Colour(1), "yellow", "diamond"),
-    (What::Dropped, "dropped", Mark::Cross, Style::Colour(6), "red", "x"),
+pub(crate) const LOOKS: [(EventKind, &str, Mark, Style, &str, &str); 5] = [
+    (EventKind::Acked, "acknowledged", Mark::Line, Style::Aside, "green", "line"),
+    (EventKind::Arrived, "delivered", Mark::Dot, Style::Colour(5), "blue", "dot"),
+    (EventKind::New, "sent", Mark::Dot, Style::Colour(0), "white", "dot"),
+    (EventKind::Again, "sent again", Mark::Ring, Style::Colour(1), "yellow", "diamond"),
+    (EventKind::Dropped, "dropped", Mark::Cross, Style::Colour(6), "red", "x"),
 ];
 
 /// The pictures of a point: each traced flow over the whole run, and around its first episode.
-pub(crate) fn charts(shown: &Shown<'_>) -> Vec<Chart> {
+pub(crate) fn charts(shown: &PointView<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
-    for course in shown.result.courses.iter().take(MOST_PICTURED) {
+    for course in shown.result.courses.iter().take(MAX_PICTURED) {
         let name = shown.flow_name(course.flow);
         let whole = Axis::Time { duration: shown.result.duration_s, window: shown.window() };
         let id = format!("sequence-{}", slug(&name));

@@ -1,11 +1,11 @@
 //! Distributions of times, for example of packet delays and think times.
 
-use crate::Stream;
+use crate::Rng;
 use ackclock_units::Duration;
 
 /// A distribution of times.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Variate {
+pub enum Distribution {
     /// Always the same time.
     Fixed(Duration),
     /// Uniform between two times.
@@ -40,15 +40,15 @@ pub enum BelowZero {
     Redraw,
 }
 
-impl Variate {
+impl Distribution {
     /// Draws a time.
-    pub fn draw(&self, stream: &mut Stream) -> Duration {
+    pub fn draw(&self, stream: &mut Rng) -> Duration {
         match *self {
-            Variate::Fixed(time) => time,
-            Variate::Uniform(from, to) => {
+            Distribution::Fixed(time) => time,
+            Distribution::Uniform(from, to) => {
                 Duration::from_secs_f64(stream.between(from.as_secs_f64(), to.as_secs_f64()))
             }
-            Variate::Normal { mean, deviation, below_zero } => {
+            Distribution::Normal { mean, deviation, below_zero } => {
                 let (mean, deviation) = (mean.as_secs_f64(), deviation.as_secs_f64());
                 let mut time = mean + deviation * stream.normal();
                 // The mean is not negative, so at least half of all draws are not negative either.
@@ -57,8 +57,10 @@ impl Variate {
                 }
                 Duration::from_secs_f64(time.max(0.0))
             }
-            Variate::Exponential(mean) => Duration::from_secs_f64(stream.exponential(mean.as_secs_f64())),
-            Variate::Pareto { mean, shape } => {
+            Distribution::Exponential(mean) => {
+                Duration::from_secs_f64(stream.exponential(mean.as_secs_f64()))
+            }
+            Distribution::Pareto { mean, shape } => {
                 let scale = mean.as_secs_f64() * (shape - 1.0) / shape;
                 Duration::from_secs_f64(scale * libm::pow(1.0 - stream.uniform(), -1.0 / shape))
             }
@@ -68,11 +70,11 @@ impl Variate {
     /// The mean. For a normal distribution: the mean before negative draws are replaced.
     pub fn mean(&self) -> Duration {
         match *self {
-            Variate::Fixed(mean)
-            | Variate::Normal { mean, .. }
-            | Variate::Exponential(mean)
-            | Variate::Pareto { mean, .. } => mean,
-            Variate::Uniform(from, to) => Duration::from_nanos(from.as_nanos().midpoint(to.as_nanos())),
+            Distribution::Fixed(mean)
+            | Distribution::Normal { mean, .. }
+            | Distribution::Exponential(mean)
+            | Distribution::Pareto { mean, .. } => mean,
+            Distribution::Uniform(from, to) => Duration::from_nanos(from.as_nanos().midpoint(to.as_nanos())),
         }
     }
 }
@@ -83,8 +85,8 @@ mod tests {
 
     const DRAWS: usize = 200_000;
 
-    fn draws(variate: Variate) -> Vec<f64> {
-        let mut stream = Stream::new(11, "variate");
+    fn draws(variate: Distribution) -> Vec<f64> {
+        let mut stream = Rng::new(11, "variate");
         (0..DRAWS).map(|_| variate.draw(&mut stream).as_secs_f64()).collect()
     }
 
@@ -92,20 +94,20 @@ mod tests {
         draws.iter().sum::<f64>() / draws.len() as f64
     }
 
-    fn normal(below_zero: BelowZero, mean_ms: u64) -> Variate {
+    fn normal(below_zero: BelowZero, mean_ms: u64) -> Distribution {
         let (mean, deviation) = (Duration::from_millis(mean_ms), Duration::from_millis(8));
-        Variate::Normal { mean, deviation, below_zero }
+        Distribution::Normal { mean, deviation, below_zero }
     }
 
     #[test]
     fn means_are_what_was_asked_for() {
         let time = Duration::from_millis(25);
         for variate in [
-            Variate::Fixed(time),
-            Variate::Uniform(Duration::from_millis(10), Duration::from_millis(40)),
+            Distribution::Fixed(time),
+            Distribution::Uniform(Duration::from_millis(10), Duration::from_millis(40)),
             normal(BelowZero::Zero, 25),
-            Variate::Exponential(time),
-            Variate::Pareto { mean: time, shape: 3.0 },
+            Distribution::Exponential(time),
+            Distribution::Pareto { mean: time, shape: 3.0 },
         ] {
             let mean = mean(&draws(variate));
             assert!((mean - 0.025).abs() < 0.0003, "{variate:?}: {mean}");
@@ -137,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_pareto_variate_is_never_below_its_scale() {
-        let draws = draws(Variate::Pareto { mean: Duration::from_secs(15), shape: 1.5 });
+        let draws = draws(Distribution::Pareto { mean: Duration::from_secs(15), shape: 1.5 });
         assert!(draws.iter().all(|&x| x >= 5.0 - 1e-6));
         let beyond = draws.iter().filter(|&&x| x > 20.0).count() as f64 / draws.len() as f64;
         assert!((beyond - 0.125).abs() < 0.004, "{beyond}"); // (5 / 20)^1.5

@@ -1,10 +1,10 @@
 //! What happens when a timer is due: starts and ends of transfers, retransmissions, pacing, datagrams, and
 //! samples.
 
-use super::observe::{Carrying, Observer};
+use super::forwarding::on_the_way;
+use super::in_flight::Entrance;
+use super::observe::{Observer, PacketRef};
 use super::timers::Timer;
-use super::traffic::Entrance;
-use super::travel::on_the_way;
 use super::writer::writer;
 use super::{Engine, Segment, seen, sent};
 use ackclock_tcp::{Data, Receiver, Sender};
@@ -30,7 +30,7 @@ impl<O: Observer> Engine<O> {
             Timer::Pacing(flow) => self.on_pacing_timer(flow as usize),
             Timer::DelayedAck(flow) => self.on_delayed_ack_timer(flow as usize),
             Timer::Write(flow) => self.on_write_timer(flow as usize),
-            Timer::Datagram(source) => self.on_datagram_timer(source as usize),
+            Timer::CbrPacket(source) => self.on_datagram_timer(source as usize),
             Timer::Probe => {
                 let interval = self.probe.unwrap_or(Duration::MAX);
                 self.tally.probe(
@@ -168,7 +168,7 @@ impl<O: Observer> Engine<O> {
         let Entrance { stage, exit, .. } = &source.out;
         let observer = &mut self.observer;
         let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
-            let carried = Carrying::Datagram(number as u32, &packet.0);
+            let carried = PacketRef::CbrPacket(number as u32, &packet.0);
             observer.at_link(link as usize, on_the_way(at, fate), carried, fate);
         });
         let exit = *exit;
@@ -176,6 +176,6 @@ impl<O: Observer> Engine<O> {
             Ok(due) => self.forward_segment(exit, due, packet),
             Err(detour) => self.data.divert(exit, detour, packet),
         }
-        self.timers.add(next, Timer::Datagram(number as u32));
+        self.timers.add(next, Timer::CbrPacket(number as u32));
     }
 }

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 /// The trace of a flow. Segment numbers continue over all its transfers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Course {
+pub struct FlowTrace {
     /// The number of the flow.
     pub flow: usize,
     /// All events, in order of time.
     pub events: Vec<Event>,
     /// All segments, in order.
-    pub segments: Vec<Life>,
+    pub segments: Vec<SegmentTrace>,
     /// The state of the sender after each acknowledgement and timeout, in order of time.
     pub estimates: Vec<Estimate>,
     /// The loss episodes, in order of time.
@@ -24,7 +24,7 @@ pub struct Event {
     /// The time, ns.
     pub at_ns: u64,
     /// The event.
-    pub what: What,
+    pub what: EventKind,
     /// The segment. For an acknowledgement: the next expected segment.
     pub segment: u64,
 }
@@ -32,7 +32,7 @@ pub struct Event {
 /// The kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum What {
+pub enum EventKind {
     /// The segment is sent for the first time.
     New,
     /// The segment is retransmitted.
@@ -47,7 +47,7 @@ pub enum What {
 
 /// The history of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Life {
+pub struct SegmentTrace {
     /// When it was first sent, ns.
     pub sent_ns: u64,
     /// The number of retransmissions.
@@ -84,13 +84,13 @@ pub struct Episode {
     pub to: u64,
 }
 
-impl What {
+impl EventKind {
     /// All names.
-    pub const ALL: [(&'static str, What); 5] = [
-        ("new", What::New),
-        ("again", What::Again),
-        ("dropped", What::Dropped),
-        ("arrived", What::Arrived),
-        ("acked", What::Acked),
+    pub const ALL: [(&'static str, EventKind); 5] = [
+        ("new", EventKind::New),
+        ("again", EventKind::Again),
+        ("dropped", EventKind::Dropped),
+        ("arrived", EventKind::Arrived),
+        ("acked", EventKind::Acked),
     ];
 }

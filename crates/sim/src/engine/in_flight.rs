@@ -10,8 +10,8 @@
 //! Of packets due at the same instant, the one for the lowest exit goes first, whatever its lane is and
 //! whenever it got there. So a shared lane takes at most one packet per instant.
 
-use super::disorder::Disorder;
 use super::lanes::Lanes;
+use super::reorder_heap::ReorderHeap;
 use super::tree::{Head, WinnerTree};
 use ackclock_net::{Access, Detour, Stage};
 use ackclock_net::{Link, stages};
@@ -56,14 +56,14 @@ const NO_LANE: u32 = u32::MAX;
 
 /// Shared lanes come first, then each exit's own lane. The last lane always stays empty: it stands for the
 /// heap.
-pub(crate) struct Traffic<P> {
+pub(crate) struct InFlight<P> {
     exits: Vec<Exit>,
     lanes: Lanes<P>,
     shared: usize,
     /// The packets for exits at which they arrive out of order.
-    disorder: Disorder<P>,
+    reorder_heap: ReorderHeap<P>,
     /// The lane that stands for the heap.
-    disorder_lane: u32,
+    reorder_lane: u32,
     /// The heads of the shared lanes: few, and busy.
     busy: WinnerTree,
     /// The heads of the exits' own lanes, many and mostly idle, and the head of the heap.
@@ -74,7 +74,7 @@ pub(crate) struct Traffic<P> {
     next: Head,
 }
 
-impl<P: Copy + Default> Traffic<P> {
+impl<P: Copy + Default> InFlight<P> {
     /// Creates the lanes for `paths`. Returns the start of each path. `ahead`: true if packets may reach
     /// endpoints ahead of time.
     pub(crate) fn new(
@@ -82,7 +82,7 @@ impl<P: Copy + Default> Traffic<P> {
         accesses: &[Access],
         links: &[Link],
         ahead: bool,
-    ) -> (Traffic<P>, Vec<Entrance>) {
+    ) -> (InFlight<P>, Vec<Entrance>) {
         let mut exits = Vec::new();
         let mut classes = HashMap::new();
         let mut entrances = Vec::with_capacity(paths.len());
@@ -113,16 +113,16 @@ impl<P: Copy + Default> Traffic<P> {
             }));
         }
         let shared = classes.len();
-        let disorder_lane = shared + exits.len();
-        let mut lanes = Lanes::new(disorder_lane + 1);
-        lanes.close(disorder_lane);
+        let reorder_lane = shared + exits.len();
+        let mut lanes = Lanes::new(reorder_lane + 1);
+        lanes.close(reorder_lane);
         for exit in exits.iter_mut().filter(|exit| !exit.ordered) {
-            exit.shared_lane = disorder_lane as u32;
+            exit.shared_lane = reorder_lane as u32;
         }
-        let traffic = Traffic {
+        let traffic = InFlight {
             lanes,
-            disorder: Disorder::new(),
-            disorder_lane: disorder_lane as u32,
+            reorder_heap: ReorderHeap::new(),
+            reorder_lane: reorder_lane as u32,
             busy: WinnerTree::new(0, shared),
             own: WinnerTree::new(shared, exits.len() + 1),
             waiting: vec![0; links.len() + exits.len()],
@@ -169,8 +169,8 @@ impl<P: Copy + Default> Traffic<P> {
     /// Adds a packet that comes out of order, or comes back, to the heap.
     #[inline(never)] // keeps this code away from the common case
     fn push_out_of_order(&mut self, exit: u32, due: Time, back: bool, packet: P) {
-        if self.disorder.push(exit, due, back, packet) {
-            self.head(self.disorder_lane as usize, due, exit);
+        if self.reorder_heap.push(exit, due, back, packet) {
+            self.head(self.reorder_lane as usize, due, exit);
         }
     }
 
@@ -195,8 +195,8 @@ impl<P: Copy + Default> Traffic<P> {
     pub(crate) fn first(&self) -> (usize, &P) {
         let lane = self.next.lane();
         let exit = self.next.rank() as usize;
-        if lane == self.disorder_lane
-            && let Some(packet) = self.disorder.first()
+        if lane == self.reorder_lane
+            && let Some(packet) = self.reorder_heap.first()
         {
             return (exit, packet);
         }
@@ -211,8 +211,8 @@ impl<P: Copy + Default> Traffic<P> {
             self.waiting[exit.count as usize] -= 1;
         }
         let lane = self.next.lane() as usize;
-        if self.next.lane() == self.disorder_lane {
-            let (back, due, exit) = self.disorder.pop();
+        if self.next.lane() == self.reorder_lane {
+            let (back, due, exit) = self.reorder_heap.pop();
             self.head(lane, due, exit);
             return back;
         }
@@ -231,7 +231,7 @@ impl<P: Copy + Default> Traffic<P> {
     pub(crate) fn count(&self, mut see: impl FnMut(usize)) {
         let mut see = |exit: u32| see(self.exits[exit as usize].owner as usize);
         self.lanes.count(&mut see);
-        self.disorder.exits().for_each(see);
+        self.reorder_heap.exits().for_each(see);
     }
 
     /// Sets the head of `lane`: due at `time`, at `exit`.

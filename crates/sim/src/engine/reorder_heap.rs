@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 
 /// Packets by due time. Of packets due at the same instant, the one for the lowest exit goes first. Of those
 /// for the same exit, the one that was added first goes first.
-pub(crate) struct Disorder<P> {
+pub(crate) struct ReorderHeap<P> {
     heap: BinaryHeap<Entry<P>>,
     counter: u64,
 }
@@ -49,9 +49,9 @@ impl<P> Ord for Entry<P> {
     }
 }
 
-impl<P> Disorder<P> {
-    pub(crate) fn new() -> Disorder<P> {
-        Disorder { heap: BinaryHeap::new(), counter: 0 }
+impl<P> ReorderHeap<P> {
+    pub(crate) fn new() -> ReorderHeap<P> {
+        ReorderHeap { heap: BinaryHeap::new(), counter: 0 }
     }
 
     /// Adds a packet that is due at `due`, at `exit`. True if it is now the first to leave.
@@ -89,24 +89,24 @@ mod tests {
         /// The model is a list that is searched for its least entry each time.
         #[test]
         fn agrees_with_a_list(steps in prop::collection::vec((0_u64..20, 0_u32..4, any::<bool>()), 1..400)) {
-            let mut disorder = Disorder::new();
+            let mut reorder_heap = ReorderHeap::new();
             let mut list: Vec<(u64, u32, usize)> = Vec::new();
             for (number, (due, exit, push)) in steps.into_iter().enumerate() {
                 if push || list.is_empty() {
                     list.push((due, exit, number));
                     let first = list.iter().min() == Some(&(due, exit, number));
-                    prop_assert_eq!(disorder.push(exit, Time::from_nanos(due), number.is_multiple_of(3), number), first);
+                    prop_assert_eq!(reorder_heap.push(exit, Time::from_nanos(due), number.is_multiple_of(3), number), first);
                 } else {
                     let least = *list.iter().min().expect("not empty");
-                    prop_assert_eq!(disorder.first(), Some(&least.2));
+                    prop_assert_eq!(reorder_heap.first(), Some(&least.2));
                     list.retain(|entry| *entry != least);
                     let next = list.iter().min();
                     let (due, exit) = next.map_or((Time::NEVER, 0), |&(due, exit, _)| (Time::from_nanos(due), exit));
-                    prop_assert_eq!(disorder.pop(), (least.2.is_multiple_of(3), due, exit));
+                    prop_assert_eq!(reorder_heap.pop(), (least.2.is_multiple_of(3), due, exit));
                 }
-                prop_assert_eq!(disorder.exits().count(), list.len());
+                prop_assert_eq!(reorder_heap.exits().count(), list.len());
             }
-            prop_assert_eq!(disorder.first().is_none(), list.is_empty());
+            prop_assert_eq!(reorder_heap.first().is_none(), list.is_empty());
         }
     }
 }

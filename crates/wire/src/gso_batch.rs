@@ -10,13 +10,13 @@ use std::ops::Range;
 
 /// The longest headers that are changed: IPv6, or IPv4 with options, some extension headers, TCP with
 /// options.
-const MOST_HEADERS: usize = 256;
+const MAX_HEADERS: usize = 256;
 /// The longest packet that a device passes, with the offload header.
-pub const MOST_BYTES: usize = LENGTH + 65_535 + 40;
+pub const MAX_BYTES: usize = LENGTH + 65_535 + 40;
 
 /// A packet or train.
 #[derive(Debug)]
-pub struct Train {
+pub struct GsoBatch {
     /// The offload header and the packet, as read.
     bytes: Vec<u8>,
     offload: Offload,
@@ -31,13 +31,13 @@ pub struct Train {
 
 /// Changed headers, after an offload header.
 pub struct Head {
-    bytes: [u8; LENGTH + MOST_HEADERS],
+    bytes: [u8; LENGTH + MAX_HEADERS],
     length: usize,
 }
 
 impl Default for Head {
     fn default() -> Head {
-        Head { bytes: [0; LENGTH + MOST_HEADERS], length: 0 }
+        Head { bytes: [0; LENGTH + MAX_HEADERS], length: 0 }
     }
 }
 
@@ -48,16 +48,16 @@ impl Head {
     }
 }
 
-impl Train {
+impl GsoBatch {
     /// A packet that was read: an offload header and an IP packet.
     ///
     /// # Errors
     ///
     /// Gives the bytes back if they are not an IP packet.
-    pub fn new(bytes: Vec<u8>) -> Result<Train, Vec<u8>> {
+    pub fn new(bytes: Vec<u8>) -> Result<GsoBatch, Vec<u8>> {
         let Some(parts) = parts(&bytes) else { return Err(bytes) };
         let (offload, ip, headers, size, segments) = parts;
-        Ok(Train { bytes, offload, ip, headers, size, segments })
+        Ok(GsoBatch { bytes, offload, ip, headers, size, segments })
     }
 
     /// The buffer, for another packet.
@@ -174,7 +174,7 @@ fn parts(bytes: &[u8]) -> Option<(Offload, usize, usize, usize, u16)> {
     let is_tcp = matches!(offload.kind & !offload::WITH_CWR, offload::TCP4 | offload::TCP6);
     let tcp = packet.get(start..).filter(|tcp| tcp.len() >= packet::TCP)?;
     let headers = start + usize::from(tcp[12] >> 4) * 4;
-    let fits = headers >= start + packet::TCP && headers <= packet.len() && headers <= MOST_HEADERS;
+    let fits = headers >= start + packet::TCP && headers <= packet.len() && headers <= MAX_HEADERS;
     if !is_tcp || !offload.needs_checksum() || !fits || offload.size == 0 {
         return None;
     }
@@ -297,7 +297,7 @@ mod tests {
     proptest! {
         #[test]
         fn segments_are_what_a_network_card_would_send(sent in sent(), marked in any::<bool>()) {
-            let train = Train::new(handed_over(&sent)).expect("it is a packet");
+            let train = GsoBatch::new(handed_over(&sent)).expect("it is a packet");
             let marked = marked && sent.ect;
             let experienced = if sent.six { 0x30 } else { 3 };
             let mut payload = Vec::new();
@@ -319,12 +319,12 @@ mod tests {
 
         #[test]
         fn a_part_of_a_train_is_a_train(sent in sent(), cut in 0_u16..40, length in 1_u16..40) {
-            let train = Train::new(handed_over(&sent)).expect("it is a packet");
+            let train = GsoBatch::new(handed_over(&sent)).expect("it is a packet");
             let first = cut % train.segments();
             let count = length.min(train.segments() - first);
             let mut head = Head::default();
             let rest = train.write(first, count, false, &mut head);
-            let part = Train::new([head.bytes(), rest].concat()).expect("it is a packet, too");
+            let part = GsoBatch::new([head.bytes(), rest].concat()).expect("it is a packet, too");
             prop_assert_eq!(part.segments(), count);
             for number in 0..count {
                 prop_assert_eq!(part.on_the_wire(number, false), train.on_the_wire(first + number, false));
@@ -333,7 +333,7 @@ mod tests {
 
         #[test]
         fn what_is_no_packet_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            if let Ok(train) = Train::new(bytes) {
+            if let Ok(train) = GsoBatch::new(bytes) {
                 for number in 0..train.segments() {
                     train.on_the_wire(number, true);
                 }

@@ -1,11 +1,11 @@
 //! Dequeue-driven links in the engine: it holds their waiting packets, and forwards them when they are
 //! decided.
 
+use super::forwarding::{carrying, on_the_way};
+use super::in_flight::Exit;
 use super::timers::Timer;
-use super::traffic::Exit;
-use super::transmitters::{Held, Packet};
-use super::travel::{carrying, on_the_way};
-use super::{Acknowledgement, Carrying, Engine, Observer, Segment};
+use super::transmitters::{Held, QueuedPacket};
+use super::{Acknowledgement, Engine, Observer, PacketRef, Segment};
 use ackclock_net::Detour;
 use ackclock_net::{Fate, Settled};
 use ackclock_units::Duration;
@@ -15,7 +15,7 @@ impl<O: Observer> Engine<O> {
     #[cold]
     pub(super) fn divert_segment(&mut self, exit: usize, detour: Detour, packet: Segment) {
         match (detour, exit.checked_sub(1)) {
-            (Detour::Waits, Some(before)) => self.hold(before, Packet::Segment(packet)),
+            (Detour::Waits, Some(before)) => self.hold(before, QueuedPacket::Segment(packet)),
             _ => self.data.divert(exit, detour, packet),
         }
     }
@@ -24,26 +24,26 @@ impl<O: Observer> Engine<O> {
     #[cold]
     pub(super) fn divert_ack(&mut self, exit: usize, detour: Detour, packet: Acknowledgement) {
         match (detour, exit.checked_sub(1)) {
-            (Detour::Waits, Some(before)) => self.hold(before, Packet::Acknowledgement(packet)),
+            (Detour::Waits, Some(before)) => self.hold(before, QueuedPacket::Acknowledgement(packet)),
             _ => self.acks.divert(exit, detour, packet),
         }
     }
 
     /// Holds a packet that waits at the gate behind `exit`.
-    fn hold(&mut self, exit: usize, packet: Packet) {
+    fn hold(&mut self, exit: usize, packet: QueuedPacket) {
         // Data and acknowledgements take different routes. Each connection between two hosts is a flow of its
         // own.
         let (exits, is_ack, epoch) = match &packet {
-            Packet::Segment(packet) => (self.data.exit(exit), 0, packet.0.flags.epoch()),
-            Packet::Acknowledgement(packet) => (self.acks.exit(exit), 1, packet.0.flags.epoch()),
+            QueuedPacket::Segment(packet) => (self.data.exit(exit), 0, packet.0.flags.epoch()),
+            QueuedPacket::Acknowledgement(packet) => (self.acks.exit(exit), 1, packet.0.flags.epoch()),
         };
         let flow = u64::from(exits.owner) << 9 | u64::from(epoch) << 1 | is_ack;
         let Some(link) = exits.stage.as_ref().and_then(|stage| stage.gate) else { return };
         let Some(number) = self.transmitters.of(link as usize) else { return };
         let at = &mut self.links[link as usize];
         let ticket = match &packet {
-            Packet::Segment(packet) => at.hold(self.now, flow, packet),
-            Packet::Acknowledgement(packet) => at.hold(self.now, flow, packet),
+            QueuedPacket::Segment(packet) => at.hold(self.now, flow, packet),
+            QueuedPacket::Acknowledgement(packet) => at.hold(self.now, flow, packet),
         };
         self.transmitters.get_mut(number).put(ticket, Held { exit, packet });
         self.settle(number);
@@ -66,8 +66,8 @@ impl<O: Observer> Engine<O> {
                 continue;
             };
             match packet {
-                Packet::Segment(packet) => self.take_on_segment(link, exit, settled, packet),
-                Packet::Acknowledgement(packet) => self.take_on_ack(link, exit, settled, packet),
+                QueuedPacket::Segment(packet) => self.take_on_segment(link, exit, settled, packet),
+                QueuedPacket::Acknowledgement(packet) => self.take_on_ack(link, exit, settled, packet),
             }
         }
         let transmitter = self.transmitters.get_mut(number);
@@ -81,7 +81,7 @@ impl<O: Observer> Engine<O> {
 
     fn take_on_segment(&mut self, link: usize, exit: usize, settled: Settled, mut packet: Segment) {
         if settled.marked {
-            ackclock_net::Carried::mark(&mut packet);
+            ackclock_net::Packet::mark(&mut packet);
         }
         let Exit { owner, stage: Some(stage), .. } = self.data.exit(exit) else { return };
         let owner = *owner as usize;
@@ -103,10 +103,10 @@ impl<O: Observer> Engine<O> {
         let Exit { owner, stage: Some(stage), .. } = self.acks.exit(exit) else { return };
         let owner = *owner;
         let delay = behind_the_transmitter(&settled);
-        self.observer.at_transmitter(settled.at, link, delay, Carrying::Ack(owner, &packet.0), settled.fate);
+        self.observer.at_transmitter(settled.at, link, delay, PacketRef::Ack(owner, &packet.0), settled.fate);
         let observer = &mut self.observer;
         let passed = stage.pass_on(&mut self.links, settled.fate, &mut packet, |link, over, packet, fate| {
-            observer.at_link(link as usize, on_the_way(over, fate), Carrying::Ack(owner, &packet.0), fate);
+            observer.at_link(link as usize, on_the_way(over, fate), PacketRef::Ack(owner, &packet.0), fate);
         });
         match passed {
             Ok(due) => self.forward_ack(exit + 1, due, packet),
@@ -119,6 +119,6 @@ impl<O: Observer> Engine<O> {
 fn behind_the_transmitter(settled: &Settled) -> Duration {
     match settled.fate {
         Fate::Arrives(at) | Fate::ArrivesTwice(at) => at.since(settled.departure),
-        Fate::Returns(_) | Fate::Waits | Fate::Dropped(_) => Duration::ZERO,
+        Fate::LinkRetry(_) | Fate::Queued | Fate::Dropped(_) => Duration::ZERO,
     }
 }

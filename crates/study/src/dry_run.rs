@@ -4,9 +4,9 @@
 use ackclock_cc::Settings;
 use ackclock_cc::predictor::predictors;
 use ackclock_net::LinkTally;
-use ackclock_net::Stream;
-use ackclock_scenario::course::{Course, Episode, Estimate, Event, Life, What};
-use ackclock_scenario::measured::{FlowTally, Measured, StreamTally, Transfer};
+use ackclock_net::Rng;
+use ackclock_scenario::flow_trace::{Episode, Estimate, Event, EventKind, FlowTrace, SegmentTrace};
+use ackclock_scenario::measured::{CbrTally, FlowTally, Measured, Transfer};
 use ackclock_scenario::predictions::{BINS, Counts, Outcome, Predicted, Predictions};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::series::{Sample, Series};
@@ -16,13 +16,13 @@ use ackclock_tcp::Counters;
 use ackclock_units::{Duration, Time};
 
 /// The largest number of made-up samples, over all flows. With more, the probes' interval is made longer.
-const MOST_SAMPLES: usize = 1_000_000;
+const MAX_SAMPLES: usize = 1_000_000;
 
 /// A result with the shape of this point's results. The numbers are arbitrary, positive, and different for
 /// each `variant`, so that one variant or another evaluates both sides of an `and` or `or`.
-pub(crate) fn imagined(point: &Point, built: &Built, variant: u64) -> PointResult {
+pub(crate) fn dry_run(point: &Point, built: &Built, variant: u64) -> PointResult {
     let scenario = &point.scenario;
-    let mut draws = Stream::new(variant, "imagined");
+    let mut draws = Rng::new(variant, "imagined");
     let mut number = |most: u64| 1 + (draws.between(0.0, 1.0) * most as f64) as u64;
     let flows = built.plan.flows.iter().map(|flow| FlowTally {
         delivered: number(1_000_000),
@@ -57,7 +57,7 @@ pub(crate) fn imagined(point: &Point, built: &Built, variant: u64) -> PointResul
         ..FlowTally::default()
     });
     let flows = flows.collect();
-    let streams = built.streams.iter().map(|_| StreamTally {
+    let streams = built.streams.iter().map(|_| CbrTally {
         sent: number(1_000_000),
         delivered: number(1_000_000),
         delivered_bytes: number(1_000_000_000),
@@ -121,11 +121,12 @@ fn predictions(number: &mut dyn FnMut(u64) -> u64) -> Predictions {
 const COURSE: u64 = 50;
 
 /// A made-up trace with events of all kinds, one step apart.
-fn course(flow: usize, step: u64, value: f64) -> Course {
+fn course(flow: usize, step: u64, value: f64) -> FlowTrace {
     let steps = || (1..=COURSE).map(|number| (number, number * step));
-    let events = steps()
-        .flat_map(|(segment, at_ns)| What::ALL.iter().map(move |&(_, what)| Event { at_ns, what, segment }));
-    let life = |(number, sent_ns): (u64, u64)| Life {
+    let events = steps().flat_map(|(segment, at_ns)| {
+        EventKind::ALL.iter().map(move |&(_, what)| Event { at_ns, what, segment })
+    });
+    let life = |(number, sent_ns): (u64, u64)| SegmentTrace {
         sent_ns,
         again: (number % 2) as u32,
         arrived_ns: Some(sent_ns + step),
@@ -134,7 +135,7 @@ fn course(flow: usize, step: u64, value: f64) -> Course {
         |(_, at_ns)| Estimate { at_ns, rtt_s: Some(value), srtt_s: value, rttvar_s: value, cwnd: value };
     let episode =
         |(from, begins_ns)| Episode { begins_ns, ends_ns: Some(begins_ns + step), from, to: from + 1 };
-    Course {
+    FlowTrace {
         flow,
         events: events.collect(),
         segments: steps().map(life).collect(),
@@ -145,7 +146,7 @@ fn course(flow: usize, step: u64, value: f64) -> Course {
 
 /// Made-up samples: always the same values.
 fn looks(built: &Built, duration: Duration, interval: Duration, value: f32) -> Series {
-    let most = (MOST_SAMPLES / built.plan.flows.len().max(1)).max(1) as u64;
+    let most = (MAX_SAMPLES / built.plan.flows.len().max(1)).max(1) as u64;
     let interval = interval.max(Duration::from_nanos(duration.as_nanos() / most)).as_nanos().max(1);
     let count = 1 + (duration.as_nanos() / interval) as usize;
     let sample = Sample {

@@ -17,13 +17,13 @@ use crate::schedule;
 use crate::share::Share;
 use crate::trains::Trains;
 use ackclock_net::LinkTally;
-use ackclock_net::{Carried, Ecn, Fate, Link, Settled};
 use ackclock_net::{Detour, Stage};
-use ackclock_scenario::measured::StreamTally;
-use ackclock_scenario::plan::StreamPlan;
+use ackclock_net::{Ecn, Fate, Link, Packet, Settled};
+use ackclock_scenario::measured::CbrTally;
+use ackclock_scenario::plan::CbrPlan;
 use ackclock_units::{Duration, Time};
 use ackclock_wire::packet;
-use ackclock_wire::{Head, MOST_BYTES, Train};
+use ackclock_wire::{GsoBatch, Head, MAX_BYTES};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
@@ -41,7 +41,7 @@ const MODERATION: Duration = Duration::from_micros(30);
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
 
 /// A path from a host, or from a source of unresponsive traffic, to its destination.
-pub(crate) struct Way {
+pub(crate) struct Route {
     pub(crate) stages: Vec<Stage>,
     /// The receiving host. `None`: the packets are discarded.
     pub(crate) to: Option<usize>,
@@ -56,18 +56,18 @@ pub(crate) struct Source {
 
 /// Unresponsive traffic.
 pub(crate) struct Stream {
-    pub(crate) plan: StreamPlan,
+    pub(crate) plan: CbrPlan,
     pub(crate) way: usize,
     pub(crate) number: usize,
 }
 
 /// Everything that the thread needs.
-pub(crate) struct Part<'a> {
+pub(crate) struct Shard<'a> {
     pub(crate) clock: Clock,
     pub(crate) hosts: &'a [Host],
     /// All links of the scenario. Those of other parts are not used here.
     pub(crate) links: Vec<Link>,
-    pub(crate) ways: Vec<Way>,
+    pub(crate) ways: Vec<Route>,
     pub(crate) sources: Vec<Source>,
     pub(crate) streams: Vec<Stream>,
     pub(crate) looks: Looks,
@@ -78,14 +78,14 @@ pub(crate) struct Part<'a> {
 }
 
 /// The report of a part at the end of the run.
-pub(crate) struct PartReport {
+pub(crate) struct ShardReport {
     pub(crate) links: Vec<(usize, LinkTally, LinkSeries)>,
-    pub(crate) streams: Vec<(usize, StreamTally)>,
+    pub(crate) streams: Vec<(usize, CbrTally)>,
     pub(crate) lateness: Lateness,
     /// The share of a processor that the thread used.
     pub(crate) busy: f64,
     /// Packets without a path, such as those of neighbour discovery.
-    pub(crate) astray: u64,
+    pub(crate) unroutable: u64,
     /// Packets that the receiving kernel did not accept.
     pub(crate) refused: u64,
     pub(crate) real_time: bool,
@@ -126,7 +126,7 @@ const EVENTS_PER_LOOK: u32 = 256;
 
 /// The state of the thread.
 struct Carrier<'a> {
-    part: Part<'a>,
+    part: Shard<'a>,
     lanes: Lanes,
     places: Vec<Place>,
     /// The lanes of each path: behind each stage, and for packets that come back to it.
@@ -138,15 +138,15 @@ struct Carrier<'a> {
     due: Vec<Time>,
     head: Head,
     lateness: Lateness,
-    sent: Vec<StreamTally>,
-    astray: u64,
+    sent: Vec<CbrTally>,
+    unroutable: u64,
     refused: u64,
     share: Share,
 }
 
-impl Part<'_> {
+impl Shard<'_> {
     /// Carries packets until the run is stopped.
-    pub(crate) fn run(self) -> Result<PartReport, LiveError> {
+    pub(crate) fn run(self) -> Result<ShardReport, LiveError> {
         let began = (self.clock.now(), schedule::thread_time());
         let epoll = self.watch().map_err(LiveError::kernel("the hosts' devices cannot be watched"))?;
         let mut carrier = Carrier::new(self);
@@ -155,14 +155,14 @@ impl Part<'_> {
         let wall = now.since(began.0).as_secs_f64();
         let busy = (schedule::thread_time() - began.1).as_secs_f64() / wall.max(1e-9);
         let behind = now.since(carrier.next_due());
-        let Carrier { part, lateness, sent, astray, refused, share, .. } = carrier;
-        let Part { looks, mut links, streams, .. } = part;
-        Ok(PartReport {
+        let Carrier { part, lateness, sent, unroutable, refused, share, .. } = carrier;
+        let Shard { looks, mut links, streams, .. } = part;
+        Ok(ShardReport {
             links: looks.finish(now, &mut links),
             streams: streams.iter().map(|stream| stream.number).zip(sent).collect(),
             lateness,
             busy,
-            astray,
+            unroutable,
             refused,
             real_time: share.always(),
             behind,
@@ -180,7 +180,7 @@ impl Part<'_> {
 }
 
 impl<'a> Carrier<'a> {
-    fn new(part: Part<'a>) -> Carrier<'a> {
+    fn new(part: Shard<'a>) -> Carrier<'a> {
         let (mut lanes, mut places, mut lanes_of) = (Lanes::default(), Vec::new(), Vec::new());
         for (way, it) in part.ways.iter().enumerate() {
             let of_stage = |(stage, passed): (usize, &Stage)| {
@@ -194,7 +194,7 @@ impl<'a> Carrier<'a> {
         }
         Carrier {
             share: Share::begin(part.clock.now()),
-            sent: vec![StreamTally::default(); part.streams.len()],
+            sent: vec![CbrTally::default(); part.streams.len()],
             stepped: (0..part.links.len())
                 .filter(|&link| part.links[link].is_stepped())
                 .map(|link| (link, Vec::new()))
@@ -208,14 +208,14 @@ impl<'a> Carrier<'a> {
             due: Vec::new(),
             head: Head::default(),
             lateness: Lateness::new(),
-            astray: 0,
+            unroutable: 0,
             refused: 0,
         }
     }
 
     fn carry(&mut self, epoll: &OwnedFd) -> Result<(), LiveError> {
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); 32];
-        let mut buffer = vec![0; MOST_BYTES];
+        let mut buffer = vec![0; MAX_BYTES];
         while !self.part.stop.load(Ordering::Relaxed) {
             let now = self.part.clock.now();
             self.share.look(now);
@@ -322,10 +322,10 @@ impl<'a> Carrier<'a> {
             };
             let now = self.part.clock.now();
             let copy = self.trains.copy(&buffer[..bytes]);
-            match Train::new(copy) {
+            match GsoBatch::new(copy) {
                 Ok(train) => self.depart(source, now, train),
                 Err(buffer) => {
-                    self.astray += 1;
+                    self.unroutable += 1;
                     self.trains.give_back(buffer);
                 }
             }
@@ -334,11 +334,11 @@ impl<'a> Carrier<'a> {
     }
 
     /// Puts the packets of a train on their paths.
-    fn depart(&mut self, source: usize, now: Time, train: Train) {
+    fn depart(&mut self, source: usize, now: Time, train: GsoBatch) {
         let destination = packet::destination(train.packet());
         let ways = &self.part.sources[source].ways;
         let Some(&(_, way)) = ways.iter().find(|(address, _)| *address == destination) else {
-            self.astray += 1;
+            self.unroutable += 1;
             self.trains.give_back(train.into_bytes());
             return;
         };
@@ -366,7 +366,7 @@ impl<'a> Carrier<'a> {
 
     /// Sends a packet through a stage.
     fn pass(&mut self, way: usize, stage: usize, at: Time, mut parcel: Parcel, again: bool) {
-        let Part { ways, links, captured, capture, .. } = &mut self.part;
+        let Shard { ways, links, captured, capture, .. } = &mut self.part;
         let trains = &self.trains;
         let see = |link: u32, it: &Link, parcel: &Parcel, fate: Fate| {
             if let (false, Some(capture)) = (captured.is_empty(), &*capture) {
@@ -430,7 +430,7 @@ impl<'a> Carrier<'a> {
         if settled.marked {
             parcel.mark();
         }
-        let Part { ways, links, captured, capture, .. } = &mut self.part;
+        let Shard { ways, links, captured, capture, .. } = &mut self.part;
         let trains = &self.trains;
         let tell = |link: usize, leaves: Time, parcel: &Parcel, fate: Fate| {
             if let (false, Some(capture)) = (captured.is_empty(), &*capture) {
@@ -507,7 +507,7 @@ fn see(
 ) {
     let arrives = match fate {
         Fate::Arrives(at) | Fate::ArrivesTwice(at) => at,
-        Fate::Returns(_) | Fate::Waits | Fate::Dropped(_) => return,
+        Fate::LinkRetry(_) | Fate::Queued | Fate::Dropped(_) => return,
     };
     if !captured.contains(&link) {
         return;

@@ -9,7 +9,7 @@ use ackclock_units::Duration;
 
 /// Sends some of the packets over the longer route.
 #[derive(Clone, Debug)]
-pub struct Alternate {
+pub struct Multipath {
     longer: Duration,
     choice: Choice,
 }
@@ -22,16 +22,16 @@ enum Choice {
     Share(Share),
 }
 
-impl Alternate {
+impl Multipath {
     /// Every second packet takes a route that is `longer` by this delay. The first packet takes the short
     /// route.
-    pub fn in_turn(longer: Duration) -> Alternate {
-        Alternate { longer, choice: Choice::InTurn(false) }
+    pub fn in_turn(longer: Duration) -> Multipath {
+        Multipath { longer, choice: Choice::InTurn(false) }
     }
 
     /// A random share of the packets takes a route that is `longer` by this delay.
-    pub fn at_random(longer: Duration, share: Share) -> Alternate {
-        Alternate { longer, choice: Choice::Share(share) }
+    pub fn at_random(longer: Duration, share: Share) -> Multipath {
+        Multipath { longer, choice: Choice::Share(share) }
     }
 
     /// The additional delay of the next packet, if it takes the longer route.

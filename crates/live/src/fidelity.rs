@@ -1,20 +1,20 @@
 //! The emulator's own errors, and whether they may have changed the result.
 
 use crate::lateness::{Distribution, Lateness};
-use crate::part::PartReport;
+use crate::shard::ShardReport;
 use ackclock_units::Duration;
 use serde::{Deserialize, Serialize};
 
 /// The largest mean lateness of deliveries, as a share of the shortest round-trip time. Windows grow and
 /// losses are repaired once per round trip, so rates are wrong by the same share.
-const MOST_MEAN: f64 = 0.01;
+const MAX_MEAN: f64 = 0.01;
 /// The largest lateness of the 99th percentile, as a share of the shortest round-trip time.
-const MOST_P99: f64 = 0.1;
+const MAX_P99: f64 = 0.1;
 /// When the emulator stalls, packets pile up and then come at once. The 99.9th percentile of lateness may be
 /// at most the time that fills this share of a queue. Otherwise queues overflow that would not have.
-const MOST_PILED: f64 = 0.5;
+const MAX_PILED: f64 = 0.5;
 /// A thread that is busier than this cannot be on time.
-const MOST_BUSY: f64 = 0.9;
+const MAX_BUSY: f64 = 0.9;
 
 /// The largest time that a run may take beyond the time of its scenario, s. Flows that are stopped so late
 /// had more time than the scenario gives them, and looks at them came late, too.
@@ -32,7 +32,7 @@ pub(crate) struct Sensitivity {
 
 /// The emulator's own errors in a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Emulation {
+pub struct Fidelity {
     /// True if the emulator's errors are too small to change the result. False if they may have; `doubts`
     /// says why.
     pub trusted: bool,
@@ -60,22 +60,22 @@ pub struct Emulation {
     /// Packets that the kernel of the receiving host did not accept.
     pub refused: u64,
     /// Packets without a route, such as those of neighbour discovery.
-    pub astray: u64,
+    pub unroutable: u64,
     /// For each group of flows: the kernel's name of its controller.
     pub kernel_controls: Vec<String>,
 }
 
-impl Emulation {
+impl Fidelity {
     pub(crate) fn new(
-        parts: &[PartReport],
+        parts: &[ShardReport],
         lost: u64,
         overrun: Duration,
         path: &Sensitivity,
         controls: &[String],
-    ) -> Emulation {
+    ) -> Fidelity {
         let mut all = Lateness::new();
         parts.iter().for_each(|part| all.add(&part.lateness));
-        let mut emulation = Emulation {
+        let mut emulation = Fidelity {
             trusted: true,
             doubts: Vec::new(),
             lateness: all.distribution(),
@@ -87,7 +87,7 @@ impl Emulation {
             behind_s: parts.iter().map(|part| part.behind.as_secs_f64()).fold(0.0, f64::max),
             lost_on_entry: lost,
             refused: parts.iter().map(|part| part.refused).sum(),
-            astray: parts.iter().map(|part| part.astray).sum(),
+            unroutable: parts.iter().map(|part| part.unroutable).sum(),
             kernel_controls: controls.to_vec(),
         };
         emulation.doubts = emulation.doubted(path);
@@ -100,23 +100,23 @@ impl Emulation {
         let rtt_s = path.rtt.as_secs_f64();
         let Distribution { mean_s, p99_s, p999_s, .. } = self.lateness;
         let ms = |s: f64| format!("{:.3} ms", s * 1e3);
-        if 2.0 * mean_s > MOST_MEAN * rtt_s {
+        if 2.0 * mean_s > MAX_MEAN * rtt_s {
             doubts.push(format!(
                 "deliveries are {} late on the average, each way: more than {} % of the shortest round-trip time, {}",
                 ms(mean_s),
-                MOST_MEAN * 100.0,
+                MAX_MEAN * 100.0,
                 ms(rtt_s)
             ));
         }
-        if p99_s > MOST_P99 * rtt_s {
+        if p99_s > MAX_P99 * rtt_s {
             doubts.push(format!(
                 "one delivery in a hundred is later than {}: more than {} % of the shortest round-trip time, {}",
                 ms(p99_s),
-                MOST_P99 * 100.0,
+                MAX_P99 * 100.0,
                 ms(rtt_s)
             ));
         }
-        for (link, fills_s) in path.queues.iter().filter(|(_, fills_s)| p999_s > MOST_PILED * fills_s) {
+        for (link, fills_s) in path.queues.iter().filter(|(_, fills_s)| p999_s > MAX_PILED * fills_s) {
             doubts.push(format!(
                 "one delivery in a thousand is later than {}, which is enough to fill {:.0} % of the queue of {link}: bursts that \
                  the path does not have may have overflown it",
@@ -124,7 +124,7 @@ impl Emulation {
                 100.0 * p999_s / fills_s
             ));
         }
-        for busy in self.busy.iter().filter(|&&busy| busy > MOST_BUSY) {
+        for busy in self.busy.iter().filter(|&&busy| busy > MAX_BUSY) {
             doubts.push(format!("a thread that carries packets took {:.0} % of a processor", busy * 100.0));
         }
         if self.overrun_s > MAX_OVERRUN_S {
@@ -158,21 +158,21 @@ mod tests {
     }
 
     /// The assessment if one delivery in a hundred is this late.
-    fn emulation(late: Duration, lost: u64) -> Emulation {
+    fn emulation(late: Duration, lost: u64) -> Fidelity {
         let mut lateness = Lateness::new();
         (0..990).for_each(|_| lateness.note(Duration::from_micros(20)));
         (0..10).for_each(|_| lateness.note(late));
-        let part = PartReport {
+        let part = ShardReport {
             links: Vec::new(),
             streams: Vec::new(),
             lateness,
             busy: 0.5,
-            astray: 0,
+            unroutable: 0,
             refused: 0,
             real_time: true,
             behind: Duration::ZERO,
         };
-        let emulation = Emulation::new(&[part], lost, Duration::ZERO, &path(), &[]);
+        let emulation = Fidelity::new(&[part], lost, Duration::ZERO, &path(), &[]);
         assert_eq!(emulation.trusted, emulation.doubts.is_empty());
         emulation
     }

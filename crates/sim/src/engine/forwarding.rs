@@ -1,8 +1,8 @@
 //! Forwarding: packets pass gates and links to endpoints, and endpoints send in response.
 
-use super::observe::{Carrying, Observer};
+use super::in_flight::{Entrance, Exit};
+use super::observe::{Observer, PacketRef};
 use super::timers::Timer;
-use super::traffic::{Entrance, Exit};
 use super::{Acknowledgement, Engine, Flow, Segment};
 use ackclock_net::{Detour, Stage};
 use ackclock_net::{Fate, Link};
@@ -152,7 +152,7 @@ impl<O: Observer> Engine<O> {
                 observer.at_link(
                     link as usize,
                     on_the_way(over, fate),
-                    Carrying::Ack(*owner, &packet.0),
+                    PacketRef::Ack(*owner, &packet.0),
                     fate,
                 );
             })
@@ -252,11 +252,11 @@ impl<O: Observer> Engine<O> {
 }
 
 #[inline]
-pub(super) fn carrying(number: usize, is_flow: bool, packet: &Segment) -> Carrying<'_> {
+pub(super) fn carrying(number: usize, is_flow: bool, packet: &Segment) -> PacketRef<'_> {
     if is_flow {
-        Carrying::Data(number as u32, &packet.0)
+        PacketRef::Data(number as u32, &packet.0)
     } else {
-        Carrying::Datagram(number as u32, &packet.0)
+        PacketRef::CbrPacket(number as u32, &packet.0)
     }
 }
 
@@ -265,7 +265,7 @@ pub(super) fn carrying(number: usize, is_flow: bool, packet: &Segment) -> Carryi
 pub(super) fn on_the_way(link: &Link, fate: Fate) -> Duration {
     match fate {
         Fate::Arrives(at) | Fate::ArrivesTwice(at) => at.since(link.departure()),
-        Fate::Returns(_) | Fate::Waits | Fate::Dropped(_) => link.delay(),
+        Fate::LinkRetry(_) | Fate::Queued | Fate::Dropped(_) => link.delay(),
     }
 }
 
@@ -280,6 +280,6 @@ pub(super) fn pass_ack<O: Observer>(
     packet: &mut Acknowledgement,
 ) -> Result<Time, Detour> {
     stage.pass(links, at, packet, |link, over, packet, fate| {
-        observer.at_link(link as usize, on_the_way(over, fate), Carrying::Ack(owner, &packet.0), fate);
+        observer.at_link(link as usize, on_the_way(over, fate), PacketRef::Ack(owner, &packet.0), fate);
     })
 }
