@@ -203,6 +203,14 @@ fn captures_lie_beside_the_other_files() {
     assert_eq!(output.status.code(), Some(2), "a capture needs a place");
 }
 
+#[test]
+fn the_captures_of_a_single_run_have_no_folder_of_their_own() {
+    let home = home(SCENARIO);
+    let output = ackclock(home.path(), &["run", "case.toml", "--out", "out", "--capture", "bottleneck"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(files(&home.path().join("out/capture")), ["bottleneck.pcapng"]);
+}
+
 /// What two runs write and print is the same to the last byte, but for the file that says how long they took.
 #[test]
 fn two_runs_leave_the_same_bytes() {

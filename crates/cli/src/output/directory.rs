@@ -180,8 +180,9 @@ impl OutputDirectory {
     /// Puts a directory that was made elsewhere in its place here.
     pub(crate) fn adopt(&self, from: &Folder, called: &str, name: impl AsRef<Path>) -> Result<(), Failure> {
         let name = known(name.as_ref());
-        let above = self.folder(name.parent().unwrap_or(Path::new("")))?;
-        let moved = from.rename(called, &above, name.file_name().unwrap_or_default());
+        // What lies at the top has this very directory above it.
+        let above = self.folder.folders(name.parent().unwrap_or(Path::new("")));
+        let moved = above.and_then(|above| from.rename(called, &above, name.file_name().unwrap_or_default()));
         moved.map_err(|error| cannot("made", &self.partial().join(name), &error))
     }
 
