@@ -90,13 +90,29 @@ impl Scoreboard {
     /// before.
     #[inline]
     pub fn advance(&mut self, una: u64) -> u64 {
-        let was_sacked =
-            if self.limit == self.una && self.lost == 0 && self.resent == 0 { 0 } else { self.retire(una) };
+        let was_sacked = if self.is_clear() { 0 } else { self.retire(una) };
         self.una = una;
         self.limit = self.limit.max(una);
         self.lost_edge = self.lost_edge.max(una);
         self.high_rxt = self.high_rxt.max(una);
         was_sacked
+    }
+
+    /// True if nothing is SACKed, lost or retransmitted: everything that is outstanding is in flight.
+    #[inline]
+    pub(crate) fn is_clear(&self) -> bool {
+        self.limit == self.una && self.lost == 0 && self.resent == 0
+    }
+
+    /// [`Scoreboard::advance`] of a board that [is clear](Scoreboard::is_clear).
+    #[inline]
+    pub(crate) fn advance_clear(&mut self, una: u64) {
+        // Below an edge the first unacknowledged segment would count, so no edge is above it.
+        debug_assert!(self.is_clear() && self.lost_edge <= self.una && self.high_rxt <= self.una);
+        self.una = una;
+        self.limit = una;
+        self.lost_edge = una;
+        self.high_rxt = una;
     }
 
     /// Removes segments from `self.una` up to `una` from all counts.
@@ -390,6 +406,9 @@ mod tests {
                         naive.sacked = naive.sacked.split_off(&una);
                         naive.lost_edge = naive.lost_edge.max(una);
                         naive.high_rxt = naive.high_rxt.max(una);
+                        if board.is_clear() {
+                            board.clone().advance_clear(una); // its own assertions
+                        }
                         prop_assert_eq!(board.advance(una), was);
                     }
                     Step::Resend => {

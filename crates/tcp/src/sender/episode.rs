@@ -1,9 +1,35 @@
 //! Episodes: the start and the end of the reaction to a loss, a mark or a timeout.
 
-use super::{LOSS_WINDOW, MIN_SSTHRESH, Sender, State, tamed};
-use crate::recovery::{AckSummary, Begin, Episode, Progress};
+use super::{LOSS_WINDOW, MIN_SSTHRESH, Sender, State};
+use crate::recovery::{AckSummary, Begin, Episode, Pick, Progress, Recovery};
 use ackclock_cc::{self as cc, Event, Path, Signal};
 use ackclock_units::Time;
+
+/// The repair of losses.
+pub(super) struct Repair {
+    state: State,
+    recovery: Box<dyn Recovery>,
+    /// `nxt` when the last episode began: RFC 6582's recover and RFC 6675's RecoveryPoint, plus one.
+    recover: u64,
+    /// During an episode to which the controller did not react: cwnd and threshold before it.
+    pre_loss_window: Option<(f64, f64)>,
+}
+
+impl Repair {
+    pub(super) fn new(recovery: Box<dyn Recovery>) -> Repair {
+        Repair { state: State::Open, recovery, recover: 0, pre_loss_window: None }
+    }
+
+    #[inline]
+    pub(super) fn state(&self) -> State {
+        self.state
+    }
+
+    /// Everything below is part of the last episode.
+    pub(super) fn recover(&self) -> u64 {
+        self.recover
+    }
+}
 
 impl Sender {
     #[inline]
@@ -15,12 +41,12 @@ impl Sender {
         summary: AckSummary,
         duplicate: bool,
     ) {
-        self.duplicates = if summary.acked > 0 { 0 } else { self.duplicates + u32::from(duplicate) };
+        self.duplicates.on_ack(summary.acked > 0, duplicate);
         if summary.acked > 0 {
-            self.restart_timer(now);
+            self.timer.restart(now);
         }
         let is_loss = match self.waiting {
-            None => self.board.lost() > 0 || self.duplicates >= self.threshold && self.is_fresh(),
+            None => self.board.lost() > 0 || self.duplicates.tell_of_a_loss() && self.is_fresh(),
             Some(_) => self.is_loss_after_all(now, sample.rtt, summary),
         };
         if is_loss {
@@ -29,14 +55,8 @@ impl Sender {
         if duplicate {
             self.allow_for_duplicate();
         }
-        if sample.marked > 0 {
-            // Beyond `answered`: CWR is on the segment there, and what is acknowledged before still echoes.
-            if self.una > self.answered {
-                self.heeds_marks = self.react(now, Signal::Mark);
-            }
-            if self.heeds_marks {
-                return; // RFC 3168 section 6.1.2: no growth in response to an echo
-            }
+        if sample.marked > 0 && self.react_to_mark(now) {
+            return;
         }
         if self.waiting.is_some() {
             self.grow_over_holes(path, sample, summary, duplicate);
@@ -49,13 +69,13 @@ impl Sender {
     /// retransmissions of segments that had arrived. RFC 6582 section 3.2 step 1 requires an acknowledgement
     /// beyond `recover` first.
     pub(super) fn is_fresh(&self) -> bool {
-        self.sack || self.una > self.recover || self.recover == 0
+        self.sack || self.una > self.repair.recover || self.repair.recover == 0
     }
 
     pub(super) fn begin_recovery(&mut self, now: Time, summary: AckSummary) {
         self.counters.fast_retransmits += 1;
         let window = self.window;
-        if self.una < self.marked {
+        if self.cuts.cover(self.una) {
             // RFC 3168 section 6.1.2: a mark in this window of data was answered already, or a probe's
             // repair.
             self.window.ssthresh = self.window.cwnd.max(MIN_SSTHRESH);
@@ -63,24 +83,24 @@ impl Sender {
             self.remember(&window);
         } else {
             // The recovery keeps the window constant.
-            self.pre_loss_window = Some((self.window.cwnd, self.window.ssthresh));
+            self.repair.pre_loss_window = Some((self.window.cwnd, self.window.ssthresh));
             self.window.ssthresh = self.window.cwnd;
         }
-        self.recover = self.nxt;
+        self.repair.recover = self.nxt;
         let mut summary = summary;
         if let Some(waiting) = &mut self.waiting {
             waiting.end();
             // Further losses, now that the first hole is one.
-            summary.lost += self.board.detect(waiting.threshold(), self.recover);
+            summary.lost += self.board.detect(waiting.threshold(), self.repair.recover);
         }
         let (episode, window) = (self.episode(), self.window);
-        let begin = self.recovery.begin(&episode, summary, &mut self.board, &mut self.window);
+        let begin = self.repair.recovery.begin(&episode, summary, &mut self.board, &mut self.window);
         if self.needs.window {
             self.window = window;
             self.tell_of_losses(now);
         }
         match begin {
-            Begin::Repair => self.state = State::Recovery,
+            Begin::Repair => self.repair.state = State::Recovery,
             Begin::StartOver => {
                 let collapses = !self.restore_spared();
                 self.start_over(collapses);
@@ -88,7 +108,7 @@ impl Sender {
         }
         // The first retransmission is about to be sent and has a whole timeout, as in ns-2 and Linux. RFC
         // 6675 section 6 allows that. RFC 6298 (5.3) restarts the timer only for new data.
-        self.restart_timer(now);
+        self.timer.restart(now);
     }
 
     pub(super) fn on_ack_recovery(&mut self, now: Time, summary: AckSummary, duplicate: bool) {
@@ -96,35 +116,35 @@ impl Sender {
             return;
         }
         let (episode, window) = (self.episode(), self.window);
-        let progress = self.recovery.on_ack(&episode, summary, &mut self.board, &mut self.window);
+        let progress = self.repair.recovery.on_ack(&episode, summary, &mut self.board, &mut self.window);
         if self.needs.window {
             self.window = window;
         }
         match progress {
             Progress::Ends => {
                 self.restore_spared();
-                self.restart_timer(now);
+                self.timer.restart(now);
                 self.recovered(now, summary);
             }
             Progress::EndsAtOnce => {
                 self.restore_spared();
-                self.recover = self.una - 1;
-                self.restart_timer(now);
+                self.repair.recover = self.una - 1;
+                self.timer.restart(now);
                 self.recovered(now, summary);
             }
             Progress::Extends => {
-                self.recover = self.nxt;
-                self.restart_timer(now);
+                self.repair.recover = self.nxt;
+                self.timer.restart(now);
             }
-            Progress::Continues if summary.acked > 0 => self.restart_timer(now),
+            Progress::Continues if summary.acked > 0 => self.timer.restart(now),
             Progress::Continues | Progress::ContinuesOnTimer => {}
         }
     }
 
     /// Everything sent before the episode is acknowledged.
     fn recovered(&mut self, now: Time, summary: AckSummary) {
-        self.state = State::Open;
-        self.duplicates = 0;
+        self.repair.state = State::Open;
+        self.duplicates.forget();
         if let Some(rack) = &mut self.rack {
             rack.on_recovered();
         }
@@ -142,44 +162,27 @@ impl Sender {
         if summary.acked == 0 {
             return;
         }
-        self.restart_timer(now);
+        self.timer.restart(now);
         if self.cwnd_limited {
             self.controller.grow(path, sample, &mut self.window);
         }
-        if self.una >= self.recover {
+        if self.una >= self.repair.recover {
             self.recovered(now, summary);
         }
     }
 
     /// After a loss to which the controller did not react: restores window and threshold.
     fn restore_spared(&mut self) -> bool {
-        let Some((cwnd, ssthresh)) = self.pre_loss_window.take() else {
+        let Some((cwnd, ssthresh)) = self.repair.pre_loss_window.take() else {
             return false;
         };
         (self.window.cwnd, self.window.ssthresh) = (cwnd, ssthresh);
         true
     }
 
-    /// Asks the controller for a reduction. True if it reacted.
-    pub(super) fn react(&mut self, now: Time, why: Signal) -> bool {
-        self.answered = self.nxt;
-        let path = self.path(now);
-        let Some(ssthresh) = self.controller.cut(&path, &self.window, why) else {
-            return false;
-        };
-        self.counters.window_cuts += 1;
-        self.window.ssthresh = tamed(ssthresh, MIN_SSTHRESH);
-        self.announce_cut = self.config.ecn; // RFC 3168 section 6.1.2: a reduction for any reason
-        if why == Signal::Mark {
-            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
-            self.marked = self.nxt;
-        }
-        true
-    }
-
     /// Nothing is in flight any more. Everything unacknowledged is sent again as the window allows.
     fn start_over(&mut self, collapses: bool) {
-        self.state = State::Loss;
+        self.repair.state = State::Loss;
         if collapses {
             self.window.cwnd = LOSS_WINDOW;
         }
@@ -194,7 +197,7 @@ impl Sender {
         if self.rack.is_some() {
             self.on_rack_timer(now);
         }
-        if self.deadline.is_none_or(|deadline| deadline > now) {
+        if !self.timer.is_due(now) {
             return;
         }
         if self.una == self.nxt {
@@ -202,14 +205,11 @@ impl Sender {
         }
         self.counters.timeouts += 1;
         self.restore_spared();
-        // RFC 5681 section 3.1: the threshold does not change if a segment that the timer has resent times
-        // out again.
-        if self.timed_out.replace(self.una) != Some(self.una) {
-            self.collapses = self.react(now, Signal::Timeout);
-        }
-        self.rtt.back_off();
-        self.recover = self.nxt;
-        self.duplicates = 0;
+        let first = self.timer.expire(self.una);
+        let collapses = self.react_to_timeout(now, first);
+        self.timer.back_off();
+        self.repair.recover = self.nxt;
+        self.duplicates.forget();
         if let Some(waiting) = &mut self.waiting {
             waiting.end();
         }
@@ -219,27 +219,29 @@ impl Sender {
         if let Some(undoing) = &mut self.undoing {
             undoing.forget();
         }
-        self.start_over(self.collapses);
+        self.start_over(collapses);
         if self.rate.is_some() {
             self.tell_of_all_lost(now);
         }
         self.tame();
-        self.deadline = Some(now + self.rtt.rto());
-        self.leave_at_once(now); // (5.4)
+        self.timer.restart(now);
+        self.pace.release(now); // (5.4)
     }
 
-    pub(super) fn episode(&self) -> Episode {
+    fn episode(&self) -> Episode {
         Episode {
             una: self.una,
             nxt: self.nxt,
-            recover: self.recover,
-            duplicates: self.duplicates,
+            recover: self.repair.recover,
+            duplicates: self.duplicates.count(),
             new_data: self.has_new_data(),
         }
     }
 
+    /// During an episode the recovery chooses what to send.
     #[inline]
-    pub(super) fn restart_timer(&mut self, now: Time) {
-        self.deadline = Some(now + self.rtt.rto()); // RFC 6298 (5.3)
+    pub(super) fn next_recovery(&mut self) -> Option<Pick> {
+        let episode = self.episode();
+        self.repair.recovery.next(&episode, &mut self.board, &self.window)
     }
 }

@@ -9,8 +9,15 @@ use super::Sender;
 use crate::config::{PacedRtt, Pacing};
 use ackclock_units::{Duration, Time};
 
-/// The state of a pacing sender.
-pub(super) struct Pacer {
+/// When segments may be sent.
+pub(super) struct Pace {
+    /// The next one not before this, if there is a rate.
+    until: Time,
+    /// Set if segments are paced although the controller sets no rate.
+    pacer: Option<Box<Pacer>>,
+}
+
+struct Pacer {
     config: Pacing,
     /// When the next segment would be sent if all segments kept their distance.
     next: Time,
@@ -18,32 +25,60 @@ pub(super) struct Pacer {
     latest: Duration,
 }
 
-impl Pacer {
-    pub(super) fn new(config: Pacing) -> Pacer {
-        Pacer { config, next: Time::ZERO, latest: Duration::ZERO }
+impl Pace {
+    pub(super) fn new(config: Option<Pacing>) -> Pace {
+        let pacer = config.map(|config| Box::new(Pacer { config, next: Time::ZERO, latest: Duration::ZERO }));
+        Pace { until: Time::ZERO, pacer }
     }
 
-    #[cold]
+    /// True if segments are spaced whatever the controller does.
+    #[inline]
+    pub(super) fn is_configured(&self) -> bool {
+        self.pacer.is_some()
+    }
+
+    #[inline]
     pub(super) fn on_sample(&mut self, rtt: Option<Duration>) {
-        self.latest = rtt.unwrap_or(self.latest);
+        if let (Some(pacer), Some(rtt)) = (&mut self.pacer, rtt) {
+            pacer.latest = rtt;
+        }
+    }
+
+    /// The next segment is not due yet, if there is a rate.
+    #[inline]
+    pub(super) fn is_early(&self, now: Time) -> bool {
+        now < self.until
+    }
+
+    /// The next segment is sent now, whatever the pacing rate of the others is.
+    pub(super) fn release(&mut self, now: Time) {
+        self.until = now;
+        if let Some(pacer) = &mut self.pacer {
+            pacer.next = now;
+        }
+    }
+
+    /// The next one, too, but the distances that `burst` counts stay as they are.
+    pub(super) fn release_probe(&mut self, now: Time) {
+        self.until = now;
     }
 }
 
 impl Sender {
     /// A segment was sent at `now`. Computes when the next one may be sent.
     #[inline(never)]
-    pub(super) fn pace(&mut self, now: Time) {
+    pub(super) fn space_out(&mut self, now: Time) {
         let Some(interval) = self.interval() else {
-            self.paced_until = now; // no rate before the first sample
+            self.pace.until = now; // no rate before the first sample
             return;
         };
-        let Some(pacer) = &mut self.pacer else {
-            self.paced_until = self.paced_until.max(now) + interval;
+        let Some(pacer) = &mut self.pace.pacer else {
+            self.pace.until = self.pace.until.max(now) + interval;
             return;
         };
         pacer.next = pacer.next.max(now) + interval;
         let ahead = interval.saturating_mul(u64::from(pacer.config.burst.saturating_sub(1)));
-        self.paced_until = Time::ZERO + (pacer.next.since(Time::ZERO) - ahead);
+        self.pace.until = Time::ZERO + (pacer.next.since(Time::ZERO) - ahead);
     }
 
     /// The time from one segment to the next.
@@ -51,10 +86,10 @@ impl Sender {
         if let Some(rate) = self.window.pacing {
             return Some(rate.time_for(u64::from(self.config.segment_bytes())));
         }
-        let pacer = self.pacer.as_ref()?;
+        let pacer = self.pace.pacer.as_ref()?;
         let rtt = match pacer.config.rtt {
-            PacedRtt::Smoothed => self.rtt.srtt(),
-            PacedRtt::Least => self.rtt.rtt_min(),
+            PacedRtt::Smoothed => self.timer.rtt().srtt(),
+            PacedRtt::Least => self.timer.rtt().rtt_min(),
             PacedRtt::Latest => pacer.latest,
         };
         let known = !rtt.is_zero() && rtt != Duration::MAX;
@@ -64,21 +99,13 @@ impl Sender {
     /// With pacing: when [`Sender::poll_transmit`] may return a packet without another acknowledgement.
     #[inline]
     pub fn poll_pacing(&self, now: Time) -> Option<Time> {
-        (self.paced_until > now && self.is_paced() && self.has_something()).then_some(self.paced_until)
+        (self.pace.until > now && self.is_paced() && self.has_something()).then_some(self.pace.until)
     }
 
     /// The controller may have removed its rate since the last segment was sent.
     #[inline]
     fn is_paced(&self) -> bool {
-        self.window.pacing.is_some() || self.pacer.is_some()
-    }
-
-    /// The next segment is sent now, whatever the pacing rate of the others is.
-    pub(super) fn leave_at_once(&mut self, now: Time) {
-        self.paced_until = now;
-        if let Some(pacer) = &mut self.pacer {
-            pacer.next = now;
-        }
+        self.window.pacing.is_some() || self.pace.pacer.is_some()
     }
 
     /// True if pacing holds the sender back: the next segment is not due yet. The rate follows from the

@@ -12,11 +12,24 @@ use ackclock_units::Time;
 #[derive(Default)]
 pub(super) struct Probing {
     /// The timer has expired: a probe must be sent.
-    pub(super) due: bool,
+    due: bool,
     /// The segment at `nxt` has been sent as a probe, so that its acknowledgement is in order.
-    pub(super) sent: bool,
+    sent: bool,
     /// The number of probes since the window was closed. Each doubles the time to the next one.
     count: u32,
+}
+
+impl Probing {
+    /// True once when the timer has expired: a probe must be sent.
+    #[inline]
+    pub(super) fn take_due(&mut self) -> bool {
+        std::mem::take(&mut self.due)
+    }
+
+    /// Segments that were sent and are not counted as sent: a probe.
+    pub(super) fn uncounted(&self) -> u64 {
+        u64::from(self.sent)
+    }
 }
 
 impl Sender {
@@ -24,9 +37,9 @@ impl Sender {
     /// the timer for probes.
     pub(super) fn all_acknowledged(&mut self, now: Time) {
         if self.peer_window == 0 && self.una < self.limit {
-            self.deadline.get_or_insert(now + self.rtt.rto());
+            self.timer.start(now);
         } else {
-            self.deadline = None;
+            self.timer.stop();
             self.probing = Probing::default();
         }
     }
@@ -35,7 +48,7 @@ impl Sender {
     pub(super) fn probe_timer_expired(&mut self, now: Time) {
         self.probing.due = true;
         self.probing.count += 1;
-        self.deadline = Some(now + self.rtt.doubled(self.probing.count));
+        self.timer.wait_for_window(now, self.probing.count);
     }
 
     /// If `ack` acknowledges the probe, the probe becomes an ordinary segment.

@@ -6,28 +6,27 @@ use super::{Sender, State};
 use crate::detection::{Probe, RackContext};
 use crate::packet::Ack;
 use crate::recovery::{AckSummary, Pick};
-use ackclock_cc::Signal;
 use ackclock_units::Time;
 
 impl Sender {
     fn sight(&self, now: Time) -> RackContext {
         RackContext {
             now,
-            repairing: self.state != State::Open,
-            srtt: self.rtt.srtt(),
-            rtt_min: self.rtt.rtt_min(),
+            repairing: self.repair.state() != State::Open,
+            srtt: self.timer.rtt().srtt(),
+            rtt_min: self.timer.rtt().rtt_min(),
         }
     }
 
     /// Segment `seq` is sent.
     #[cold]
     pub(super) fn tell_rack_of(&mut self, now: Time, seq: u64) {
-        let idle = self.state == State::Open && self.board.sacked() == 0;
-        let rto = self.deadline.unwrap_or(now + self.rtt.rto());
+        let idle = self.repair.state() == State::Open && self.board.sacked() == 0;
+        let rto = self.timer.deadline().unwrap_or(now + self.timer.rtt().rto());
         let Some(rack) = &mut self.rack else { return };
         rack.on_sent(now, seq);
         if idle {
-            rack.schedule_probe(now, self.rtt.srtt(), self.nxt - self.una, Some(rto));
+            rack.schedule_probe(now, self.timer.rtt().srtt(), self.nxt - self.una, Some(rto));
         }
     }
 
@@ -81,22 +80,14 @@ impl Sender {
                 *rack.probe() = Probe::None;
             }
         }
-        let idle = self.state == State::Open && sacked == 0;
+        let idle = self.repair.state() == State::Open && sacked == 0;
         if idle {
-            rack.schedule_probe(now, self.rtt.srtt(), self.nxt - una, self.deadline);
+            rack.schedule_probe(now, self.timer.rtt().srtt(), self.nxt - una, self.timer.deadline());
         } else {
             rack.cancel_probe();
         }
-        if repaired && self.state == State::Open && una > self.answered {
+        if repaired && self.repair.state() == State::Open {
             self.react_to_repair(now);
-        }
-    }
-
-    /// Section 7.4.2: the probe has hidden a loss from the controller.
-    fn react_to_repair(&mut self, now: Time) {
-        if self.react(now, Signal::Loss) {
-            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
-            self.marked = self.nxt; // the reaction covers other losses of this window
         }
     }
 
@@ -106,14 +97,14 @@ impl Sender {
         let Some(rack) = &mut self.rack else { return };
         if due(rack.probe_due()) {
             rack.want_probe();
-            self.paced_until = now; // as after the other timer, RFC 6298 (5.4)
+            self.pace.release_probe(now); // as after the other timer, RFC 6298 (5.4)
         }
         if due(rack.deadline()) {
             let lost = self.detect_by_time(now);
             if self.rate.is_some() {
                 self.tell_of_losses(now);
             }
-            if self.state == State::Open && self.board.lost() > 0 {
+            if self.repair.state() == State::Open && self.board.lost() > 0 {
                 self.begin_recovery(now, AckSummary { acked: 0, delivered: 0, lost });
             }
         }
@@ -132,12 +123,12 @@ impl Sender {
         let (una, nxt) = (self.una, self.nxt);
         let rack = self.rack.as_mut()?;
         *rack.probe() = Probe::None;
-        if self.state != State::Open || una == nxt || self.board.is_sacked(nxt - 1) {
+        if self.repair.state() != State::Open || una == nxt || self.board.is_sacked(nxt - 1) {
             return None;
         }
         let (pick, end) = if new_data { (Pick::New, nxt + 1) } else { (Pick::Retransmit(nxt - 1), nxt) };
         *rack.probe() = Probe::Sent(end, !new_data);
-        self.restart_timer(now); // section 7.3
+        self.timer.restart(now); // section 7.3
         Some(pick)
     }
 }

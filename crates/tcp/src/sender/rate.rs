@@ -182,7 +182,7 @@ impl Sender {
     /// Called after the scoreboard is updated: the sample, if anything was delivered.
     #[cold]
     pub(super) fn rate_sample(&mut self, now: Time, acked: u64) -> Option<RateSample> {
-        self.rate.as_mut()?.sample(now, self.delivered, acked, self.rtt.rtt_min())
+        self.rate.as_mut()?.sample(now, self.delivered, acked, self.timer.rtt().rtt_min())
     }
 
     /// Tells the controller of every segment that counts as lost now and did not before.

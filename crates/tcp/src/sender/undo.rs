@@ -94,7 +94,7 @@ impl Sender {
             }
             Undo::Eifel | Undo::Never => {}
         }
-        if before.spurious && self.state == State::Open {
+        if before.spurious && self.repair.state() == State::Open {
             let most = before.cwnd;
             // RFC 4015 section 3.2 (6): the flight, plus at most an initial window at once.
             let flight = (self.nxt - self.una) as f64;

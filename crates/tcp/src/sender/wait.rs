@@ -71,11 +71,11 @@ impl Sender {
 
     /// True if a segment above the first unacknowledged one has arrived.
     fn has_hole(&self) -> bool {
-        self.board.sacked() > 0 || self.duplicates > 0 && self.is_fresh()
+        self.board.sacked() > 0 || self.duplicates.count() > 0 && self.is_fresh()
     }
 
     fn above_hole(&self) -> u64 {
-        if self.sack { self.board.sacked() } else { u64::from(self.duplicates) }
+        if self.sack { self.board.sacked() } else { u64::from(self.duplicates.count()) }
     }
 
     /// The segments that have not arrived, as far as is known. Without SACK each duplicate stands for one
@@ -91,7 +91,7 @@ impl Sender {
             flight: self.nxt - self.una,
             above: self.above_hole(),
             slow_start: self.window.cwnd < self.window.ssthresh,
-            srtt: self.rtt.srtt(),
+            srtt: self.timer.rtt().srtt(),
             rtt: waiting.rtt,
         };
         if !waiting.open {
@@ -114,7 +114,7 @@ impl Sender {
 
     /// True if the delay has ended without another acknowledgement.
     pub(super) fn is_out_of_patience(&self, now: Time) -> bool {
-        self.state == State::Open
+        self.repair.state() == State::Open
             && self.waiting.as_ref().and_then(|waiting| waiting.deadline()).is_some_and(|until| until <= now)
     }
 
