@@ -1,11 +1,9 @@
-//! Compiles the C step functions natively, and with the feature `load` the eBPF programs.
+//! With the feature `twin`, compiles the C step functions natively; with the feature `load`, the eBPF
+//! programs.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// The schemes that have an eBPF program, one `src/bpf/NAME.bpf.c` each.
-const SCHEMES: &[&str] = &["layered", "compound", "pert", "none"];
 
 /// For tests: one that every kernel's verifier refuses, and one that chooses schemes for a cgroup.
 const FOR_TESTS: &[&str] = &["tests/refused.bpf.c", "tests/sockops.bpf.c"];
@@ -13,6 +11,7 @@ const FOR_TESTS: &[&str] = &["tests/refused.bpf.c", "tests/sockops.bpf.c"];
 fn main() {
     println!("cargo:rerun-if-changed=src/bpf");
     println!("cargo:rerun-if-changed=src/twin.c");
+    #[cfg(feature = "twin")]
     cc::Build::new()
         .file("src/twin.c")
         .std("c11")
@@ -30,19 +29,25 @@ fn programs() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let libbpf = env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys exports its headers");
     vmlinux(&out.join("vmlinux.h"));
-    let schemes = SCHEMES.iter().map(|scheme| format!("src/bpf/{scheme}.bpf.c"));
-    for source in schemes.chain(FOR_TESTS.iter().map(|&source| source.to_owned())) {
-        let object = out.join(Path::new(&source).with_extension("o").file_name().expect("a file's name"));
+    for source in schemes().into_iter().chain(FOR_TESTS.iter().map(PathBuf::from)) {
+        let object = out.join(source.with_extension("o").file_name().expect("a file's name"));
         let mut clang = Command::new("clang");
         clang.args(["-target", "bpf", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"]);
         clang.arg(format!("-D__TARGET_ARCH_{}", arch())).arg("-I").arg(&out).arg("-I").arg(&libbpf);
-        clang.args(["-I", "src/bpf", "-c", &source, "-o"]).arg(&object);
+        clang.args(["-I", "src/bpf", "-c"]).arg(&source).arg("-o").arg(&object);
         run(clang, "clang");
         // BTF stays. DWARF is removed: it is ten times as large, and nothing reads it.
         let mut strip = Command::new("llvm-strip");
         strip.arg("-g").arg(&object);
         run(strip, "llvm");
     }
+}
+
+/// The programs: every `src/bpf/NAME.bpf.c`.
+fn schemes() -> Vec<PathBuf> {
+    let files = std::fs::read_dir("src/bpf").expect("src/bpf is there");
+    let paths = files.map(|file| file.expect("a readable entry").path());
+    paths.filter(|path| path.to_string_lossy().ends_with(".bpf.c")).collect()
 }
 
 /// The kernel's types, from the BTF of the kernel of the build machine. CO-RE adapts the member offsets to

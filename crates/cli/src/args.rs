@@ -250,7 +250,8 @@ pub(crate) enum Kernel {
 #[derive(Args)]
 #[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
 pub(crate) struct KernelLoad {
-    /// The scheme: layered, compound, pert or none.
+    /// The controller.
+    #[arg(help = format!("The controller: {}", ackclock_kernel::names().join(", ")))]
     pub(crate) scheme: String,
     /// Name in the kernel, for setsockopt(TCP_CONGESTION); default: ac_ and the name of the scheme.
     #[arg(long = "as", value_name = "NAME")]

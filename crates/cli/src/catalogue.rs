@@ -2,6 +2,7 @@
 
 use crate::args::Listed;
 use ackclock_cc::schemes;
+use ackclock_kernel::program;
 use ackclock_net::disciplines;
 use ackclock_registry::{Entry, Parameter};
 use ackclock_tcp::{detection, recovery};
@@ -13,6 +14,13 @@ pub(crate) struct Named {
     pub(crate) entry: Entry,
     /// How a scenario writes it.
     pub(crate) usage: String,
+    /// How it gets into the Linux kernel, if it can.
+    pub(crate) kernel: Option<String>,
+}
+
+/// The command that loads a controller into the kernel, if there is a program for it.
+pub(crate) fn kernel_usage(control: &str) -> Option<String> {
+    program(control).map(|program| format!("ackclock kernel load {}", program.name))
 }
 
 /// All entries, registry by registry.
@@ -26,7 +34,8 @@ pub(crate) fn catalogue() -> Vec<Named> {
 
 fn named(kind: Listed, entry: Entry, example: Option<&str>) -> Named {
     let quoted = format!("\"{}\"", entry.name);
-    Named { kind, entry, usage: format!("{} = {}", kind.key(), example.unwrap_or(&quoted)) }
+    let kernel = (kind == Listed::Controls).then(|| kernel_usage(entry.name)).flatten();
+    Named { kind, entry, usage: format!("{} = {}", kind.key(), example.unwrap_or(&quoted)), kernel }
 }
 
 impl Listed {
@@ -59,5 +68,5 @@ pub(crate) fn json(named: &Named) -> Value {
     let parameter = |p: &Parameter| json!({"name": p.name, "default": p.default.to_string(), "unit": p.unit, "domain": p.domain_text(), "about": p.about});
     let parameters: Vec<_> = parameters.iter().map(parameter).collect();
     json!({"kind": named.kind.word(), "name": name, "title": title, "source": source, "summary": summary,
-           "usage": named.usage, "equations": equations, "notes": notes, "parameters": parameters})
+           "usage": named.usage, "kernel": named.kernel, "equations": equations, "notes": notes, "parameters": parameters})
 }

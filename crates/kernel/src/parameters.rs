@@ -1,21 +1,17 @@
 //! The settings of a scheme for its C twin: fixed point, in the layout of the structs in `src/bpf/*.h`.
 
+use crate::programs::{names, program};
 use ackclock_cc::Settings;
 use bytemuck::{Pod, Zeroable};
 use miette::Diagnostic;
 use thiserror::Error;
-
-/// The schemes that have a C twin.
-pub fn schemes() -> &'static [&'static str] {
-    &["layered", "compound", "pert", "none"]
-}
 
 /// The settings have no C twin, and therefore no eBPF program.
 #[derive(Clone, PartialEq, Eq, Debug, Error, Diagnostic)]
 pub enum NoTwin {
     /// The scheme has no C twin.
     #[error("there is no eBPF program for {scheme}")]
-    #[diagnostic(help("there are programs for {}", schemes().join(", ")))]
+    #[diagnostic(help("there are programs for {}", names().join(", ")))]
     Scheme {
         /// The scheme.
         scheme: &'static str,
@@ -137,7 +133,7 @@ fn is(settings: &Settings, name: &str, word: &str) -> u32 {
 }
 
 impl Layered {
-    fn new(settings: &Settings) -> Layered {
+    pub(crate) fn new(settings: &Settings) -> Layered {
         let number = |name| settings.number(name);
         Layered {
             w_t_q20: fixed(number("w_t"), 20),
@@ -157,7 +153,7 @@ impl Layered {
 }
 
 impl Compound {
-    fn new(settings: &Settings) -> Compound {
+    pub(crate) fn new(settings: &Settings) -> Compound {
         let number = |name| settings.number(name);
         Compound {
             log2_alpha_q24: (libm::log2(number("alpha")) * f64::from(1 << 24)).round() as i64,
@@ -188,8 +184,14 @@ impl Reno {
     }
 }
 
+impl Uncontrolled {
+    pub(crate) fn new(settings: &Settings) -> Uncontrolled {
+        Uncontrolled { cap: settings.number("cap") as u32, reserved: 0 }
+    }
+}
+
 impl Pert {
-    fn new(settings: &Settings) -> Result<Pert, NoTwin> {
+    pub(crate) fn new(settings: &Settings) -> Result<Pert, NoTwin> {
         let number = |name| settings.number(name);
         let without =
             |key, value, known| Err(NoTwin::Value { scheme: settings.scheme().name, key, value, known });
@@ -250,13 +252,9 @@ impl Parameters {
     ///
     /// [`NoTwin`] if the scheme, or one of its values, has no C twin.
     pub fn new(settings: &Settings) -> Result<Parameters, NoTwin> {
-        match settings.scheme().name {
-            "layered" => Ok(Parameters::Layered(Layered::new(settings))),
-            "compound" => Ok(Parameters::Compound(Compound::new(settings))),
-            "pert" => Pert::new(settings).map(Parameters::Pert),
-            "none" => Ok(Parameters::None(Uncontrolled { cap: settings.number("cap") as u32, reserved: 0 })),
-            scheme => Err(NoTwin::Scheme { scheme }),
-        }
+        let scheme = settings.scheme().name;
+        let program = program(scheme).ok_or(NoTwin::Scheme { scheme })?;
+        (program.parameters)(settings)
     }
 
     /// The bytes of the struct in memory.

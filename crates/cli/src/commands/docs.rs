@@ -4,6 +4,7 @@
 //! program.
 
 use crate::args::{Arguments, Completions, Docs, Man};
+use crate::catalogue::kernel_usage;
 use crate::failure::Failure;
 use ackclock_cc::{Scheme, Settings, schemes};
 use ackclock_net::disciplines;
@@ -103,9 +104,15 @@ fn index(title: &str, folder: &str, entries: impl Iterator<Item = Entry>) -> Str
     text
 }
 
-/// A controller's page: what all entries have, and its response function.
+/// A controller's page: what all entries have, how it gets into the kernel, and its response function.
 fn scheme_page(scheme: &'static Scheme) -> String {
     let mut text = page(&scheme.entry(), &format!("control = \"{}\"", scheme.name));
+    if let Some(kernel) = kernel_usage(scheme.name) {
+        let _ = writeln!(
+            text,
+            "\n## In the Linux kernel\n\n`{kernel}`; see [In the Linux kernel](../kernel.md)."
+        );
+    }
     if let Some(response) = scheme.response {
         text += "\n## Response function\n\nAverage window in segments at loss probability p, round-trip time 100 ms, with the defaults:\n\n| p | window |\n|---|---|\n";
         let settings = Settings::defaults(scheme);

@@ -45,6 +45,9 @@ pub(crate) fn run(command: &Show) -> Result<(), Failure> {
 fn describe(named: &Named) -> String {
     let Entry { name, title, source, summary, equations, notes, parameters } = named.entry;
     let mut text = format!("{title} ({name})\n{summary}\n\nIn a scenario: {}\n", named.usage);
+    if let Some(kernel) = &named.kernel {
+        text += &format!("In the kernel: {kernel}\n");
+    }
     if !source.is_empty() {
         text += &format!("Source: {source}\n");
     }

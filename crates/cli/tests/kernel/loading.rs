@@ -80,7 +80,7 @@ fn connection(name: &str) -> Result<(TcpStream, TcpStream), Failed> {
 }
 
 fn load_list_unload() -> Checked {
-    for scheme in ackclock_kernel::schemes() {
+    for scheme in ackclock_kernel::names() {
         let (_name, said) = load(scheme, "acc_one", &[])?;
         let chosen = "acc_one is loaded; a program chooses it with setsockopt(TCP_CONGESTION, \"acc_one\")\n";
         ensure(said.starts_with(chosen), &*said)?;
@@ -233,7 +233,7 @@ fn cost() -> Checked {
     let document: Value = serde_json::from_str(&stdout(&output))?;
     let schemes: Vec<&str> =
         document["schemes"].as_array().into_iter().flatten().filter_map(|it| it["scheme"].as_str()).collect();
-    ensure(schemes == ackclock_kernel::schemes(), document.to_string())?;
+    ensure(schemes == ackclock_kernel::names(), document.to_string())?;
     ensure(document["reno_bps"].as_f64().is_some_and(|bps| bps > 1e6), document.to_string())?;
     let list = stdout(&kernel(&["list"]));
     ensure(!list.lines().any(|line| line.starts_with("ace")), list)

@@ -26,22 +26,6 @@ struct Host {
     confined: u32,
 }
 
-/// The object file of `scheme`, if there is one.
-pub(super) fn program(scheme: &str) -> Option<&'static [u8]> {
-    macro_rules! object {
-        ($name:literal) => {
-            Some(include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o")))
-        };
-    }
-    match scheme {
-        "layered" => object!("layered"),
-        "compound" => object!("compound"),
-        "pert" => object!("pert"),
-        "none" => object!("none"),
-        _ => None,
-    }
-}
-
 fn listen(_level: PrintLevel, message: String) {
     SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push_str(&message);
 }

@@ -2,8 +2,8 @@
 
 use super::privilege::privilege;
 use super::{LoadError, Request, attach, pins};
-use crate::Parameters;
-use ackclock_cc::{Given, Settings, scheme};
+use crate::{Parameters, Program, programs};
+use ackclock_cc::Settings;
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Struct;
 use std::fs;
@@ -65,18 +65,19 @@ pub fn check() -> Vec<Requirement> {
         },
     ];
     if all.iter().all(|it| it.lack.is_none()) {
-        let defaults = |name: &&str| Settings::defaults(scheme(name).expect("schemes() names the engine's"));
-        let mut over_layered = defaults(&"pert");
-        over_layered.set("over", Given::Word("layered")).expect("pert may be over layered");
-        all.extend(crate::schemes().iter().map(|name| trial(name, defaults(name))));
-        all.push(trial("pert over layered", over_layered));
+        all.extend(programs().iter().flat_map(|program| trials(program)));
     }
     all
 }
 
-/// Loads a scheme through the verifier. The verifier checks only the code paths that these settings enable.
-fn trial(what: &str, settings: Settings) -> Requirement {
-    let program = attach::program(settings.scheme().name).expect("schemes() names those with a program");
+/// Loads a scheme through the verifier, which checks only the code paths that the settings enable.
+fn trials(program: &'static Program) -> Vec<Requirement> {
+    let variants = program.variants.iter().map(|(key, word)| format!("{} {key} {word}", program.name));
+    let names = std::iter::once(program.name.to_owned()).chain(variants);
+    names.zip(program.settings()).map(|(what, settings)| trial(&what, program, settings)).collect()
+}
+
+fn trial(what: &str, program: &Program, settings: Settings) -> Requirement {
     let request = Request {
         name: None,
         settings,
@@ -87,7 +88,7 @@ fn trial(what: &str, settings: Settings) -> Requirement {
     };
     let verified = Parameters::new(&request.settings)
         .map_err(LoadError::from)
-        .and_then(|parameters| attach::verify(program, &parameters, &request, "ac_trial"));
+        .and_then(|parameters| attach::verify(program.object, &parameters, &request, "ac_trial"));
     let lack = verified.err().map(|error| error.to_string());
     Requirement { what: format!("the verifier takes {what}"), lack }
 }

@@ -2,8 +2,8 @@
 //!
 //! A loaded scheme is a directory `/sys/fs/bpf/ackclock/NAME` with these pins. `link` keeps the scheme
 //! registered as long as it exists. `statistics` holds the counters that `list` reads. The load-time data is
-//! pinned under the name of the scheme, which tells what NAME is. `allowed` holds the prefixes of `none`,
-//! and `namespaces` the cookies of the network namespaces that a confined scheme is for.
+//! pinned under the name of the scheme, which tells what NAME is. `allowed` holds the prefixes that a
+//! scheme may serve, if not all, and `namespaces` the cookies of the network namespaces that a confined scheme is for.
 //! Pins outlive the loader. `link` is made last. So a directory without it was left behind by a loader that
 //! was killed: `list` shows it, and `unload` removes it.
 
@@ -20,7 +20,7 @@ pub use error::LoadError;
 pub use pins::{Entry, Statistics, Unloaded, admit, list, remove_abandoned, unload};
 pub use prefix::Prefix;
 
-use crate::{NoTwin, Parameters};
+use crate::{NoTwin, Parameters, Program, program};
 use ackclock_cc::Settings;
 use directory::Directory;
 
@@ -33,7 +33,7 @@ pub struct Request {
     pub name: Option<String>,
     /// The scheme with its parameters.
     pub settings: Settings,
-    /// The destinations for which `none` runs without congestion control.
+    /// The destinations that a program with [`Reach::Allowed`](crate::Reach::Allowed) serves.
     pub allow: Vec<Prefix>,
     /// The initial window of each connection, segments. `None`: the kernel's.
     pub initial_window: Option<u32>,
@@ -51,8 +51,13 @@ pub struct Request {
 /// [`LoadError`] if the settings have no eBPF program, the name is taken or invalid, or the process or the
 /// kernel does not meet the requirements that [`check`] lists.
 pub fn load(request: &Request) -> Result<String, LoadError> {
-    let scheme = request.settings.scheme().name;
-    load_object(request, attach::program(scheme).ok_or(NoTwin::Scheme { scheme })?)
+    load_object(request, object(&request.settings)?)
+}
+
+/// The object file of the scheme.
+fn object(settings: &Settings) -> Result<&'static [u8], NoTwin> {
+    let scheme = settings.scheme().name;
+    program(scheme).map(|Program { object, .. }| *object).ok_or(NoTwin::Scheme { scheme })
 }
 
 /// Like [`load`], for the calling process only, under a name of its own choosing. What is loaded so is
@@ -62,8 +67,7 @@ pub fn load(request: &Request) -> Result<String, LoadError> {
 ///
 /// As [`load`].
 pub fn load_for_run(request: &Request) -> Result<OfRun, LoadError> {
-    let scheme = request.settings.scheme().name;
-    let program = attach::program(scheme).ok_or(NoTwin::Scheme { scheme })?;
+    let program = object(&request.settings)?;
     let root = ready()?;
     let name = pins::unused(&root);
     let directory = put(request, program, &root, &name, true)?;

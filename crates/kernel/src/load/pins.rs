@@ -211,7 +211,7 @@ fn entry(root: &Directory, name: &str) -> Result<Entry, LoadError> {
         };
         return Ok(nothing);
     };
-    let scheme = crate::schemes().iter().find(|scheme| directory.has(scheme));
+    let scheme = crate::names().into_iter().find(|scheme| directory.has(scheme));
     let statistics = match MapHandle::from_pinned_path(directory.pin("statistics")) {
         Ok(map) => statistics(&map),
         Err(_) => {
@@ -223,7 +223,7 @@ fn entry(root: &Directory, name: &str) -> Result<Entry, LoadError> {
     let allow = allowed.iter().flat_map(|map| map.keys().filter_map(|key| Prefix::from_key(&key)));
     Ok(Entry {
         name: name.to_owned(),
-        scheme: scheme.map(|&scheme| scheme.to_owned()),
+        scheme: scheme.map(str::to_owned),
         registered: directory.has(LINK) && registered(name),
         statistics,
         allow: allow.collect(),

@@ -294,8 +294,8 @@ const WITHOUT_TWIN: &[&str] = &["pert-rem", "pert-pi"];
 
 #[test]
 fn every_scheme_with_a_twin_has_its_conditions() {
-    for scheme in ackclock_kernel::schemes() {
-        let of_scheme = CONDITIONS.iter().filter(|it| it.settings().scheme().name == *scheme);
+    for scheme in ackclock_kernel::names() {
+        let of_scheme = CONDITIONS.iter().filter(|it| it.settings().scheme().name == scheme);
         let with_twin = of_scheme.filter(|it| !WITHOUT_TWIN.contains(&it.name)).count();
         assert!(with_twin >= MIN_CONDITIONS, "{scheme}: {with_twin}");
     }

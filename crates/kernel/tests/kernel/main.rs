@@ -7,6 +7,7 @@
 mod outside;
 
 use ackclock_cc::{Given, Settings, scheme};
+use ackclock_kernel::Reach;
 use ackclock_kernel::load::{self, LoadError, Request};
 use libtest_mimic::{Arguments, Failed, Trial};
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
@@ -48,10 +49,7 @@ fn main() {
         .filter_map(|it| Some(format!("{}: {}", it.what, it.lack?.lines().next()?)))
         .collect();
     let tests: &[Named] = &[
-        ("layered_carries_a_transfer", || carries("layered", "act_layered", &[])),
-        ("compound_carries_a_transfer", || carries("compound", "act_compound", &[])),
-        ("pert_carries_a_transfer", || carries("pert", "act_pert", &[])),
-        ("none_carries_a_transfer", || carries("none", "act_none", &["127.0.0.0/8"])),
+        ("every_program_carries_a_transfer", every_program_carries),
         ("parameterisations_live_side_by_side", side_by_side),
         ("none_is_reno_where_it_is_not_allowed", none_elsewhere),
         ("the_longest_allowed_prefix_is_found_in_both_families", both_families),
@@ -155,6 +153,17 @@ fn transfer(name: &str, bytes: usize) -> Outcome {
     drop(sender);
     let read = reading.join().map_err(|_| "the receiver panicked")?;
     ensure(read == bytes as u64, &format!("{read} of {bytes} bytes arrived"))
+}
+
+fn every_program_carries() -> Outcome {
+    for program in ackclock_kernel::programs() {
+        let allow: &[&str] = match program.reach {
+            Reach::Everyone => &[],
+            Reach::Allowed => &["127.0.0.0/8"],
+        };
+        carries(program.name, "act_carries", allow)?;
+    }
+    Ok(())
 }
 
 fn carries(scheme_name: &str, name: &str, allow: &[&str]) -> Outcome {

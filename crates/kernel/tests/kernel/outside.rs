@@ -2,7 +2,7 @@
 //! if that is possible, and otherwise its window.
 
 use crate::{Outcome, connection, ensure, entry, ip, loaded, narrow, request, seen, start};
-use ackclock_kernel::load;
+use ackclock_kernel::{Program, Reach, load};
 use libbpf_rs::{MapCore, MapHandle, ObjectBuilder};
 use libtest_mimic::Failed;
 use rustix::net::sockopt::tcp_congestion;
@@ -180,9 +180,9 @@ pub(crate) fn revoked() -> Outcome {
 
 /// Loaded for somebody's own hosts, no scheme is anybody else's.
 pub(crate) fn confined() -> Outcome {
-    for scheme in ackclock_kernel::schemes() {
+    for &&Program { name: scheme, reach, .. } in ackclock_kernel::programs() {
         let mut request = request(scheme, "act_own", &[]);
-        if *scheme == "none" {
+        if reach == Reach::Allowed {
             request.allow = vec!["127.0.0.0/8".parse()?];
         }
         request.confined = true;

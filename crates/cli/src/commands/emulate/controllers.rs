@@ -3,14 +3,12 @@
 
 use crate::failure::Failure;
 use ackclock_cc::Settings;
+use ackclock_kernel::program;
 use ackclock_live::Load;
 use ackclock_scenario::Point;
 use miette::{Report, miette};
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// The schemes with an eBPF program, in any build.
-const PROGRAMS: &[&str] = &["layered", "compound", "pert", "none"];
 
 /// The controllers that can be chosen in the kernel while this value lives.
 pub(crate) struct Controllers {
@@ -106,8 +104,8 @@ impl Controllers {
 
     #[cfg(feature = "kernel")]
     fn provide(&mut self, settings: &Settings) -> Result<(), Failure> {
-        if PROGRAMS.contains(&settings.scheme().name) {
-            self.loaded.load(settings)?
+        if let Some(program) = program(settings.scheme().name) {
+            self.loaded.load(program, settings)?
         }
         Ok(())
     }
@@ -123,7 +121,7 @@ impl Controllers {
         if let Some(name) = self.loaded.name(settings) {
             return Ok(name.to_owned());
         }
-        if PROGRAMS.contains(&scheme) {
+        if program(scheme).is_some() {
             return Err(miette!(
                 help = "build ackclock with --features kernel, which needs clang, llvm, bpftool and libelf",
                 "the kernel has no controller {scheme} of its own, and this ackclock was built without eBPF programs"
@@ -131,7 +129,10 @@ impl Controllers {
         }
         if !is_default(settings) {
             return Err(miette!(
-                help = format!("leave the parameters out, or use one of {}", PROGRAMS.join(", ")),
+                help = format!(
+                    "leave the parameters out, or use one of {}",
+                    ackclock_kernel::names().join(", ")
+                ),
                 "the parameters of the kernel's own {scheme} cannot be set for one connection"
             ));
         }
@@ -164,8 +165,9 @@ mod programs {
     use super::Counts;
     use ackclock_cc::Settings;
     use ackclock_kernel::load::{self, LoadError, OfRun, Request};
+    use ackclock_kernel::{Program, Reach};
 
-    /// The destinations for which `none` runs without congestion control: the receivers of the emulation.
+    /// The destinations for programs without congestion control: the receivers of the emulation.
     const RECEIVERS: &str = "10.128.0.0/9";
 
     /// The eBPF programs of a run. They are unloaded when this value is dropped.
@@ -181,14 +183,17 @@ mod programs {
             Loaded { programs: Vec::new() }
         }
 
-        pub(super) fn load(&mut self, settings: &Settings) -> Result<(), LoadError> {
+        pub(super) fn load(&mut self, program: &Program, settings: &Settings) -> Result<(), LoadError> {
             if self.name(settings).is_some() {
                 return Ok(());
             }
             let request = Request {
                 name: None,
                 settings: settings.clone(),
-                allow: if settings.scheme().name == "none" { vec![RECEIVERS.parse()?] } else { Vec::new() },
+                allow: match program.reach {
+                    Reach::Everyone => Vec::new(),
+                    Reach::Allowed => vec![RECEIVERS.parse()?],
+                },
                 initial_window: None,
                 everyone: false,
                 confined: true,
@@ -233,14 +238,6 @@ mod programs {
                     eprintln!("{} stays in the kernel: {error}", program.name());
                 }
             }
-        }
-    }
-
-    #[cfg(test)]
-    mod tests {
-        #[test]
-        fn the_schemes_with_a_program_are_those_of_the_loader() {
-            assert_eq!(super::super::PROGRAMS, ackclock_kernel::schemes());
         }
     }
 }

@@ -4,8 +4,9 @@
 use crate::args::KernelCost;
 use crate::failure::Failure;
 use crate::view::table::plain_table;
-use ackclock_cc::{Settings, scheme};
+use ackclock_cc::Settings;
 use ackclock_kernel::load::{self, OfRun, Request};
+use ackclock_kernel::{Program, Reach, programs};
 use miette::{IntoDiagnostic, WrapErr};
 use rustix::net::sockopt::set_tcp_congestion;
 use serde_json::json;
@@ -34,12 +35,15 @@ impl Drop for Loaded {
 }
 
 impl Loaded {
-    fn new(name: &str) -> Result<Loaded, Failure> {
-        let scheme = scheme(name).expect("schemes() names the engine's");
+    fn new(program: &Program) -> Result<Loaded, Failure> {
+        let scheme = program.scheme();
         let request = Request {
             name: None,
             settings: Settings::defaults(scheme),
-            allow: if name == "none" { vec!["127.0.0.0/8".parse()?] } else { Vec::new() },
+            allow: match program.reach {
+                Reach::Everyone => Vec::new(),
+                Reach::Allowed => vec!["127.0.0.0/8".parse()?],
+            },
             initial_window: None,
             everyone: false,
             confined: false,
@@ -49,8 +53,7 @@ impl Loaded {
 }
 
 pub(super) fn run(command: &KernelCost) -> Result<(), Failure> {
-    let loaded =
-        ackclock_kernel::schemes().iter().map(|name| Loaded::new(name)).collect::<Result<Vec<_>, _>>()?;
+    let loaded = programs().iter().map(|program| Loaded::new(program)).collect::<Result<Vec<_>, _>>()?;
     let span = Duration::from_secs_f64(command.seconds);
     let mut rounds = vec![Vec::new(); loaded.len()];
     let mut reference = Vec::new();

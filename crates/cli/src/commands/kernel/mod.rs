@@ -23,8 +23,9 @@ mod with {
     use super::{Failure, Kernel};
     use crate::args::{KernelCheck, KernelList, KernelLoad, KernelUnload};
     use crate::view::table::plain_table;
-    use ackclock_cc::{Given, Settings, SettingsError, scheme};
-    use ackclock_kernel::load::{self, Entry, Request};
+    use ackclock_cc::{Given, Scheme, Settings, SettingsError, scheme};
+    use ackclock_kernel::load::{self, Entry, LoadError, Request};
+    use ackclock_kernel::{NoTwin, Reach, names, program, programs};
     use ackclock_scenario::suggest;
     use miette::{Report, miette};
     use serde_json::{Value, json};
@@ -40,20 +41,26 @@ mod with {
     }
 
     fn load_one(command: &KernelLoad) -> Result<(), Failure> {
-        let Some(known) = scheme(&command.scheme) else {
-            let help = suggest(&command.scheme, ackclock_kernel::schemes());
+        let Some(program) = program(&command.scheme) else {
+            if let Some(Scheme { name: scheme, .. }) = scheme(&command.scheme) {
+                return Err(LoadError::from(NoTwin::Scheme { scheme }).into());
+            }
+            let help = suggest(&command.scheme, &names());
             return Err(miette!(help = help, "there is no eBPF program called \"{}\"", command.scheme).into());
         };
-        let mut settings = Settings::defaults(known);
+        let mut settings = Settings::defaults(program.scheme());
         for setting in &command.settings {
             set(&mut settings, setting)?;
         }
         let allow = command.allow.iter().map(|prefix| prefix.parse()).collect::<Result<Vec<_>, _>>()?;
-        if known.name != "none" && !allow.is_empty() {
+        if program.reach == Reach::Everyone && !allow.is_empty() {
+            let without_control = programs().iter().filter(|it| it.reach == Reach::Allowed);
+            let without_control: Vec<&str> = without_control.map(|it| it.name).collect();
             return Err(miette!(
                 help = "leave it out",
-                "--allow is for none: {} is safe everywhere",
-                known.name
+                "--allow is for {}: {} is safe everywhere",
+                without_control.join(", "),
+                program.name
             )
             .into());
         }
@@ -67,7 +74,7 @@ mod with {
         };
         let name = load::load(&request)?;
         say!("{name} is loaded; a program chooses it with setsockopt(TCP_CONGESTION, \"{name}\")");
-        if known.name == "none" && request.allow.is_empty() {
+        if program.reach == Reach::Allowed && request.allow.is_empty() {
             say!("no destination is allowed: every connection is handed to reno; name some with --allow");
         }
         Ok(())
