@@ -2,10 +2,10 @@
 //!
 //! A loaded scheme is a directory `/sys/fs/bpf/ackclock/NAME` with these pins. `link` keeps the scheme
 //! registered as long as it exists. `statistics` holds the counters that `list` reads. The load-time data is
-//! pinned under the name of the scheme, which tells what NAME is. `allowed` holds the prefixes that a
-//! scheme may serve, if not all, and `namespaces` the cookies of the network namespaces that a confined scheme is for.
-//! Pins outlive the loader. `link` is made last. So a directory without it was left behind by a loader that
-//! was killed: `list` shows it, and `unload` removes it.
+//! pinned under the name of the scheme, which tells what NAME is. `allowed` holds the prefixes that a scheme
+//! may serve, if not all, and `namespaces` the cookies of the network namespaces that a confined scheme is
+//! for. Pins outlive the loader. `link` is made last. So a directory without it was left behind by a loader
+//! that was killed: `list` shows it, and `unload` removes it.
 
 mod attach;
 mod check;
