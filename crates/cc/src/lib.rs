@@ -52,6 +52,7 @@ pub mod predictor;
 mod reno;
 mod scalable;
 mod scheme;
+pub mod slow_start;
 mod vegas;
 mod westwood;
 mod windowed;

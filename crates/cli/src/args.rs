@@ -216,13 +216,14 @@ pub(crate) enum Listed {
     Controls,
     Recoveries,
     Detections,
+    SlowStarts,
     Queues,
     Experiments,
 }
 
 #[derive(Args)]
 pub(crate) struct Show {
-    /// A controller, recovery, detection, queue or experiment.
+    /// A controller, recovery, detection, slow start, queue or experiment.
     pub(crate) name: String,
     /// Where the name is looked for; everywhere if not given. A controller and a recovery may have the same
     /// name.

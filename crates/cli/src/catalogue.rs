@@ -1,7 +1,7 @@
 //! Everything that a scenario chooses by name: the entries of all registries.
 
 use crate::args::Listed;
-use ackclock_cc::schemes;
+use ackclock_cc::{schemes, slow_start};
 use ackclock_kernel::program;
 use ackclock_net::disciplines;
 use ackclock_registry::{Entry, Parameter};
@@ -28,8 +28,9 @@ pub(crate) fn catalogue() -> Vec<Named> {
     let control = schemes().iter().map(|scheme| named(Listed::Controls, scheme.entry(), None));
     let recovery = recovery::schemes().iter().map(|it| named(Listed::Recoveries, it.entry, None));
     let detection = detection::schemes().iter().map(|it| named(Listed::Detections, it.entry, None));
+    let slow = slow_start::schemes().iter().map(|it| named(Listed::SlowStarts, it.entry, None));
     let queue = disciplines().iter().map(|it| named(Listed::Queues, it.entry, Some(it.example)));
-    control.chain(recovery).chain(detection).chain(queue).collect()
+    control.chain(recovery).chain(detection).chain(slow).chain(queue).collect()
 }
 
 fn named(kind: Listed, entry: Entry, example: Option<&str>) -> Named {
@@ -45,6 +46,7 @@ impl Listed {
             Listed::Controls => "controls",
             Listed::Recoveries => "recoveries",
             Listed::Detections => "detections",
+            Listed::SlowStarts => "slow-starts",
             Listed::Queues => "queues",
             Listed::Experiments => "experiments",
         }
@@ -56,6 +58,7 @@ impl Listed {
             Listed::Controls => "control",
             Listed::Recoveries => "recovery",
             Listed::Detections => "detection",
+            Listed::SlowStarts => "slow_start",
             Listed::Queues => "queue",
             Listed::Experiments => "experiment",
         }

@@ -53,6 +53,8 @@ const FLOW: &[&str] = &[
     "label",
     "control",
     "recovery",
+    "detection",
+    "slow_start",
     "payload_bytes",
     "segment_bytes",
     "goodput_bps",

@@ -17,7 +17,8 @@ fn entries() -> impl Iterator<Item = (&'static str, &'static str)> {
     let schemes = ackclock_cc::schemes().iter().map(|scheme| ("schemes", scheme.name));
     let recoveries = ackclock_tcp::recovery::schemes().iter().map(|it| ("recoveries", it.entry.name));
     let detections = ackclock_tcp::detection::schemes().iter().map(|it| ("detections", it.entry.name));
-    let loss = recoveries.chain(detections);
+    let slow_starts = ackclock_cc::slow_start::schemes().iter().map(|it| ("slow-starts", it.entry.name));
+    let loss = recoveries.chain(detections).chain(slow_starts);
     schemes.chain(loss).chain(ackclock_net::disciplines().iter().map(|it| ("queues", it.entry.name)))
 }
 
@@ -26,9 +27,10 @@ fn generated_pages_are_current() {
     let fresh = tempfile::tempdir().expect("a temporary directory");
     let status = Command::new(env!("CARGO_BIN_EXE_ackclock")).arg("docs").arg(fresh.path()).status();
     assert!(status.expect("the program runs").success());
-    let mut pages = ["command-line.md", "schemes.md", "recoveries.md", "detections.md", "queues.md"]
-        .map(PathBuf::from)
-        .to_vec();
+    let mut pages =
+        ["command-line.md", "schemes.md", "recoveries.md", "detections.md", "slow-starts.md", "queues.md"]
+            .map(PathBuf::from)
+            .to_vec();
     pages.extend(entries().map(|(folder, name)| Path::new(folder).join(format!("{name}.md"))));
     for page in pages {
         let current = read(&fresh.path().join(&page)) == read(&book().join(&page));

@@ -94,8 +94,8 @@ pub fn emulate(request: &Request<'_>, go_on: &dyn Fn(f64) -> bool) -> Result<Out
     for group in &mut built.groups {
         let config = &built.plan.flows[first].config;
         first += group.count;
-        // Recovery is the kernel's, and segments are as large as the real headers leave them.
-        group.recovery = "kernel";
+        // Loss handling is the kernel's, and segments are as large as the real headers leave them.
+        (group.recovery, group.detection, group.slow_start) = ("kernel", "kernel", "kernel");
         group.payload = layout::payload(config);
         group.segment = u32::from(config.segment_bytes());
     }

@@ -91,6 +91,12 @@ pub struct FlowResult {
     pub control: String,
     /// The name of its recovery.
     pub recovery: String,
+    /// The name of its detection.
+    #[serde(default)]
+    pub detection: String,
+    /// The name of its slow start; `own` if the controller sets its window in every state.
+    #[serde(default)]
+    pub slow_start: String,
     /// The payload of a full segment, bytes. In an emulation: of the kernel's segments.
     pub payload_bytes: u32,
     /// The size of a full segment on the wire, bytes.
@@ -556,6 +562,8 @@ fn flow_result(
         label: group.label.clone(),
         control: group.control.to_owned(),
         recovery: group.recovery.to_owned(),
+        detection: group.detection.to_owned(),
+        slow_start: group.slow_start.to_owned(),
         payload_bytes: group.payload,
         segment_bytes: group.segment,
         goodput_bps: tally.delivered as f64 * f64::from(group.payload) * 8.0 / window_s,

@@ -49,6 +49,28 @@ fn slow_start_doubles_every_round() {
     assert_eq!(rounds, [2, 4, 8, 16, 32, 64, 128, 256]);
 }
 
+/// RFC 9406: with a queue of one bandwidth-delay product (504 segments), standard slow start doubles a window
+/// that fills both, and loses 1008 segments. HyStart++ sees the queue one round after it begins to grow, and
+/// loses less than half of that.
+#[test]
+fn hystart_plus_plus_drops_less_in_slow_start() {
+    let drops = |slow_start: &str| {
+        let text = format!("duration = \"3 s\"\ntcp = {{ slow_start = \"{slow_start}\" }}\n")
+            + &dumbbell(
+                "rate = \"100 Mbit/s\", delay = \"21 ms\", queue = { droptail = \"1 bdp\" }",
+                "[[flows]]\ncontrol = \"reno\"\n",
+            );
+        let result = result(&text);
+        assert_eq!(result.flows[0].slow_start, slow_start);
+        assert!(result.links[0].utilisation > 0.8, "{}", result.links[0].utilisation);
+        result.links[0].drops
+    };
+    let [standard, hystart, plus_plus] = ["standard", "hystart", "hystart++"].map(drops);
+    assert!((1000..1020).contains(&standard), "{standard}");
+    assert!(plus_plus < standard / 2, "{plus_plus} of {standard}");
+    assert_eq!(hystart, 0);
+}
+
 /// M. Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm", 1997: the mean
 /// window is sqrt(3/2 / p) segments where each acknowledgement is counted.
 #[test]

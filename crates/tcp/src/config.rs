@@ -1,6 +1,7 @@
 //! The settings of an endpoint: choices that RFCs leave open, and values that a user may change.
 
 use crate::{detection, recovery};
+use ackclock_cc::slow_start;
 use ackclock_units::Duration;
 
 /// How acknowledged segments count towards window growth.
@@ -76,6 +77,9 @@ pub struct Config {
     pub initial_window: f64,
     /// The initial slow-start threshold, segments; infinite unless set.
     pub initial_ssthresh: f64,
+    /// When the first slow start ends before a loss ends it. A controller that sets its window in every state
+    /// has its own.
+    pub slow_start: slow_start::Settings,
     /// When a hole is a loss.
     pub detection: detection::Settings,
     /// How a spurious reduction is detected. It is then undone (RFC 4015).
@@ -120,6 +124,7 @@ impl Default for Config {
             peer_window: 1 << 30,
             initial_window: 10.0,
             initial_ssthresh: f64::INFINITY,
+            slow_start: slow_start::Settings::defaults(&slow_start::STANDARD),
             detection: detection::Settings::defaults(&detection::DUPACKS),
             undo: Undo::Never,
             recovery: recovery::Settings::defaults(&recovery::SACK),

@@ -6,7 +6,7 @@
 use crate::args::{Arguments, Completions, Docs, Man};
 use crate::catalogue::kernel_usage;
 use crate::failure::Failure;
-use ackclock_cc::{Scheme, Settings, schemes};
+use ackclock_cc::{Scheme, Settings, schemes, slow_start};
 use ackclock_net::disciplines;
 use ackclock_registry::Entry;
 use ackclock_tcp::{detection, recovery};
@@ -44,6 +44,8 @@ pub(crate) fn docs(command: &Docs) -> Result<(), Failure> {
     folder(&command.dir, "Recoveries", "recovery", "recoveries", recoveries)?;
     let detections = detection::schemes().iter().map(|it| it.entry);
     folder(&command.dir, "Detections", "detection", "detections", detections)?;
+    let slow_starts = slow_start::schemes().iter().map(|it| it.entry);
+    folder(&command.dir, "Slow starts", "slow_start", "slow-starts", slow_starts)?;
     make(&command.dir.join("queues"))?;
     put(&command.dir.join("queues.md"), &index("Queues", "queues", disciplines().iter().map(|it| it.entry)))?;
     for discipline in disciplines() {

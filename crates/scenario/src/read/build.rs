@@ -67,6 +67,10 @@ pub struct GroupInfo {
     pub control: &'static str,
     /// The name of the recovery.
     pub recovery: &'static str,
+    /// The name of the detection.
+    pub detection: &'static str,
+    /// The name of the slow start; `own` if the controller sets its window in every state.
+    pub slow_start: &'static str,
     /// The payload of a segment, bytes.
     pub payload: u32,
     /// A segment on the wire, bytes.
@@ -178,6 +182,8 @@ impl Scenario {
             count: group.count,
             control: group.control.scheme().name,
             recovery: group.config.recovery.name(),
+            detection: group.config.detection.name(),
+            slow_start: if group.control.needs().window { "own" } else { group.config.slow_start.name() },
             payload: u32::from(group.config.payload),
             segment: u32::from(group.config.segment_bytes()),
         });

@@ -20,6 +20,9 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
     if let Some(at) = table.get("detection") {
         config.detection = read_detection(&at)?;
     }
+    if let Some(at) = table.get("slow_start") {
+        config.slow_start = read_chosen(&at, "\"hystart++\" or { hystart = { detect = \"delay\" } }")?;
+    }
     if let Some(at) = table.get("undo") {
         config.undo = match at.text()? {
             "never" => Undo::Never,

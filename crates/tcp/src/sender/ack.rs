@@ -48,9 +48,7 @@ impl Sender {
         self.controller.on_sample(&path, &sample, &mut self.window);
         self.duplicates.forget();
         self.timer.restart(now);
-        if self.cwnd_limited {
-            self.controller.grow(&path, &sample, &mut self.window);
-        }
+        self.grow(&path, &sample);
         self.tame();
         if self.nxt == self.una {
             self.all_acknowledged(now);

@@ -45,6 +45,7 @@ impl Sender {
             return false;
         };
         self.counters.window_cuts += 1;
+        self.slow_start = None; // RFC 9406 section 4.2: a loss or a mark ends it
         self.window.ssthresh = tamed(ssthresh, MIN_SSTHRESH);
         self.cuts.announce = self.config.ecn; // RFC 3168 section 6.1.2: a reduction for any reason
         if why == Signal::Mark {

@@ -60,8 +60,8 @@ impl Sender {
         }
         if self.waiting.is_some() {
             self.grow_over_holes(path, sample, summary, duplicate);
-        } else if summary.acked > 0 && self.cwnd_limited {
-            self.controller.grow(path, sample, &mut self.window);
+        } else if summary.acked > 0 {
+            self.grow(path, sample);
         }
     }
 
@@ -163,9 +163,7 @@ impl Sender {
             return;
         }
         self.timer.restart(now);
-        if self.cwnd_limited {
-            self.controller.grow(path, sample, &mut self.window);
-        }
+        self.grow(path, sample);
         if self.una >= self.repair.recover {
             self.recovered(now, summary);
         }

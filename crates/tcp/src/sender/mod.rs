@@ -9,6 +9,7 @@ mod probe;
 mod rack;
 mod rate;
 mod sampling;
+mod slow_start;
 mod timer;
 mod transmit;
 mod undo;
@@ -18,6 +19,7 @@ use crate::config::{Config, Undo};
 use crate::detection::{Detector, Rack};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
+use ackclock_cc::slow_start::SlowStart;
 use ackclock_cc::{Controller, Event, Needs, Path, Window};
 use ackclock_units::{Duration, Time};
 use cuts::Cuts;
@@ -82,6 +84,8 @@ pub struct Sender {
     /// Does the recovery have selective acknowledgements?
     sack: bool,
     window: Window,
+    /// Set in the first slow start, if it may end before a loss.
+    slow_start: Option<Box<dyn SlowStart>>,
     board: Scoreboard,
     una: u64,
     nxt: u64,
@@ -139,6 +143,7 @@ impl Sender {
         if needs.window {
             recovery.leave_window();
         }
+        let slow_start = (config.slow_start.scheme().build)(&config.slow_start);
         let special = needs.window || needs.rate || needs.forward || rack.is_some() || patience.is_some();
         let mut sender = Sender {
             epoch,
@@ -147,6 +152,7 @@ impl Sender {
             predictable: !special && config.undo == Undo::Never && config.pacing.is_none(),
             sack: config.recovery.scheme().selective,
             window,
+            slow_start: slow_start.filter(|_| !needs.window),
             board: Scoreboard::default(),
             una: 0,
             nxt: 0,

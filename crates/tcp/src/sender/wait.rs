@@ -162,8 +162,8 @@ impl Sender {
             let earlier = std::mem::take(&mut waiting.grown);
             self.config.counting.counted(summary.acked.saturating_sub(earlier)) as f64
         };
-        if fresh > 0.0 && self.cwnd_limited {
-            self.controller.grow(path, &cc::Ack { acked: fresh, ..*sample }, &mut self.window);
+        if fresh > 0.0 {
+            self.grow(path, &cc::Ack { acked: fresh, ..*sample });
         }
     }
 }
