@@ -52,8 +52,8 @@ pub(crate) struct Run {
     /// Capture the packets on this link into DIR/capture/LINK.pcapng; may be repeated.
     #[arg(long = "capture", value_name = "LINK", requires = "out")]
     pub(crate) captures: Vec<String>,
-    /// Number of threads; default: all cores.
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    /// Number of threads, at most one per core and point; default: all cores.
+    #[arg(long, value_name = "N", value_parser = some_threads)]
     pub(crate) threads: Option<usize>,
     /// Print one JSON document instead of a table.
     #[arg(long)]
@@ -102,8 +102,8 @@ pub(crate) struct Compare {
     /// Directory of the report.
     #[arg(long, value_name = "DIR", default_value = "ackclock-out")]
     pub(crate) out: PathBuf,
-    /// Number of threads; default: all cores.
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    /// Number of threads, at most one per core and point; default: all cores.
+    #[arg(long, value_name = "N", value_parser = some_threads)]
     pub(crate) threads: Option<usize>,
     /// Print one JSON document instead of a table.
     #[arg(long)]
@@ -118,8 +118,8 @@ pub(crate) struct Reproduce {
     /// Write reproduction.md and reproduction.json into this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Number of threads; default: all cores.
-    #[arg(long, value_name = "N")]
+    /// Number of threads, at most one per core and point; default: all cores.
+    #[arg(long, value_name = "N", value_parser = some_threads)]
     pub(crate) threads: Option<usize>,
     /// Directory of finished points, which do not run again; default: one for this build only.
     #[arg(long, value_name = "DIR")]
@@ -140,9 +140,13 @@ pub(crate) struct Reproduce {
 
 #[derive(Args)]
 pub(crate) struct Predict {
-    /// A scenario to record a flow of, or a capture (pcap, pcapng) of one TCP connection with timestamps,
-    /// taken at its sender.
+    /// A scenario to record a flow of, or a capture (pcap, pcapng) of a TCP connection with timestamps, taken
+    /// at its sender.
     pub(crate) file: PathBuf,
+    /// The connection of a capture, by its number, from 0 in the order of first packets; default: the only
+    /// one that carries data.
+    #[arg(long, value_name = "N")]
+    pub(crate) stream: Option<usize>,
     /// The group whose first flow is recorded; default: the first group.
     #[arg(long, value_name = "LABEL")]
     pub(crate) flow: Option<String>,
@@ -336,6 +340,16 @@ fn at_least_one(text: &str) -> Result<usize, String> {
         Ok(0) | Err(_) => Err("a whole number from 1 on is wanted".to_owned()),
         Ok(number) => Ok(number),
     }
+}
+
+/// No machine has more cores.
+const MAX_THREADS: usize = 4096;
+
+fn some_threads(text: &str) -> Result<usize, String> {
+    at_least_one(text)
+        .ok()
+        .filter(|&threads| threads <= MAX_THREADS)
+        .ok_or_else(|| format!("1 to {MAX_THREADS} are wanted; more threads than cores make nothing faster"))
 }
 
 fn some_seconds(text: &str) -> Result<f64, String> {

@@ -21,6 +21,6 @@ impl<E: Into<miette::Report>> From<E> for Failure {
 
 /// Results that cannot be printed are lost: reports that and exits.
 pub(crate) fn cannot_print(error: &std::io::Error) -> ! {
-    eprintln!("standard output cannot be written: {error}");
+    tell!("standard output cannot be written: {error}");
     std::process::exit(2)
 }

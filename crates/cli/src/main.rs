@@ -1,15 +1,7 @@
 //! The command line: one binary, `ackclock`.
 
-/// Prints a line. It is no failure if the reader has gone away, as in `| head`.
-macro_rules! say {
-    ($($format:tt)*) => {{
-        use std::io::Write;
-        match writeln!(std::io::stdout(), $($format)*) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => crate::failure::cannot_print(&error),
-            _ => {}
-        }
-    }};
-}
+#[macro_use]
+mod screen;
 
 mod args;
 mod catalogue;
@@ -48,11 +40,11 @@ fn main() -> ExitCode {
         Err(Failure::Expectation) => ExitCode::from(1),
         Err(Failure::Program(code)) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(Failure::Interrupted(message)) => {
-            eprintln!("{message}");
+            tell!("{message}");
             ExitCode::from(interrupt::EXIT_STATUS)
         }
         Err(Failure::Report(report)) => {
-            eprintln!("{report:?}");
+            tell!("{report:?}");
             ExitCode::from(2)
         }
     }

@@ -1,18 +1,33 @@
-//! Checks that there is enough memory for a run.
+//! Sees to it that a run has enough memory: before it, by an estimate, and during it, by a limit.
+
+mod limit;
 
 use ackclock_study::run::MemoryEstimate;
 use miette::{Report, miette};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-/// The memory that this process may still use: that of the machine, and that of its control group. `None` if
-/// the system does not tell.
+/// The number of points that run at once if so many threads are wanted: at most one per core and point.
+pub(crate) fn at_once(threads: Option<usize>, points: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    threads.unwrap_or(cores).min(cores).min(points).max(1)
+}
+
+/// The memory that this process may still use: that of the machine, that of its control group, and what the
+/// user's limits leave (`ulimit -v`). `None` if the system does not tell.
 fn available() -> Option<u64> {
     let system = System::new_with_specifics(
         RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram()),
     );
     let machine = Some(system.available_memory()).filter(|&bytes| bytes > 0);
     let group = system.cgroup_limits().map(|limits| limits.free_memory);
-    machine.into_iter().chain(group).min()
+    machine.into_iter().chain(group).chain(limit::left()).min()
+}
+
+/// From now on an allocation that finds no memory ends the program with a message and status 2.
+pub(crate) fn limit() {
+    if let Some(available) = available() {
+        limit::set(available);
+    }
 }
 
 /// Refuses a run if the memory is too small for this number of points at once.
@@ -40,8 +55,8 @@ fn fits(
     }
     let fitting = ((available - kept) / running) as usize;
     if fitting == 0 {
-        let help =
-            "shorten the longest queue, lower the rate or the round-trip time, or simulate fewer flows";
+        let help = "shorten the longest queue, give a limit to those without one, lower the rate or the round-trip time, or simulate \
+             fewer flows";
         let running = size(running);
         return Err(miette!(
             help = help,
@@ -77,6 +92,13 @@ mod tests {
         let series = fits(need(1e6, 6e9), 8, 5e9).expect_err("nor do the series");
         assert!(series.to_string().contains("6.0 GB"), "{series}");
         assert!(series.help().is_some_and(|help| help.to_string().contains("probe")));
+    }
+
+    #[test]
+    fn no_more_run_at_once_than_there_are_cores_and_points() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        assert_eq!((at_once(Some(1), 9), at_once(Some(4000), 1)), (1, 1));
+        assert_eq!((at_once(Some(4000), 9000), at_once(None, 9000)), (cores, cores));
     }
 
     #[test]

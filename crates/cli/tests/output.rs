@@ -128,6 +128,11 @@ fn tidy_tables_have_one_row_each_and_axes_as_numbers() {
     assert_eq!(flows[0][..6].join(","), format!("{axis},seed,flow,label,control,recovery"));
     assert_eq!((flows.len(), groups.len(), transfers.len()), (1 + 2 * 3, 1 + 2 * 2, 1 + 2 * 2));
     assert_eq!(flows[3][..4].join(","), "10000000,7,2,'=second");
+    // No cell of any file is a formula.
+    let all = files(&home.path().join("out")).into_iter().filter(|name| name.ends_with(".csv"));
+    let cells = all.flat_map(|name| csv(&home.path().join("out").join(name))).flatten();
+    let formulas: Vec<_> = cells.filter(|cell| cell.starts_with('=')).collect();
+    assert!(formulas.is_empty(), "{formulas:?}");
     assert_eq!(transfers[0][2..].join(","), "flow,label,begin_s,size_bytes,completion_s,slowdown");
     assert_eq!(transfers[1][5], "100000");
     let result: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");

@@ -17,8 +17,8 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// The number of slices of virtual time. A run can be stopped after each slice.
-const SLICES: u64 = 1000;
+/// The number of events between two looks at whether a run is to go on: a few milliseconds.
+const EVENTS: u32 = 1 << 15;
 
 /// The approximate memory of a flow's own variables per sample, bytes.
 const PER_VARIABLES: usize = 16;
@@ -111,15 +111,11 @@ fn drive<O: Observer>(
     go_on: impl Fn(f64) -> bool,
 ) -> Result<(Measured, O), RunError> {
     let mut engine = Engine::new(plan.clone(), observer);
-    let duration = plan.duration.as_nanos();
-    // A slice is short enough to react to an interruption.
-    let slice = Duration::from_nanos((duration / SLICES).max(1));
-    let mut until = engine.now() + slice;
-    while engine.run_until(until) {
-        if !go_on(until.as_nanos() as f64 / duration as f64) {
+    let duration = plan.duration.as_nanos() as f64;
+    while engine.run_some(EVENTS) {
+        if !go_on(engine.now().as_nanos() as f64 / duration) {
             return Err(RunError::Interrupted);
         }
-        until += slice;
     }
     Ok(engine.run())
 }

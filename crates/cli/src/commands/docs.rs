@@ -25,7 +25,7 @@ pub(crate) fn completions(command: &Completions) -> Result<(), Failure> {
 pub(crate) fn man(command: &Man) -> Result<(), Failure> {
     make(&command.dir)?;
     clap_mangen::generate_to(Arguments::command(), &command.dir).into_diagnostic()?;
-    eprintln!("wrote the manual pages to {}", command.dir.display());
+    tell!("wrote the manual pages to {}", command.dir.display());
     Ok(())
 }
 

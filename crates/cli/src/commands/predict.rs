@@ -3,7 +3,7 @@
 use crate::args::Predict;
 use crate::failure::Failure;
 use crate::view::table::plain_table;
-use crate::{input, interrupt};
+use crate::{input, interrupt, memory};
 use ackclock_cc::predictor::{Options, Threshold};
 use ackclock_scenario::predictions::{BINS, Outcome, Predictions};
 use ackclock_scenario::{Document, Node, Settle, Sweep, Value};
@@ -50,7 +50,7 @@ fn from_capture(command: &Predict) -> Result<Predictions, Failure> {
         ("--set", !command.settings.is_empty()),
     ] {
         if given {
-            let help = "a capture has one connection, and says nothing of queues";
+            let help = "--stream chooses one of a capture's connections; a capture says nothing of queues";
             return Err(miette!(help = help, "{flag} is for scenarios").into());
         }
     }
@@ -65,12 +65,20 @@ fn from_capture(command: &Predict) -> Result<Predictions, Failure> {
     let name = command.file.display();
     let bytes =
         fs::read(&command.file).into_diagnostic().wrap_err_with(|| format!("{name} cannot be read"))?;
-    let recording =
-        read_capture(&bytes).map_err(Report::new).wrap_err_with(|| format!("{name} tells nothing"))?;
-    Ok(predictions(&recording, &options, settle))
+    let captured = read_capture(&bytes, command.stream)
+        .map_err(Report::new)
+        .wrap_err_with(|| format!("{name} tells nothing"))?;
+    if let Some(packets) = captured.cut_after {
+        tell!("warning: {name} ends in the middle of a packet; the {packets} packets before it count");
+    }
+    Ok(predictions(&captured.recording, &options, settle))
 }
 
 fn from_scenario(command: &Predict) -> Result<Predictions, Failure> {
+    if command.stream.is_some() {
+        let help = "--flow chooses one of a scenario's groups";
+        return Err(miette!(help = help, "--stream is for captures").into());
+    }
     let mut document = Document::parse(&command.file.display().to_string(), &input::read(&command.file)?)?;
     for setting in &command.settings {
         document.set_from_text(setting)?;
@@ -86,6 +94,7 @@ fn from_scenario(command: &Predict) -> Result<Predictions, Failure> {
         )
         .into());
     };
+    memory::limit();
     let stop = interrupt::listen()?;
     let result = run_point(point, false, stop).map_err(|error| match error {
         RunError::Scenario(error) => Failure::from(error),

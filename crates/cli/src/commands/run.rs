@@ -45,11 +45,11 @@ impl Job<'_> {
     /// Runs a sweep, prints and writes the results, and returns the verdict.
     pub(crate) fn perform(&self) -> Result<(), Failure> {
         let points = &self.sweep.points;
+        memory::limit();
         let need = check(points, self.out.is_some())?;
         captures::check(self.captures, points)?;
         self.out.map(output::check).transpose()?;
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        memory::check(need, self.threads.unwrap_or_else(cores).min(points.len()))?;
+        memory::check(need, memory::at_once(self.threads, points.len()))?;
         let directory = self.out.map(OutputDirectory::begin).transpose()?;
         let results = match self.simulate(directory.as_ref()) {
             Ok(results) => results,
@@ -67,7 +67,7 @@ impl Job<'_> {
         } else {
             table::print(self.sweep, &results);
             if let Some(out) = self.out {
-                eprintln!("wrote {}", out.join("report.html").display());
+                tell!("wrote {}", out.join("report.html").display());
             }
         }
         let all_hold =
@@ -80,7 +80,7 @@ impl Job<'_> {
         let progress = Progress::new(&self.sweep.points).map_err(Stopped::Otherwise)?;
         let runner = Runner {
             probes: self.out.is_some(),
-            threads: self.threads,
+            threads: Some(memory::at_once(self.threads, self.sweep.points.len())),
             stop: interrupt::listen().map_err(Stopped::Otherwise)?,
             store: directory.map(OutputDirectory::store),
             progress: &|number, share| progress.follow(number, share),

@@ -1,6 +1,6 @@
 //! Files about traced flows: tables of their segments and round-trip times, and a file for `xplot`.
 
-use super::csv::open;
+use super::csv::Csv;
 use super::directory::OutputDirectory;
 use crate::failure::Failure;
 use crate::view::charts::chart::Mark;
@@ -8,7 +8,6 @@ use crate::view::charts::sequence::{LOOKS, seconds, steps};
 use crate::view::names::slug;
 use crate::view::shown::PointView;
 use ackclock_scenario::flow_trace::FlowTrace;
-use miette::IntoDiagnostic;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -19,16 +18,16 @@ pub(super) fn write(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) 
         return Ok(());
     }
     let header = ["flow", "label", "segment", "sent_s", "sent_again", "arrived_s"];
-    let mut segments = open(to, folder, "segments.csv", &header)?;
+    let mut segments = Csv::open(to, folder, "segments.csv", &header)?;
     let header = ["time_s", "flow", "label", "rtt_s", "srtt_s", "rttvar_s", "cwnd_segments"];
-    let mut estimates = open(to, folder, "estimates.csv", &header)?;
+    let mut estimates = Csv::open(to, folder, "estimates.csv", &header)?;
     for course in courses {
         let (flow, label) = (course.flow.to_string(), &shown.result.flows[course.flow].label);
         for (segment, life) in course.segments.iter().enumerate() {
             let arrived = life.arrived_ns.map_or(String::new(), |at| seconds(at).to_string());
             let (segment, sent) = (segment.to_string(), seconds(life.sent_ns).to_string());
             let row = [&flow, label, &segment, &sent, &life.again.to_string(), &arrived];
-            segments.write_record(row).into_diagnostic()?;
+            segments.row(row)?;
         }
         for estimate in &course.estimates {
             let rtt = estimate.rtt_s.map_or(String::new(), |rtt| rtt.to_string());
@@ -41,14 +40,14 @@ pub(super) fn write(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) 
                 &estimate.rttvar_s.to_string(),
                 &estimate.cwnd.to_string(),
             ];
-            estimates.write_record(row).into_diagnostic()?;
+            estimates.row(row)?;
         }
         let name = shown.flow_name(course.flow);
         let file = folder.join(format!("sequence-{}.xpl", slug(&name)));
         to.write(file, xplot(&name, course).as_bytes())?;
     }
-    segments.flush().into_diagnostic()?;
-    estimates.flush().into_diagnostic()?;
+    segments.finish()?;
+    estimates.finish()?;
     Ok(())
 }
 

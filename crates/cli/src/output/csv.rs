@@ -4,16 +4,63 @@ use super::directory::OutputDirectory;
 use crate::failure::Failure;
 use csv::Writer;
 use miette::IntoDiagnostic;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-/// A file, row by row.
-pub(super) type Csv = Writer<BufWriter<File>>;
+/// A file, row by row. Labels and names come from scenarios; no spreadsheet takes one for a formula.
+pub(super) struct Csv(Writer<BufWriter<File>>);
 
-/// A new file with this header.
-pub(super) fn open(to: &OutputDirectory, folder: &Path, name: &str, header: &[&str]) -> Result<Csv, Failure> {
-    let mut file = Writer::from_writer(to.create(folder.join(name))?);
-    file.write_record(header).into_diagnostic()?;
-    Ok(file)
+impl Csv {
+    /// A new file with this header.
+    pub(super) fn open(
+        to: &OutputDirectory,
+        folder: &Path,
+        name: &str,
+        header: &[impl AsRef<str>],
+    ) -> Result<Csv, Failure> {
+        let mut file = Csv(Writer::from_writer(to.create(folder.join(name))?));
+        file.row(header)?;
+        Ok(file)
+    }
+
+    /// Writes a row.
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = impl AsRef<str>>) -> Result<(), Failure> {
+        for cell in cells {
+            self.0.write_field(&*harmless(cell.as_ref())).into_diagnostic()?;
+        }
+        // An empty record ends the row.
+        Ok(self.0.write_record(None::<&[u8]>).into_diagnostic()?)
+    }
+
+    /// Writes what is not yet in the file.
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
+        Ok(self.0.flush().into_diagnostic()?)
+    }
+}
+
+/// A text that no spreadsheet takes for a formula. Numbers stay as they are.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
+    if formula { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn what_is_not_a_number_is_no_formula() {
+        for (text, cell) in [
+            ("=1+1", "'=1+1"),
+            ("@a", "'@a"),
+            ("-a", "'-a"),
+            ("-1.5e-3", "-1.5e-3"),
+            ("-inf", "-inf"),
+            ("a=b", "a=b"),
+        ] {
+            assert_eq!(harmless(text), cell);
+        }
+    }
 }

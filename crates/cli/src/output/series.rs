@@ -1,12 +1,11 @@
 //! The samples of the probes as CSV: one row per time and flow, link or variable.
 
 use super::courses;
-use super::csv::open;
+use super::csv::Csv;
 use super::directory::OutputDirectory;
 use crate::failure::Failure;
 use crate::view::names::{plain, seconds};
 use crate::view::shown::PointView;
-use miette::IntoDiagnostic;
 use std::path::Path;
 
 /// Writes the series of every point, and a table of the points if there are several.
@@ -24,14 +23,14 @@ pub(crate) fn write(to: &OutputDirectory, points: &[PointView<'_>], axes: &[Stri
     if points.len() > 1 {
         let header: Vec<&str> =
             ["folder", "seed"].into_iter().chain(axes.iter().map(String::as_str)).collect();
-        let mut file = open(to, folder, "points.csv", &header)?;
+        let mut file = Csv::open(to, folder, "points.csv", &header)?;
         for shown in points {
             let seed = shown.result.seed.to_string();
             let values = shown.result.parameters.values().map(plain);
             let row: Vec<String> = [shown.folder.clone(), seed].into_iter().chain(values).collect();
-            file.write_record(&row).into_diagnostic()?;
+            file.row(&row)?;
         }
-        file.flush().into_diagnostic()?;
+        file.finish()?;
     }
     Ok(())
 }
@@ -49,7 +48,7 @@ fn flows(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) -> Result<(
         "goodput_bps",
         "throughput_bps",
     ];
-    let mut file = open(to, folder, "flows.csv", &header)?;
+    let mut file = Csv::open(to, folder, "flows.csv", &header)?;
     for (look, at) in series.at.iter().enumerate() {
         let at = seconds(*at).to_string();
         for (flow, samples) in series.flows.iter().enumerate() {
@@ -66,26 +65,27 @@ fn flows(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) -> Result<(
                 &goodput.to_string(),
                 &throughput.to_string(),
             ];
-            file.write_record(row).into_diagnostic()?;
+            file.row(row)?;
         }
     }
-    file.flush().into_diagnostic()?;
+    file.finish()?;
     Ok(())
 }
 
 fn links(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) -> Result<(), Failure> {
     let Some(series) = &shown.result.series else { return Ok(()) };
-    let mut file = open(to, folder, "links.csv", &["time_s", "link", "queue_packets", "throughput_bps"])?;
+    let mut file =
+        Csv::open(to, folder, "links.csv", &["time_s", "link", "queue_packets", "throughput_bps"])?;
     for (look, at) in series.at.iter().enumerate() {
         let at = seconds(*at).to_string();
         // The access links of the flows come after the links with names.
         for (link, samples) in shown.result.links.iter().zip(&series.links) {
             let (queue, throughput) = samples[look];
             let row = [&at, &link.name, &queue.to_string(), &throughput.to_string()];
-            file.write_record(row).into_diagnostic()?;
+            file.row(row)?;
         }
     }
-    file.flush().into_diagnostic()?;
+    file.finish()?;
     Ok(())
 }
 
@@ -94,17 +94,17 @@ fn inner(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) -> Result<(
     if series.inner.iter().all(|(names, _)| names.is_empty()) {
         return Ok(());
     }
-    let mut file = open(to, folder, "inner.csv", &["time_s", "flow", "label", "variable", "value"])?;
+    let mut file = Csv::open(to, folder, "inner.csv", &["time_s", "flow", "label", "variable", "value"])?;
     for (look, at) in series.at.iter().enumerate() {
         let at = seconds(*at).to_string();
         for (flow, (names, values)) in series.inner.iter().enumerate() {
             let looks = values.iter().skip(look * names.len());
             for (name, value) in names.iter().zip(looks) {
                 let row = [&at, &flow.to_string(), &shown.result.flows[flow].label, name, &value.to_string()];
-                file.write_record(row).into_diagnostic()?;
+                file.row(row)?;
             }
         }
     }
-    file.flush().into_diagnostic()?;
+    file.finish()?;
     Ok(())
 }

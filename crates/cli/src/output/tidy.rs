@@ -1,13 +1,12 @@
 //! Tidy tables for other programs: one row per flow, group or finished transfer of each point, with numbers
 //! as numbers and axes as columns.
 
-use super::csv::open;
+use super::csv::Csv;
 use super::directory::OutputDirectory;
 use crate::failure::Failure;
 use crate::view::charts::across::number;
 use crate::view::names::plain;
 use ackclock_scenario::results::{FlowResult, GroupResult, PointResult, Transfers};
-use miette::IntoDiagnostic;
 use std::path::Path;
 
 /// A column: its name, and the value of a row.
@@ -68,36 +67,27 @@ const OF_GROUPS: [Column<GroupResult>; 18] = [
 pub(super) fn write(to: &OutputDirectory, results: &[PointResult], axes: &[String]) -> Result<(), Failure> {
     let folder = Path::new("tidy");
     let header = |words: &[&'static str], columns: &mut dyn Iterator<Item = &'static str>| -> Vec<String> {
-        let axes = axes.iter().map(|axis| harmless(axis)).chain(["seed".to_owned()]);
+        let axes = axes.iter().cloned().chain(["seed".to_owned()]);
         axes.chain(words.iter().chain(&columns.collect::<Vec<_>>()).map(|&name| name.to_owned())).collect()
     };
-    let table = |name: &str, header: Vec<String>| {
-        let header: Vec<&str> = header.iter().map(String::as_str).collect();
-        open(to, folder, name, &header)
-    };
+    let table = |name: &str, header: Vec<String>| Csv::open(to, folder, name, &header);
     let words = ["flow", "label", "control", "recovery"];
     let mut flows = table("flows.csv", header(&words, &mut OF_FLOWS.iter().map(|it| it.0)))?;
     let mut groups = table("groups.csv", header(&["label"], &mut OF_GROUPS.iter().map(|it| it.0)))?;
     for point in results {
         for flow in &point.flows {
-            let words = [
-                flow.id.to_string(),
-                harmless(&flow.label),
-                harmless(&flow.control),
-                harmless(&flow.recovery),
-            ];
+            let words =
+                [flow.id.to_string(), flow.label.clone(), flow.control.clone(), flow.recovery.clone()];
             let row = place(point).chain(words).chain(OF_FLOWS.iter().map(|(_, value)| cell(value(flow))));
-            flows.write_record(row).into_diagnostic()?;
+            flows.row(row)?;
         }
         for group in &point.groups {
             let numbers = OF_GROUPS.iter().map(|(_, value)| cell(value(group)));
-            groups
-                .write_record(place(point).chain([harmless(&group.label)]).chain(numbers))
-                .into_diagnostic()?;
+            groups.row(place(point).chain([group.label.clone()]).chain(numbers))?;
         }
     }
-    flows.flush().into_diagnostic()?;
-    groups.flush().into_diagnostic()?;
+    flows.finish()?;
+    groups.finish()?;
     if results.iter().flat_map(|point| &point.flows).all(|flow| flow.completions_s.is_empty()) {
         return Ok(());
     }
@@ -106,25 +96,25 @@ pub(super) fn write(to: &OutputDirectory, results: &[PointResult], axes: &[Strin
     for point in results {
         for flow in &point.flows {
             for (number, took) in flow.completions_s.iter().enumerate() {
-                let words = [flow.id.to_string(), harmless(&flow.label)];
+                let words = [flow.id.to_string(), flow.label.clone()];
                 let numbers = [
                     cell(Some(flow.begins_s[number])),
                     flow.sizes_bytes[number].to_string(),
                     cell(Some(*took)),
                     cell(flow.slowdowns.get(number).copied()),
                 ];
-                all.write_record(place(point).chain(words).chain(numbers)).into_diagnostic()?;
+                all.row(place(point).chain(words).chain(numbers))?;
             }
         }
     }
-    all.flush().into_diagnostic().map_err(Failure::from)
+    all.finish()
 }
 
 /// The values of the axes, in base units if they are numbers, and the seed.
 fn place(point: &PointResult) -> impl Iterator<Item = String> {
     let value = |value: &serde_json::Value| match number(value) {
         Some(number) => number.to_string(),
-        None => harmless(&plain(value)),
+        None => plain(value),
     };
     point.parameters.values().map(value).chain([point.seed.to_string()])
 }
@@ -132,9 +122,4 @@ fn place(point: &PointResult) -> impl Iterator<Item = String> {
 /// A number, or an empty text.
 fn cell(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map_or(String::new(), |value| value.to_string())
-}
-
-/// A text that no spreadsheet takes for a formula.
-fn harmless(text: &str) -> String {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
 }

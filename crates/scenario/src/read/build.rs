@@ -14,7 +14,7 @@ use crate::requests::{Gap, Requests};
 use ackclock_cc::predictor::Options;
 use ackclock_net::{Distribution, Link, Rng, Scale};
 use ackclock_units::{Duration, Rate, Time};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A plan, and the names that belong to its numbers.
 pub struct Built {
@@ -30,7 +30,8 @@ pub struct Built {
     pub followed: Vec<usize>,
     /// The flow for the predictors, if the scenario asks for predictions.
     pub prediction: Option<Prediction>,
-    /// The largest memory for packets in flight, bytes, as far as queues are limited.
+    /// The largest memory for packets in flight, bytes. Of queues without a limit, only what unresponsive
+    /// traffic leaves in them is known.
     pub memory: f64,
 }
 
@@ -171,6 +172,7 @@ impl Scenario {
             flows,
             streams,
         };
+        memory += backlog(&plan) * PER_PACKET;
         let prediction = self.predict.as_ref().map(|spec| self.prediction(spec, &plan)).transpose()?;
         let links = self.topology.links.iter().enumerate().map(|(number, link)| LinkInfo {
             name: link.name.clone(),
@@ -496,6 +498,27 @@ impl Scenario {
         path.push(add("last"));
         path
     }
+}
+
+/// The packets that unresponsive traffic leaves in queues without a limit until the run ends: what comes to
+/// the narrowest link of its way beyond that link's rate.
+fn backlog(plan: &Plan) -> f64 {
+    let mut offered: BTreeMap<usize, (f64, u16)> = BTreeMap::new(); // bytes, and the size of the largest packet
+    for stream in &plan.streams {
+        let rate = |link: &usize| plan.links[*link].rate();
+        let Some(&narrowest) = stream.route.iter().min_by_key(|&link| rate(link)) else { continue };
+        let until = stream.stop.unwrap_or(plan.duration).min(plan.duration);
+        let on = stream.on.map_or(1.0, |on| on.as_secs_f64() / (on + stream.off).as_secs_f64());
+        let sent = stream.rate.bps_f64() / 8.0 * until.since(stream.start.min(until)).as_secs_f64() * on;
+        let (bytes, packet) = offered.entry(narrowest).or_default();
+        (*bytes, *packet) = (*bytes + sent, stream.bytes.max(*packet));
+    }
+    let left = |(link, (bytes, packet)): (usize, (f64, u16))| {
+        let link = &plan.links[link];
+        let carried = link.rate().bps_f64() / 8.0 * plan.duration.as_secs_f64();
+        if link.queue().is_unlimited() { (bytes - carried).max(0.0) / f64::from(packet.max(1)) } else { 0.0 }
+    };
+    offered.into_iter().map(left).sum()
 }
 
 /// An access link, described as other links are.

@@ -101,8 +101,13 @@ pub(crate) fn read_impairments(table: &Table<'_>, delay: Duration) -> Result<Imp
                 .help(format!("give it errors, for example loss = 0.01, or remove {key}")));
         }
     }
+    spec.gives_up(table)?;
     Ok(spec)
 }
+
+/// The largest mean number of transmissions of a packet on a link that never gives up. The link computes each
+/// of them, and keeps the packet until it arrives.
+const MAX_TRANSMISSIONS: f64 = 10_000.0;
 
 const LOSSES: &[&str] = &["every", "packets", "gilbert", "exponential"];
 const GILBERT: &str = "{ gilbert = { to_bad = 0.001, to_good = 0.1 } }";
@@ -263,6 +268,24 @@ fn read_late(at: &At<'_>, below_zero: Option<At<'_>>) -> Result<Late> {
 }
 
 impl ImpairmentsSpec {
+    /// Refuses a link that would hardly ever bring a packet over its channel, and would never give it up.
+    fn gives_up(&self, table: &Table<'_>) -> Result<()> {
+        let (Some(loss), Some(retransmission), Some(at)) =
+            (&self.loss, &self.retransmission, table.get("retransmission"))
+        else {
+            return Ok(());
+        };
+        let uncorrected = 1.0 - self.correction.map_or(0.0, |correction| correction.share);
+        let times = loss.mean_transmissions(uncorrected, retransmission.after);
+        if retransmission.attempts.is_some() || times <= MAX_TRANSMISSIONS {
+            return Ok(());
+        }
+        let times = if times.is_finite() { format!("{times:.0} times") } else { "without end".to_owned() };
+        Err(at
+            .error(format!("with this loss a packet could be sent {times} until it arrives"))
+            .help("let the link give up, for example retransmission = { attempts = 10 }, or lower the loss"))
+    }
+
     /// True if the link retransmits corrupted packets.
     pub(crate) fn retransmits(&self) -> bool {
         self.retransmission.is_some()
@@ -327,6 +350,31 @@ impl Late {
 }
 
 impl LossSpec {
+    /// The mean number of transmissions until a packet arrives, if the first one falls into the worst time
+    /// and the packet is back a time `after` each. Of what is corrupted, only the share `uncorrected` counts.
+    fn mean_transmissions(&self, uncorrected: f64, after: Duration) -> f64 {
+        let random = |loss: f64| 1.0 / (1.0 - loss * uncorrected);
+        match *self {
+            LossSpec::Random(share) => random(share),
+            LossSpec::Every(period) => random(1.0 / period as f64),
+            LossSpec::Packets(ref positions) => 1.0 + positions.len() as f64,
+            LossSpec::Gilbert([0.0, _], [good, _]) => random(good),
+            LossSpec::Gilbert(change, loss) => {
+                // The means M from either state: M = 1 + loss ((1 - change) M + change M'), and the same with
+                // M and M' exchanged. Two linear equations; without a solution there is no end.
+                let again = loss.map(|loss| loss * uncorrected);
+                let [a, b] = [0, 1].map(|at| 1.0 - again[at] * (1.0 - change[at]));
+                let [c, d] = [0, 1].map(|at| again[at] * change[at]);
+                let determinant = a * b - c * d;
+                if determinant > f64::EPSILON { (b + c).max(a + d) / determinant } else { f64::INFINITY }
+            }
+            LossSpec::Periods(_, Span::Packets(packets)) => 1.0 + packets * uncorrected,
+            LossSpec::Periods(_, Span::Time(time)) => {
+                1.0 + time.as_secs_f64() / after.as_secs_f64() * uncorrected
+            }
+        }
+    }
+
     fn build(&self, stream: Rng) -> Option<Loss> {
         match *self {
             LossSpec::Random(0.0) => None,

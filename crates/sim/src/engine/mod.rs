@@ -235,11 +235,10 @@ impl<O: Observer> Engine<O> {
         self.finish()
     }
 
-    /// Runs up to `until`, then returns. False when the run is over. For progress displays and interruption.
-    pub fn run_until(&mut self, until: Time) -> bool {
-        let last = until.min(self.duration);
-        while self.advance(last) {}
-        until < self.duration
+    /// Processes so many events, then returns. False when the run is over. For progress displays and
+    /// interruption: a number of events takes about the same wall time however busy the scenario is.
+    pub fn run_some(&mut self, events: u32) -> bool {
+        (0..events).all(|_| self.advance(self.duration))
     }
 
     /// The present virtual time.

@@ -14,6 +14,6 @@ mod outcome;
 #[cfg(test)]
 mod recorded;
 
-pub use capture::{CaptureProblem, read_capture};
+pub use capture::{CaptureProblem, Captured, read_capture};
 pub use machine::{Study, study};
 pub use outcome::predictions;

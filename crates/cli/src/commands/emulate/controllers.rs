@@ -235,7 +235,7 @@ mod programs {
         fn drop(&mut self) {
             for (_, program) in &self.programs {
                 if let Err(error) = load::unload(program.name()) {
-                    eprintln!("{} stays in the kernel: {error}", program.name());
+                    tell!("{} stays in the kernel: {error}", program.name());
                 }
             }
         }

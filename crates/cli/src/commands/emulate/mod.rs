@@ -227,7 +227,7 @@ fn print(
             }
         }
         for doubt in &emulation.doubts {
-            eprintln!("{point}DO NOT TRUST THIS RESULT: {doubt}");
+            tell!("{point}DO NOT TRUST THIS RESULT: {doubt}");
         }
     }
     if let Some(code) = exits.into_iter().flatten().find(|&code| code != 0) {

@@ -29,7 +29,7 @@ struct Loaded {
 impl Drop for Loaded {
     fn drop(&mut self) {
         if let Err(error) = load::unload(self.program.name()) {
-            eprintln!("{} stays in the kernel: {error}", self.program.name());
+            tell!("{} stays in the kernel: {error}", self.program.name());
         }
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
         print(&reproductions, emulated.as_ref());
     }
     if let Some(out) = &command.out {
-        eprintln!("wrote {}", out.join("reproduction.md").display());
+        tell!("wrote {}", out.join("reproduction.md").display());
     }
     let emulated = emulated.as_ref().map_or(&[][..], |emulated| &emulated.reproductions);
     let failing = total(reproductions.iter().chain(emulated)).fails > 0;
@@ -73,13 +73,14 @@ fn simulate(
     stop: &AtomicBool,
 ) -> Result<Vec<PointResult>, Failure> {
     let points = plan.points();
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    memory::check(check(points, false)?, command.threads.unwrap_or_else(cores).min(points.len()))?;
+    memory::limit();
+    let at_once = memory::at_once(command.threads, points.len());
+    memory::check(check(points, false)?, at_once)?;
     let store = open_store(directory)?;
     let progress = Progress::new(points)?;
     let runner = Runner {
         probes: false,
-        threads: command.threads,
+        threads: Some(at_once),
         stop,
         store: Some(&store),
         progress: &|number, share| progress.follow(number, share),
@@ -227,7 +228,7 @@ fn print(reproductions: &[Reproduction], emulated: Option<&Emulated>) {
         }
         say!("{table}\n");
         for doubt in emulated.into_iter().flat_map(|emulated| emulated.trust(number).doubts) {
-            eprintln!("{id}: DO NOT TRUST THE EMULATED RESULT: {doubt}");
+            tell!("{id}: DO NOT TRUST THE EMULATED RESULT: {doubt}");
         }
     }
     let counts =

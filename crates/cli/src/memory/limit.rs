@@ -1,0 +1,84 @@
+//! An end with a message where memory ends.
+//!
+//! What a run needs is not always known beforehand: a queue without a limit grows as long as more comes than
+//! goes. So the process gets a limit of its own, the memory that is available when it begins, and an
+//! allocation beyond that limit, or beyond the user's (`ulimit -v`), ends the program with status 2.
+//! Otherwise it would abort, or the system would kill it, and perhaps another process first.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::Write;
+
+/// The columns of `/proc/self/statm` (proc(5)), pages.
+#[derive(Clone, Copy)]
+enum Column {
+    /// The address space.
+    Size = 0,
+    /// Data and stack: what the process may write to and shares with nobody.
+    Data = 5,
+}
+
+/// What this process has of it, bytes. `None` where the system does not tell.
+fn taken(column: Column) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_whitespace().nth(column as usize)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// What the user's own limits (`ulimit -v`, `ulimit -d`) leave, bytes, where there are any.
+pub(super) fn left() -> Option<u64> {
+    let left = |(resource, column)| Some(getrlimit(resource).current?.saturating_sub(taken(column)?));
+    [(Resource::As, Column::Size), (Resource::Data, Column::Data)].into_iter().filter_map(left).min()
+}
+
+/// From now on this process gets so many bytes more, and no others. Where the system knows no such limit,
+/// nothing changes.
+pub(super) fn set(available: u64) {
+    let Some(taken) = taken(Column::Data) else { return };
+    let current = Some(taken.saturating_add(available));
+    let maximum = getrlimit(Resource::Data).maximum;
+    // A limit that the system refuses is as good as none: the estimate before the run still holds.
+    let _ = setrlimit(Resource::Data, Rlimit { current, maximum });
+}
+
+#[global_allocator]
+static ALLOCATOR: Ending = Ending;
+
+/// The system's allocator. Where it has no more memory, the program ends.
+struct Ending;
+
+fn given(memory: *mut u8) -> *mut u8 {
+    if memory.is_null() { end() } else { memory }
+}
+
+/// Nothing here may allocate.
+#[cold]
+fn end() -> ! {
+    let words = b"the run needs more memory than is available\n  \
+        help: give every queue a limit, lengthen the probes' interval, simulate fewer flows or a shorter time, or run\n        \
+        fewer points at once (--threads 1); with --out, points that are finished are kept, and the same command goes\n        \
+        on with the others\n";
+    let _ = std::io::stderr().write_all(words);
+    std::process::exit(2)
+}
+
+// SAFETY: every call goes to `System` with its arguments as they came, and what `System` returns comes back
+// as it is, or not at all. So the contract of `GlobalAlloc` holds because it holds for `System`.
+#[allow(unsafe_code, reason = "the stable language tells of a failed allocation nowhere but in an allocator")]
+unsafe impl GlobalAlloc for Ending {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        given(unsafe { System.alloc(layout) })
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        given(unsafe { System.alloc_zeroed(layout) })
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(memory, layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        given(unsafe { System.realloc(memory, layout, size) })
+    }
+}

@@ -1,0 +1,193 @@
+//! What ends a run before its time: too little memory, too many threads, a signal.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{SCENARIO, ackclock, stderr, stdout, with};
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Runs this scenario in a shell with a limit of the address space, KiB.
+fn within(limit: u64, text: &str, arguments: &str) -> Output {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("case.toml"), text).expect("a file");
+    let program = env!("CARGO_BIN_EXE_ackclock");
+    let line = format!("ulimit -v {limit}; exec {program} run case.toml --json {arguments}");
+    Command::new("sh").args(["-c", &line]).current_dir(directory.path()).output().expect("a shell")
+}
+
+#[track_caller]
+fn assert_ends_for_memory(output: &Output) {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("memory") && said.contains("help:") && !said.contains("RUST_BACKTRACE"), "{said}");
+}
+
+/// What does not slow down leaves in a queue without a limit.
+const GROWING: &str = r#"
+    duration = "400 s"
+    [topology.dumbbell]
+    bottleneck = { rate = "10 Mbit/s", delay = "10 ms", queue = "unlimited" }
+    access = { rate = "10 Gbit/s", delay = "1 ms" }
+    [[flows]]
+    count = 2
+    control = { none = { cap = 100000000 } }
+"#;
+
+#[test]
+fn absurd_numbers_of_threads_are_refused_and_too_many_not_started() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("case.toml"), SCENARIO).expect("a file");
+    for command in [&["run", "case.toml"][..], &["compare", "reno"], &["reproduce", "ctcp-fig3"]] {
+        for threads in ["0", "100000", "many"] {
+            let output = ackclock(directory.path(), &[command, &["--threads", threads]].concat());
+            assert_eq!(output.status.code(), Some(2), "{command:?} {threads}: {}", stderr(&output));
+            assert!(stderr(&output).contains("1 to 4096 are wanted"), "{}", stderr(&output));
+        }
+    }
+    // 4096 stacks of 2 MB do not fit.
+    let output = within(4_000_000, SCENARIO, "--threads 4096");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn a_million_flows_beyond_the_limit_of_the_address_space_are_no_abort() {
+    assert_ends_for_memory(&within(700_000, &with("count = 2", "count = 999999"), ""));
+}
+
+/// A queue without a limit that grows as long as the run lasts ends it with a message, not by a signal.
+#[test]
+fn a_queue_that_takes_all_memory_ends_the_run() {
+    let output = within(600_000, GROWING, "");
+    assert_ends_for_memory(&output);
+    assert!(stderr(&output).contains("queue"), "{}", stderr(&output));
+}
+
+/// What is known before the run is said before the run, with numbers.
+#[test]
+fn what_traffic_leaves_in_a_queue_without_a_limit_is_known_before_the_run() {
+    let text = with("{ droptail = \"1 bdp\" }", "\"unlimited\"")
+        .replace("rate = \"1 Mbit/s\"", "rate = \"90 Mbit/s\"")
+        .replace("\"10 s\"", "\"10000 s\"");
+    let output = within(600_000, &text, "");
+    assert_ends_for_memory(&output);
+    assert!(stderr(&output).contains("GB of memory"), "{}", stderr(&output));
+}
+
+/// Waits until `done`, or fails after a minute.
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Starts the program in the background.
+fn started(directory: &Path, arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ackclock"));
+    command.current_dir(directory).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the program starts")
+}
+
+/// Sends a signal. What the program then says, and how long it took.
+fn signalled(child: Child, signal: Signal) -> (Output, Duration) {
+    let begun = Instant::now();
+    kill_process(Pid::from_child(&child), signal).expect("it runs");
+    let output = child.wait_with_output().expect("it ends");
+    (output, begun.elapsed())
+}
+
+/// All files below this directory.
+fn files(path: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// The longest time from a signal to the end. It is some milliseconds; machines may be busy.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A thousandth of this run takes about ten seconds.
+const SLOW: &str = r#"
+    duration = "1000000 s"
+    [topology.dumbbell]
+    bottleneck = { rate = "10 Gbit/s", delay = "10 ms", queue = { droptail = "1 bdp" } }
+    [[flows]]
+    count = 3
+    control = "cubic"
+"#;
+
+#[test]
+fn a_signal_ends_a_slow_run_at_once() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("case.toml"), SLOW).expect("a file");
+        let child = started(directory.path(), &["run", "case.toml"]);
+        thread::sleep(Duration::from_millis(1500));
+        let (output, took) = signalled(child, signal);
+        assert_eq!(output.status.code(), Some(130), "{signal:?}: {}", stderr(&output));
+        assert!(took < PATIENCE, "{signal:?}: {took:?}");
+    }
+}
+
+#[test]
+fn a_signal_keeps_the_finished_points_intact() {
+    let sweep = with("seed = 7\nduration = \"10 s\"", "seeds = 40\nduration = \"400 s\"");
+    let whole = tempfile::tempdir().expect("a directory");
+    let broken = tempfile::tempdir().expect("a directory");
+    for directory in [&whole, &broken] {
+        std::fs::write(directory.path().join("case.toml"), &sweep).expect("a file");
+    }
+    let arguments = ["run", "case.toml", "--out", "out", "--threads", "1"];
+    let points = broken.path().join("out.partial/points");
+    let kept = || {
+        let kept = files(&points);
+        kept.into_iter().filter(|path| path.extension().is_some_and(|it| it == "json")).collect::<Vec<_>>()
+    };
+    let child = started(broken.path(), &arguments);
+    wait_until("two points are kept", || kept().len() >= 2);
+    let (output, took) = signalled(child, Signal::INT);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(took < PATIENCE, "{took:?}");
+    let before = kept();
+    assert!((2..40).contains(&before.len()), "{before:?}");
+    assert!(said.contains(&format!("{} of 40 points are finished", before.len())), "{said}");
+    let output = ackclock(broken.path(), &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(ackclock(whole.path(), &arguments).status.code(), Some(0));
+    let result = |directory: &Path| std::fs::read(directory.join("out/results.json")).expect("results");
+    assert!(result(whole.path()) == result(broken.path()), "the interruption changed the results");
+}
+
+/// Whoever reads standard error may go away, as in `2>&1 >/dev/null | head`.
+#[test]
+fn a_closed_standard_error_changes_no_exit_status() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("case.toml"), SCENARIO).expect("a file");
+    for (arguments, status) in [(&["run", "case.toml", "--out", "out"][..], 0), (&["run", "missing.toml"], 2)]
+    {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ackclock"));
+        command.args(arguments).current_dir(directory.path()).stderr(writer).stdout(Stdio::null());
+        assert_eq!(command.status().expect("it runs").code(), Some(status), "{arguments:?}");
+    }
+}
+
+#[test]
+fn control_characters_in_names_do_not_reach_the_terminal() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let text = with("label = \"first\"", r#"label = "\u001b[2Jfirst""#)
+        .replace("goodput('first') > 1000000", "1 > 2");
+    std::fs::write(directory.path().join("case.toml"), text).expect("a file");
+    for (file, status) in [("case.toml", 1), ("\u{1b}[2Jmissing.toml", 2)] {
+        let output = ackclock(directory.path(), &["run", file]);
+        assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
+        let all = stdout(&output) + &stderr(&output);
+        assert!(!all.contains('\u{1b}') && all.contains("\\u001b[2J"), "{all:?}");
+    }
+}
