@@ -9,6 +9,9 @@ use std::path::PathBuf;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Width of tables, columns; 0: as wide as they need; default: the terminal's width, 132 without one.
+    #[arg(long, value_name = "N", global = true)]
+    pub(crate) width: Option<u16>,
 }
 
 #[derive(Subcommand)]

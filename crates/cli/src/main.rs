@@ -22,6 +22,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments = args::Arguments::parse();
+    arguments.width.into_iter().for_each(view::table::set_width);
     let outcome = match arguments.command {
         args::Command::Run(command) => run::run(&command),
         args::Command::Compare(command) => compare::run(&command),

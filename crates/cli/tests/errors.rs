@@ -382,7 +382,18 @@ fn files() {
     std::fs::write(directory.path().join("latin.toml"), b"# ok\nname = \"Z\xfcrich\"\n").expect("a file");
     std::fs::create_dir(directory.path().join("folder")).expect("a directory");
     let mut all = String::new();
-    for name in ["missing.toml", "folder", "latin.toml", "folder/missing.toml"] {
+    let foreign: [(&str, &[u8]); 5] = [
+        ("capture.pcap", &[0xD4, 0xC3, 0xB2, 0xA1, 2, 0, 4, 0]),
+        ("program", b"\x7fELF\x02\x01\x01\0\0\0\0\0"),
+        ("table.csv", b"time_s,flow,goodput_bps\n0.1,0,100\n"),
+        ("results.json", b"{\"points\": []}\n"),
+        ("letter.txt", b"Dear reader,\nthis is no scenario.\n"),
+    ];
+    for (name, bytes) in foreign {
+        std::fs::write(directory.path().join(name), bytes).expect("a file");
+    }
+    let names = ["missing.toml", "folder", "latin.toml", "folder/missing.toml"];
+    for name in names.into_iter().chain(foreign.map(|(name, _)| name)) {
         let output = ackclock(directory.path(), &["run", name, "--json"]);
         assert_eq!(output.status.code(), Some(2), "{name}");
         assert_eq!(stdout(&output), "", "{name}");

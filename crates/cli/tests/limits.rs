@@ -1,4 +1,5 @@
-//! What ends a run before its time: too little memory, too many threads, a signal.
+//! What ends a run before its time: too little memory, too many threads, a signal,
+//! a full disk.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -190,4 +191,43 @@ fn control_characters_in_names_do_not_reach_the_terminal() {
         let all = stdout(&output) + &stderr(&output);
         assert!(!all.contains('\u{1b}') && all.contains("\\u001b[2J"), "{all:?}");
     }
+}
+
+/// Runs the scenario in a shell in which no file may be larger, blocks of 512 bytes. The error is that of a
+/// full disk, by another name.
+fn with_small_files(directory: &Path, blocks: u32, arguments: &str) -> Output {
+    std::fs::write(directory.join("case.toml"), SCENARIO).expect("a file");
+    let program = env!("CARGO_BIN_EXE_ackclock");
+    let line = format!("trap '' XFSZ; ulimit -f {blocks}; exec {program} run case.toml {arguments}");
+    Command::new("sh").args(["-c", &line]).current_dir(directory).output().expect("a shell")
+}
+
+#[test]
+fn a_single_run_that_cannot_be_kept_is_printed() {
+    for (arguments, part) in [("--out out", "goodput"), ("--out out --json", "\"goodput_bps\"")] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let output = with_small_files(directory.path(), 8, arguments);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(stdout(&output).contains(part), "{}", stdout(&output));
+        assert!(said.contains("cannot be written") && said.contains("help:"), "{said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_printed_and_what_is_finished_is_kept() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("case.toml"), SCENARIO).expect("a file");
+    // So the point itself is smaller than the page that shows it.
+    let arguments = ["run", "case.toml", "--set", "probe=2 s", "--out"];
+    let run = |out: &str| ackclock(directory.path(), &[&arguments[..], &[out]].concat());
+    assert_eq!(run("whole").status.code(), Some(0));
+    let page = std::fs::metadata(directory.path().join("whole/report.html")).expect("a page").len();
+    let output = with_small_files(directory.path(), (page / 512) as u32 - 1, "--set 'probe=2 s' --out out");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(stdout(&output).contains("goodput"), "{}", stdout(&output));
+    assert!(said.contains("report.html cannot be written") && said.contains("out.partial"), "{said}");
+    assert!(!files(&directory.path().join("out.partial/points")).is_empty());
+    assert_eq!(run("out").status.code(), Some(0));
 }

@@ -278,3 +278,72 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
     assert_eq!(result["points"].as_array().map(Vec::len), Some(8));
     assert_eq!(stderr(&output), "wrote out/report.html\n", "no progress where nobody can see it");
 }
+
+/// Many short flows: what counts is when they were complete, not what their controllers thought.
+#[test]
+fn many_transfers_are_shown_by_their_completion_times() {
+    let text = r#"
+        duration = "10 s"
+        [topology.dumbbell]
+        bottleneck = { rate = "10 Mbit/s", delay = "10 ms", queue = { droptail = "1 bdp" } }
+        [[flows]]
+        label = "web"
+        control = "compound"
+        count = 20
+        size = { uniform = [1, 100] }
+        pause = { exponential = "500 ms" }
+    "#;
+    let home = home(text);
+    let output = ackclock(home.path(), &["run", "case.toml", "--out", "out"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let all = files(&home.path().join("out/pictures"));
+    for name in ["completion-times.svg", "slowdown-by-size.svg"] {
+        assert!(all.iter().any(|known| known == name), "{name} is missing in {all:?}");
+    }
+    assert!(!all.iter().any(|name| name.starts_with("inner")), "{all:?}");
+    let page = fs::read_to_string(home.path().join("out/report.html")).expect("a report");
+    let shown = stdout(&output);
+    for part in ["up to 10 kB", "up to 100 kB", "compound", "slowdown"] {
+        assert!(page.contains(part), "{part} is not in the report");
+        assert!(shown.contains(part), "{part} is not in the table:\n{shown}");
+    }
+    assert!(page.contains("Transfers complete within this time"));
+    let text = fs::read_to_string(home.path().join("out/results.json")).expect("results");
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let classes = document["points"][0]["groups"][0]["transfers_by_size"].as_array().expect("a list");
+    assert_eq!((classes.len(), &classes[0]["to_bytes"]), (2, &10_000.into()));
+    assert!(classes[1]["slowdown"]["p99"].as_f64().is_some_and(|it| it > 1.0), "{classes:?}");
+}
+
+#[test]
+fn tables_fit_a_width_and_name_controls_units_and_points() {
+    let text = and("[sweep]\n\"flows.0.count\" = [1, 2]\n");
+    let home = home(&text);
+    let widest = |arguments: &[&str]| {
+        let output = ackclock(home.path(), &[&["run", "case.toml"], arguments].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let text = stdout(&output);
+        for part in
+            ["compound", "control", "segments", "Mbit/s", "packets", "holds  1: goodput", "holds  2: goodput"]
+        {
+            assert!(text.contains(part), "{part} is missing:\n{text}");
+        }
+        text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    };
+    let long = "flows.1.label=a label that is much too long for any column of a table that fits into this width, whatever \
+                its other columns are";
+    assert!(widest(&[]) <= 132);
+    assert!(widest(&["--set", long]) <= 132);
+    assert!(widest(&["--set", long, "--width", "0"]) > 200);
+    let output = ackclock(home.path(), &["show", "compound", "--width", "90"]);
+    assert!(
+        stdout(&output).lines().filter(|line| line.starts_with('─')).all(|line| line.chars().count() <= 90)
+    );
+    // Where labels and axes say it all, there is no further column.
+    let swept = with("label = \"first\"\n", "")
+        .replace("label = \"second\"\n", "")
+        .replace("goodput('first')", "2000000");
+    fs::write(home.path().join("plain.toml"), swept).expect("a file");
+    let output = ackclock(home.path(), &["run", "plain.toml"]);
+    assert!(!stdout(&output).contains("control"), "{}", stdout(&output));
+}

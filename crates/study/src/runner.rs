@@ -33,9 +33,17 @@ pub enum RunnerError {
     /// It was interrupted.
     #[error("interrupted")]
     Interrupted,
-    /// A finished point, or the data of its observer, could not be written.
+    /// The data of a point's observer could not be written.
     #[error("what was finished cannot be written: {0}")]
     Write(#[from] io::Error),
+    /// A finished point could not be kept.
+    #[error("what was finished cannot be written: {error}")]
+    Keep {
+        /// Why not.
+        error: io::Error,
+        /// The point's result.
+        result: Box<PointResult>,
+    },
     /// The threads could not be started.
     #[error("the threads cannot be started: {0}")]
     Threads(#[from] ThreadPoolBuildError),
@@ -130,8 +138,8 @@ impl Runner<'_> {
             (self.progress)(number, share);
             go_on()
         })?;
-        if let Some(store) = self.store {
-            store.put(point, &result)?;
+        if let Some(Err(error)) = self.store.map(|store| store.put(point, &result)) {
+            return Err(RunnerError::Keep { error, result: Box::new(result) });
         }
         (self.progress)(number, 1.0);
         Ok(result)

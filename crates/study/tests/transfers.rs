@@ -83,3 +83,36 @@ fn bursts_have_no_slowdown() {
     assert_eq!((transfers.started, transfers.finished, transfers.mean_bytes), (1, 1, Some(505_000.0)));
     assert!(transfers.slowdown.is_none() && transfers.mean_s.is_some());
 }
+
+/// Without `repeat` a pause leads to the next transfer until the run ends, as an interval does.
+#[test]
+fn a_pause_and_an_interval_repeat_without_end() {
+    let count = |keys: &str| {
+        let flows = format!("[[flows]]\ncontrol = \"reno\"\nsize = \"1000 B\"\n{keys}\n");
+        run("10 s", &flows).groups[0].transfers.expect("transfers").finished
+    };
+    assert_eq!(count("interval = \"1 s\""), 10);
+    assert_eq!(count("pause = \"1 s\""), 10, "a transfer takes 20 ms");
+    assert_eq!(count("pause = \"1 s\"\nrepeat = 3"), 3);
+    assert_eq!(count(""), 1);
+}
+
+#[test]
+fn slowdowns_are_told_by_size() {
+    let group = |size: &str| {
+        let flows = format!("[[flows]]\ncontrol = \"reno\"\nsize = {size}\npause = \"10 ms\"\n");
+        run("60 s", &flows).groups.remove(0)
+    };
+    assert!(group("\"5 kB\"").transfers_by_size.is_empty(), "all are of one size");
+    let mixed = group("{ uniform = [1, 100] }");
+    let [small, large] = &mixed.transfers_by_size[..] else { panic!("{:?}", mixed.transfers_by_size) };
+    assert_eq!((small.above_bytes, small.to_bytes), (0, Some(10_000)));
+    assert_eq!((large.above_bytes, large.to_bytes), (10_000, Some(100_000)));
+    let all = mixed.transfers.expect("transfers");
+    assert_eq!(small.finished + large.finished, all.finished);
+    assert!(small.time_s.max < large.time_s.mean && large.time_s.max == all.max_s.expect("some finished"));
+    let mean = |class: &ackclock_scenario::results::SizeClass| class.slowdown.expect("slowdowns").mean;
+    let sum = mean(small) * small.finished as f64 + mean(large) * large.finished as f64;
+    let overall = all.slowdown.expect("slowdowns").mean;
+    assert!((sum / all.finished as f64 - overall).abs() < 1e-9);
+}

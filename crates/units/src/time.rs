@@ -68,6 +68,10 @@ impl Duration {
         Duration(ms * 1_000_000)
     }
 
+    /// The longest duration that can be written, about three years: well below what a clock in nanoseconds
+    /// can show.
+    pub const LONGEST: Duration = Duration::from_secs(100_000_000);
+
     /// `s` seconds.
     #[inline]
     pub const fn from_secs(s: u64) -> Duration {
@@ -157,8 +161,8 @@ impl FromStr for Duration {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Duration, QuantityError> {
         let seconds = read(text, "a duration", "\"40 ms\"", SCALES)?;
-        if seconds > 1e9 {
-            return Err(QuantityError::new(text, "a duration", "at most 1e9 s"));
+        if seconds > Duration::LONGEST.as_secs_f64() {
+            return Err(QuantityError::new(text, "a duration", format!("at most {}", Duration::LONGEST)));
         }
         Ok(Duration::from_secs_f64(seconds))
     }

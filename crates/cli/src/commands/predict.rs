@@ -29,18 +29,11 @@ pub(crate) fn run(command: &Predict) -> Result<(), Failure> {
 
 /// True if the file begins like a capture. Scenarios are text.
 fn is_capture(path: &Path) -> Result<bool, Failure> {
-    const MAGIC: [[u8; 4]; 5] = [
-        [0x0A, 0x0D, 0x0D, 0x0A],
-        [0xA1, 0xB2, 0xC3, 0xD4],
-        [0xD4, 0xC3, 0xB2, 0xA1],
-        [0xA1, 0xB2, 0x3C, 0x4D],
-        [0x4D, 0x3C, 0xB2, 0xA1],
-    ];
     let mut begin = [0; 4];
     // If the file cannot be opened, the next reader reports it.
     let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin));
     let named = path.extension().is_some_and(|it| it == "pcap" || it == "pcapng");
-    Ok(named || read.is_ok() && MAGIC.contains(&begin))
+    Ok(named || read.is_ok() && input::is_capture(&begin))
 }
 
 fn from_capture(command: &Predict) -> Result<Predictions, Failure> {

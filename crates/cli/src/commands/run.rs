@@ -53,26 +53,52 @@ impl Job<'_> {
         let directory = self.out.map(OutputDirectory::begin).transpose()?;
         let results = match self.simulate(directory.as_ref()) {
             Ok(results) => results,
-            Err(error) => return Err(self.unfinished(error, directory)),
+            Err(error) => {
+                // Of a single run there is something to print even if nothing can be written.
+                if let (Stopped::Running(RunnerError::Keep { result, .. }), [_]) = (&error, &points[..]) {
+                    self.print(std::slice::from_ref(result));
+                }
+                return Err(self.unfinished(error, directory));
+            }
         };
-        if let Some(directory) = directory {
-            output::write(&directory, &self.request, self.sweep, &results)?;
-            if !self.captures.is_empty() {
-                output::keep_captures(&directory, &self.captured(&directory)?, self.sweep, &results)?;
-            }
-            directory.finish()?;
-        }
-        if self.json {
-            say!("{}", output::document(self.sweep, &results));
-        } else {
-            table::print(self.sweep, &results);
-            if let Some(out) = self.out {
-                tell!("wrote {}", out.join("report.html").display());
-            }
+        let written = directory.map_or(Ok(()), |directory| self.write(directory, &results));
+        self.print(&results);
+        written?;
+        if let Some(out) = self.out.filter(|_| !self.json) {
+            tell!("wrote {}", out.join("report.html").display());
         }
         let all_hold =
             results.iter().flat_map(|point| &point.expectations).all(|expectation| expectation.holds);
         if all_hold { Ok(()) } else { Err(Failure::Expectation) }
+    }
+
+    fn print(&self, results: &[PointResult]) {
+        if self.json {
+            say!("{}", output::document(self.sweep, results));
+        } else {
+            table::print(self.sweep, results);
+        }
+    }
+
+    /// Writes everything. Where that fails, the finished points stay.
+    fn write(&self, directory: OutputDirectory, results: &[PointResult]) -> Result<(), Failure> {
+        let partial = directory.partial().display().to_string();
+        let written = output::write(&directory, &self.request, self.sweep, results).and_then(|()| {
+            if !self.captures.is_empty() {
+                output::keep_captures(&directory, &self.captured(&directory)?, self.sweep, results)?;
+            }
+            directory.finish()
+        });
+        written.map_err(|failure| match failure {
+            Failure::Report(report) => Failure::Report(miette!(
+                help = format!(
+                    "the results are printed, and what is finished is kept in {partial}; make room there and run the same \
+                     command again"
+                ),
+                "{report}"
+            )),
+            other => other,
+        })
     }
 
     /// Runs every point.
@@ -128,7 +154,10 @@ impl Job<'_> {
                 );
                 Failure::Report(miette!(help = help, "{error}"))
             }
-            (Stopped::Running(error), None) => Failure::Report(miette!("{error}")),
+            (Stopped::Running(error), None) => {
+                let help = "make room there, or choose another directory with --out";
+                Failure::Report(miette!(help = help, "{error}"))
+            }
             (Stopped::Otherwise(report), _) => Failure::Report(report),
         };
         match directory.filter(|_| kept.is_none()).map(OutputDirectory::discard) {

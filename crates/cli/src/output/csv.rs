@@ -1,16 +1,19 @@
 //! CSV files in the output directory.
 
-use super::directory::OutputDirectory;
+use super::directory::{OutputDirectory, cannot};
 use crate::failure::Failure;
 use csv::Writer;
-use miette::IntoDiagnostic;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A file, row by row. Labels and names come from scenarios; no spreadsheet takes one for a formula.
-pub(super) struct Csv(Writer<BufWriter<File>>);
+pub(super) struct Csv {
+    file: Writer<BufWriter<File>>,
+    /// For messages.
+    path: PathBuf,
+}
 
 impl Csv {
     /// A new file with this header.
@@ -20,23 +23,24 @@ impl Csv {
         name: &str,
         header: &[impl AsRef<str>],
     ) -> Result<Csv, Failure> {
-        let mut file = Csv(Writer::from_writer(to.create(folder.join(name))?));
-        file.row(header)?;
-        Ok(file)
+        let name = folder.join(name);
+        let file = Writer::from_writer(to.create(&name)?);
+        let mut csv = Csv { file, path: to.partial().join(name) };
+        csv.row(header)?;
+        Ok(csv)
     }
 
     /// Writes a row.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = impl AsRef<str>>) -> Result<(), Failure> {
-        for cell in cells {
-            self.0.write_field(&*harmless(cell.as_ref())).into_diagnostic()?;
-        }
+        let written = cells.into_iter().try_for_each(|cell| self.file.write_field(&*harmless(cell.as_ref())));
         // An empty record ends the row.
-        Ok(self.0.write_record(None::<&[u8]>).into_diagnostic()?)
+        let written = written.and_then(|()| self.file.write_record(None::<&[u8]>));
+        written.map_err(|error| cannot("written", &self.path, &error.into()))
     }
 
     /// Writes what is not yet in the file.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
-        Ok(self.0.flush().into_diagnostic()?)
+        self.file.flush().map_err(|error| cannot("written", &self.path, &error))
     }
 }
 

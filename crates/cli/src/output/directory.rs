@@ -37,7 +37,7 @@ pub(crate) struct OutputDirectory {
     lock: File,
 }
 
-fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
+pub(super) fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
     let help = match error.kind() {
         io::ErrorKind::PermissionDenied => "choose a directory of your own that you may write to, with --out",
         io::ErrorKind::StorageFull => "make room on this file system, or choose another with --out",

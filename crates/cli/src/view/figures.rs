@@ -1,6 +1,6 @@
 //! The tables of the terminal and the report.
 
-use super::names::{plain, seeded, short};
+use super::names::{bytes, plain, seeded, short};
 use super::seeds::averaged;
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::{FlowResult, Percentiles, PointResult};
@@ -49,10 +49,10 @@ impl Tables {
         self
     }
 
-    fn push<const N: usize>(&mut self, point: &PointResult, word: &str, numbers: [String; N]) {
+    fn push<const N: usize>(&mut self, point: &PointResult, words: &[&str], numbers: [String; N]) {
         let mut row: Vec<String> = point.parameters.values().map(plain).collect();
         row.extend(self.seeded.then(|| point.seed.to_string()));
-        row.push(word.to_owned());
+        row.extend(words.iter().map(|&word| word.to_owned()));
         row.extend(numbers);
         self.rows.push(row);
     }
@@ -62,21 +62,30 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
+/// True if labels and axes leave open which controllers there are: some group has one of another name.
+fn names_controls(results: &[PointResult]) -> bool {
+    let says = |point: &PointResult, flow: &FlowResult| {
+        flow.label == flow.control || point.parameters.values().any(|value| plain(value) == flow.control)
+    };
+    results.iter().any(|point| point.flows.iter().any(|flow| !says(point, flow)))
+}
+
 /// One row per group and point.
-pub(crate) fn groups(sweep: &Sweep, results: &[PointResult]) -> Tables {
+fn groups(sweep: &Sweep, results: &[PointResult]) -> Tables {
     let columns = [
         "n",
-        "goodput Mbit/s",
-        "per flow",
+        "goodput\nMbit/s",
+        "per flow\nMbit/s",
         "Jain",
-        "cwnd",
-        "RTT ms",
-        "resent",
-        "needlessly",
+        "cwnd\nsegments",
+        "RTT\nms",
+        "resent\nsegments",
+        "needlessly\nsegments",
         "timeouts",
         "cuts",
     ];
-    let mut figures = Tables::new(sweep, results, &["flows"], &columns);
+    let words: &[&str] = if names_controls(results) { &["flows", "control"] } else { &["flows"] };
+    let mut figures = Tables::new(sweep, results, words, &columns);
     for point in results {
         let mut rest = &point.flows[..];
         for group in &point.groups {
@@ -87,9 +96,10 @@ pub(crate) fn groups(sweep: &Sweep, results: &[PointResult]) -> Tables {
                 let values: Vec<f64> = own.iter().filter_map(value).collect();
                 (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
             };
+            let control = own.first().map_or("", |flow| &flow.control);
             figures.push(
                 point,
-                &group.label,
+                &[&group.label, control][..words.len()],
                 [
                     group.count.to_string(),
                     format!("{:.2}", group.goodput_bps.total / 1e6),
@@ -109,19 +119,19 @@ pub(crate) fn groups(sweep: &Sweep, results: &[PointResult]) -> Tables {
 }
 
 /// One row per group with transfers, and point.
-pub(crate) fn transfers(sweep: &Sweep, results: &[PointResult]) -> Tables {
+fn transfers(sweep: &Sweep, results: &[PointResult]) -> Tables {
     let columns = [
         "started",
         "finished",
         "unfinished",
-        "mean ms",
-        "median ms",
-        "90 % ms",
-        "99 % ms",
-        "longest ms",
-        "slowdown",
-        "median",
-        "99 %",
+        "mean\nms",
+        "median\nms",
+        "90 %\nms",
+        "99 %\nms",
+        "longest\nms",
+        "slowdown\nmean",
+        "slowdown\nmedian",
+        "slowdown\n99 %",
     ];
     let mut figures = Tables::new(sweep, results, &["flows"], &columns);
     for point in results {
@@ -131,7 +141,7 @@ pub(crate) fn transfers(sweep: &Sweep, results: &[PointResult]) -> Tables {
             let slowdown = |pick: fn(&Percentiles) -> f64| number(transfers.slowdown.as_ref().map(pick), 2);
             figures.push(
                 point,
-                &group.label,
+                &[&group.label],
                 [
                     transfers.started.to_string(),
                     transfers.finished.to_string(),
@@ -152,15 +162,62 @@ pub(crate) fn transfers(sweep: &Sweep, results: &[PointResult]) -> Tables {
     figures.over_seeds()
 }
 
+/// One row per class of sizes, group with transfers of several classes, and point.
+fn sizes(sweep: &Sweep, results: &[PointResult]) -> Tables {
+    let columns = [
+        "finished",
+        "mean\nms",
+        "median\nms",
+        "99 %\nms",
+        "slowdown\nmean",
+        "slowdown\nmedian",
+        "slowdown\n99 %",
+    ];
+    let mut figures = Tables::new(sweep, results, &["flows", "size"], &columns);
+    for point in results {
+        for (group, class) in
+            point.groups.iter().flat_map(|group| group.transfers_by_size.iter().map(move |it| (group, it)))
+        {
+            let size = match class.to_bytes {
+                Some(most) => format!("up to {}", bytes(most)),
+                None => format!("above {}", bytes(class.above_bytes)),
+            };
+            let ms = |seconds: f64| number(Some(seconds * 1e3), 1);
+            let slowdown = |pick: fn(&Percentiles) -> f64| number(class.slowdown.as_ref().map(pick), 2);
+            figures.push(
+                point,
+                &[&group.label, &size],
+                [
+                    class.finished.to_string(),
+                    ms(class.time_s.mean),
+                    ms(class.time_s.p50),
+                    ms(class.time_s.p99),
+                    slowdown(|it| it.mean),
+                    slowdown(|it| it.p50),
+                    slowdown(|it| it.p99),
+                ],
+            );
+        }
+    }
+    figures.over_seeds()
+}
+
 /// One row per link with packets that waited or were lost, and point.
-pub(crate) fn links(sweep: &Sweep, results: &[PointResult]) -> Tables {
-    let columns = ["utilisation %", "queue mean", "queue max", "drops", "drop rate", "marks"];
+fn links(sweep: &Sweep, results: &[PointResult]) -> Tables {
+    let columns = [
+        "utilisation\n%",
+        "queue mean\npackets",
+        "queue max\npackets",
+        "drops\npackets",
+        "drop rate",
+        "marks\npackets",
+    ];
     let mut figures = Tables::new(sweep, results, &["link"], &columns);
     for point in results {
         for link in point.links.iter().filter(|link| link.is_telling()) {
             figures.push(
                 point,
-                &link.name,
+                &[&link.name],
                 [
                     format!("{:.2}", link.utilisation * 100.0),
                     format!("{:.1}", link.queue_mean),
@@ -176,13 +233,18 @@ pub(crate) fn links(sweep: &Sweep, results: &[PointResult]) -> Tables {
 }
 
 /// One row per unresponsive stream and point.
-pub(crate) fn traffic(sweep: &Sweep, results: &[PointResult]) -> Tables {
-    let mut figures = Tables::new(sweep, results, &["traffic"], &["throughput Mbit/s", "sent", "delivered"]);
+fn traffic(sweep: &Sweep, results: &[PointResult]) -> Tables {
+    let mut figures = Tables::new(
+        sweep,
+        results,
+        &["traffic"],
+        &["throughput\nMbit/s", "sent\npackets", "delivered\npackets"],
+    );
     for point in results {
         for stream in &point.traffic {
             figures.push(
                 point,
-                &stream.label,
+                &[&stream.label],
                 [
                     format!("{:.2}", stream.throughput_bps / 1e6),
                     stream.sent.to_string(),
@@ -192,4 +254,10 @@ pub(crate) fn traffic(sweep: &Sweep, results: &[PointResult]) -> Tables {
         }
     }
     figures.over_seeds()
+}
+
+/// All tables that have rows.
+pub(crate) fn all(sweep: &Sweep, results: &[PointResult]) -> Vec<Tables> {
+    let tables = [groups, transfers, sizes, links, traffic].map(|of| of(sweep, results));
+    tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
 }

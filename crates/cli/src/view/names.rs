@@ -3,6 +3,15 @@
 use ackclock_scenario::results::PointResult;
 use ackclock_units::Time;
 
+/// A size for people: `10 kB`.
+pub(crate) fn bytes(count: u64) -> String {
+    let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
+    match units.into_iter().find(|&(worth, _)| count >= worth) {
+        Some((worth, unit)) => format!("{} {unit}", count as f64 / worth as f64),
+        None => format!("{count} B"),
+    }
+}
+
 /// An instant in seconds, exact to the last digit that is shown.
 pub(crate) fn seconds(at: Time) -> f64 {
     at.as_nanos() as f64 / 1e9

@@ -84,11 +84,6 @@ pub(crate) fn page(
     let mut templates = Environment::new();
     templates.add_template("report.html", TEMPLATE).into_diagnostic()?;
     let scenario = sweep.points.first().map(|point| point.scenario.to_json()).unwrap_or_default();
-    let tables: Vec<Tables> = [figures::groups, figures::transfers, figures::links, figures::traffic]
-        .map(|figures| figures(sweep, results))
-        .into_iter()
-        .filter(|figures| !figures.rows.is_empty())
-        .collect();
     let template = templates.get_template("report.html").into_diagnostic()?;
     let page = template.render(Serde(Page {
         title: sweep.points.first().map_or("", |point| &point.scenario.name),
@@ -100,7 +95,7 @@ pub(crate) fn page(
             .iter()
             .flat_map(|point| point.result.warnings.iter().map(|it| (point.name.as_str(), it.as_str())))
             .collect(),
-        tables,
+        tables: figures::all(sweep, results),
         swatches: !gallery.overlaid.is_empty() && !seeded(results),
         seeded: seeded(results),
         across: gallery.across.iter().map(Chart::to_inline).collect(),

@@ -2,11 +2,24 @@
 
 use super::figures::{self, Tables};
 use super::seen::measurements;
-use super::shown::shown;
+use super::shown::{PointView, shown};
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::PointResult;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
+use std::io::IsTerminal;
+use std::sync::OnceLock;
+
+/// The width of tables where there is no terminal, columns.
+const WITHOUT_TERMINAL: u16 = 132;
+
+/// The width that the user wants.
+static WANTED: OnceLock<u16> = OnceLock::new();
+
+/// From now on tables are at most so many columns wide; 0: as wide as they need.
+pub(crate) fn set_width(columns: u16) {
+    WANTED.get_or_init(|| columns);
+}
 
 /// A table of texts.
 pub(crate) fn plain_table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
@@ -15,23 +28,26 @@ pub(crate) fn plain_table(header: &[&str], rows: impl Iterator<Item = Vec<String
         .load_preset(UTF8_HORIZONTAL_ONLY)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(header.to_vec());
+    match WANTED.get() {
+        Some(0) => table.set_content_arrangement(ContentArrangement::Disabled),
+        Some(&columns) => table.set_width(columns),
+        None if !std::io::stdout().is_terminal() => table.set_width(WITHOUT_TERMINAL),
+        None => &mut table, // as wide as the terminal
+    };
     table.add_rows(rows);
     table
 }
 
 /// Prints the results: one row per group and point, then the bottlenecks, then expectations.
 pub(crate) fn print(sweep: &Sweep, results: &[PointResult]) {
-    for figures in
-        [figures::groups, figures::transfers, figures::links, figures::traffic].map(|of| of(sweep, results))
-    {
-        if !figures.rows.is_empty() {
-            say!("{}", table(figures));
-        }
+    for figures in figures::all(sweep, results) {
+        say!("{}", table(figures));
     }
     print_warnings(results);
-    for point in results {
-        for expectation in &point.expectations {
-            say!("{} {}", if expectation.holds { "holds " } else { "FAILS " }, expectation.that);
+    for PointView { result, name, .. } in shown(results) {
+        let place = if name.is_empty() { name } else { format!("{name}: ") };
+        for expectation in &result.expectations {
+            say!("{} {place}{}", if expectation.holds { "holds " } else { "FAILS " }, expectation.that);
             if !expectation.holds {
                 let why = expectation.reason.clone();
                 say!("       {}", why.unwrap_or_else(|| measurements(&expectation.seen, false)));
@@ -58,11 +74,23 @@ fn print_warnings(results: &[PointResult]) {
     }
 }
 
+/// A word of so many letters stays on one line.
+const WORD: usize = 12;
+
 fn table(figures: Tables) -> Table {
+    let longest = |column: usize| figures.rows.iter().map(|row| row[column].chars().count()).max();
+    let shares: Vec<usize> =
+        (0..figures.words).map(|column| longest(column).unwrap_or(0).min(WORD)).collect();
     let mut table = plain_table(&[], figures.rows.into_iter());
     table.set_header(figures.header);
+    for (column, &letters) in table.column_iter_mut().zip(&shares) {
+        let padding = column.padding_width();
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(letters as u16 + padding)));
+    }
     for column in table.column_iter_mut().skip(figures.words) {
         column.set_cell_alignment(CellAlignment::Right);
+        // A number stays on one line.
+        column.set_constraint(ColumnConstraint::ContentWidth);
     }
     table
 }

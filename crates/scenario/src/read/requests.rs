@@ -33,7 +33,9 @@ pub(crate) fn read_requests(table: &Table<'_>, payload: u16) -> Result<TransferS
     if let Some(at) = table.get("load") {
         return read_load(&at, table, size);
     }
-    if let (Size::Unlimited, Some(at)) = (&size, table.get("repeat").or_else(|| table.get("interval"))) {
+    let pause_alone = || table.get("pause").filter(|_| table.get("page").is_none());
+    let again = table.get("repeat").or_else(|| table.get("interval")).or_else(pause_alone);
+    if let (Size::Unlimited, Some(at)) = (&size, again) {
         return Err(at
             .error("unlimited transfers cannot be repeated")
             .help("give the transfer a size, for example size = \"2 GB\""));
@@ -44,17 +46,12 @@ pub(crate) fn read_requests(table: &Table<'_>, payload: u16) -> Result<TransferS
             .help("remove pause, or interval"));
     }
     let page = table.get("page").map(|at| read_page(&at, &size, pause.is_some())).transpose()?;
-    if let (None, None, Some(at)) = (repeat, page, &pause) {
-        return Err(at
-            .error("there is no next transfer to pause before")
-            .help("add repeat = 10, or remove pause"));
-    }
+    let ever = pause.is_some() || interval.is_some();
     let gap = match (pause, interval) {
         (_, Some(at)) => Gap::AfterStart(read_variate(&at, THINKING)?),
         (Some(at), None) => Gap::AfterEnd(read_variate(&at, THINKING)?),
         (None, None) => Gap::AfterEnd(Distribution::Fixed(Duration::ZERO)),
     };
-    let ever = matches!(gap, Gap::AfterStart(_)) || page.is_some();
     Ok(TransferSpec {
         size,
         repeat: repeat.unwrap_or(if ever { u64::MAX } else { 1 }),

@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::chart::{Chart, Curve, MAX_CURVES, Style};
-use super::curves::scale_bits;
+use super::curves::Unit;
 use crate::view::names::{plain, short};
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::{BurstResult, LinkResult, PointResult};
@@ -18,7 +18,7 @@ const DECADES: f64 = 15.0;
 struct Quantity {
     id: &'static str,
     title: &'static str,
-    unit: &'static str,
+    unit: Unit,
     /// True: one curve per group. False: one curve for all.
     of_groups: bool,
     /// Its value for a point and the number of a group.
@@ -29,49 +29,49 @@ const QUANTITIES: [Quantity; 7] = [
     Quantity {
         id: "goodput",
         title: "Goodput",
-        unit: "bit/s",
+        unit: Unit::BitRate,
         of_groups: true,
         value: |point, group| point.groups[group].goodput_bps.total,
     },
     Quantity {
         id: "transmitted",
         title: "Transmitted throughput of bursts",
-        unit: "bit/s",
+        unit: Unit::BitRate,
         of_groups: true,
         value: |point, group| of_bursts(point, group, |bursts| bursts.transmitted_bps),
     },
     Quantity {
         id: "received",
         title: "Received throughput of bursts",
-        unit: "bit/s",
+        unit: Unit::BitRate,
         of_groups: true,
         value: |point, group| of_bursts(point, group, |bursts| bursts.received_bps),
     },
     Quantity {
         id: "utilisation",
         title: "Utilisation",
-        unit: "%",
+        unit: Unit::Fixed("%"),
         of_groups: false,
         value: |point, _| busiest(point).map_or(f64::NAN, |link| link.utilisation * 100.0),
     },
     Quantity {
         id: "queue",
         title: "Mean queue",
-        unit: "packets",
+        unit: Unit::Fixed("packets"),
         of_groups: false,
         value: |point, _| busiest(point).map_or(f64::NAN, |link| link.queue_mean),
     },
     Quantity {
         id: "drop-rate",
         title: "Drop rate",
-        unit: "",
+        unit: Unit::Fixed(""),
         of_groups: false,
         value: |point, _| busiest(point).map_or(f64::NAN, |link| link.drop_rate),
     },
     Quantity {
         id: "jain",
         title: "Jain’s index",
-        unit: "",
+        unit: Unit::Fixed(""),
         of_groups: false,
         value: |point, _| if point.flows.len() > 1 { point.jain.unwrap_or(f64::NAN) } else { f64::NAN },
     },
@@ -147,7 +147,7 @@ pub(crate) fn charts(sweep: &Sweep, results: &[PointResult]) -> Vec<Chart> {
         }
         let drawn = curves.iter().flat_map(|curve| &curve.points).any(|(_, value)| value.is_finite());
         if drawn && curves.len() <= MAX_CURVES {
-            let unit = if quantity.unit == "bit/s" { scale_bits(&mut curves) } else { quantity.unit };
+            let unit = quantity.unit.of(&mut curves);
             charts.push(Chart {
                 id: format!("across-{}", quantity.id),
                 title: quantity.title.to_owned(),

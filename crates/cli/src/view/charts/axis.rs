@@ -22,6 +22,8 @@ pub(crate) enum Axis {
     Span { from: f64, to: f64 },
     /// The values of a sweep's axis, as they were written.
     Values { label: String, log: bool, ticks: Vec<(f64, String)> },
+    /// Logarithmic, from the first of these ticks to the last. Values and ticks are positive.
+    Log { label: &'static str, ticks: Vec<(f64, String)> },
 }
 
 impl Default for Axis {
@@ -33,7 +35,7 @@ impl Default for Axis {
 impl Axis {
     /// The coordinate of a value.
     pub(super) fn place(&self, value: f64) -> f64 {
-        if matches!(self, Axis::Values { log: true, .. }) { value.log10() } else { value }
+        if matches!(self, Axis::Values { log: true, .. } | Axis::Log { .. }) { value.log10() } else { value }
     }
 
     /// The ends of the axis.
@@ -41,6 +43,10 @@ impl Axis {
         match self {
             Axis::Time { duration, .. } => 0.0..if *duration > 0.0 { *duration } else { 1.0 },
             Axis::Span { from, to } => *from..if to > from { *to } else { from + 1.0 },
+            Axis::Log { ticks, .. } => match (ticks.first(), ticks.last()) {
+                (Some((from, _)), Some((to, _))) if to > from => self.place(*from)..self.place(*to),
+                _ => 0.0..1.0,
+            },
             Axis::Values { ticks, .. } => {
                 let places = ticks.iter().map(|&(value, _)| self.place(value));
                 let (least, most) = places.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), place| {
@@ -65,7 +71,7 @@ impl Axis {
                     .map(|at| (at, tidy(at)))
                     .collect()
             }
-            Axis::Values { ticks, .. } => {
+            Axis::Values { ticks, .. } | Axis::Log { ticks, .. } => {
                 let mut free_from = f64::NEG_INFINITY;
                 let mut kept = Vec::new();
                 for (value, text) in ticks {
@@ -125,7 +131,9 @@ pub(crate) fn tidy(value: f64) -> String {
         return grouped(value);
     }
     if magnitude != 0.0 && !(1e-3..1e7).contains(&magnitude) {
-        return format!("{value:e}");
+        // Ticks are products and sums, whose last digits are rounding: 3.0000000000000003e-4.
+        let rounded: f64 = format!("{value:.6e}").parse().unwrap_or(value);
+        return format!("{rounded:e}");
     }
     let text = format!("{value:.4}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -167,5 +175,6 @@ mod tests {
         assert_eq!([0.0, 0.25, 20.0, 1500.0].map(tidy), ["0", "0.25", "20", "1\u{202f}500"]);
         assert_eq!(tidy(25_000.0), "25\u{202f}000");
         assert_eq!(tidy(1e-5), "1e-5");
+        assert_eq!(tidy(3.0 * 1e-4), "3e-4");
     }
 }

@@ -254,6 +254,7 @@ impl Chart {
             .x_desc(match &self.x {
                 Axis::Time { .. } | Axis::Span { .. } => "time (s)",
                 Axis::Values { label, .. } => label,
+                Axis::Log { label, .. } => label,
             })
             .axis_desc_style(label)
             .draw()?;

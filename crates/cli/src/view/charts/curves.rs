@@ -2,17 +2,36 @@
 
 use super::axis::Axis;
 use super::chart::{Chart, Curve, MAX_CURVES, Style};
-use super::sequence;
+use super::{sequence, transfers};
 use crate::view::names::seconds;
 use crate::view::shown::PointView;
 use ackclock_scenario::series::{Sample, Series};
 use std::ops::Range;
 
+/// The unit of a quantity.
+#[derive(Clone, Copy)]
+pub(super) enum Unit {
+    /// Values are in bit/s, and are shown in what fits the largest of them.
+    BitRate,
+    /// Values are shown as they are.
+    Fixed(&'static str),
+}
+
+impl Unit {
+    /// The unit of these curves, which are scaled to it.
+    pub(super) fn of(self, curves: &mut [Curve]) -> &'static str {
+        match self {
+            Unit::BitRate => scale_bits(curves),
+            Unit::Fixed(unit) => unit,
+        }
+    }
+}
+
 /// A quantity of flows in a chart.
 struct Quantity {
     id: &'static str,
     title: &'static str,
-    unit: &'static str,
+    unit: Unit,
     /// True: the sum of many flows. False: their mean.
     sum: bool,
     value: fn(&PointView<'_>, &Series, usize, usize) -> f64,
@@ -22,25 +41,25 @@ const QUANTITIES: [Quantity; 3] = [
     Quantity {
         id: "throughput",
         title: "Throughput at the receiver",
-        unit: "bit/s",
+        unit: Unit::BitRate,
         sum: true,
         value: throughput,
     },
     Quantity {
         id: "cwnd",
         title: "cwnd",
-        unit: "segments",
+        unit: Unit::Fixed("segments"),
         sum: false,
         value: |_, series, flow, look| active(series, flow, look, f64::from(series.flows[flow][look].cwnd)),
     },
-    Quantity { id: "srtt", title: "Smoothed RTT", unit: "ms", sum: false, value: srtt_ms },
+    Quantity { id: "srtt", title: "Smoothed RTT", unit: Unit::Fixed("ms"), sum: false, value: srtt_ms },
 ];
 
 /// The segments in flight, for pictures of published experiments.
 const IN_FLIGHT: Quantity = Quantity {
     id: "in-flight",
     title: "In flight",
-    unit: "segments",
+    unit: Unit::Fixed("segments"),
     sum: false,
     value: |_, series, flow, look| f64::from(series.flows[flow][look].in_flight),
 };
@@ -156,7 +175,7 @@ impl Quantity {
 
 /// All charts of one point.
 pub(crate) fn of_point(shown: &PointView<'_>) -> Vec<Chart> {
-    let Some(series) = &shown.result.series else { return Vec::new() };
+    let Some(series) = &shown.result.series else { return transfers::charts(shown) };
     let mut charts = Vec::new();
     for quantity in &QUANTITIES {
         let mut curves = quantity.of_point(shown, series);
@@ -175,9 +194,19 @@ pub(crate) fn of_point(shown: &PointView<'_>) -> Vec<Chart> {
         charts.push(chart(quantity, shown, curves));
     }
     charts.insert(2, queue_chart(shown, queues(shown, series, shown.links().take(MAX_CURVES))));
-    charts.extend(inner(shown, series));
+    charts.extend(transfers::charts(shown));
+    if !many_transfers(shown) {
+        charts.extend(inner(shown, series));
+    }
     charts.extend(sequence::charts(shown));
     charts
+}
+
+/// True if there are many flows and all of them end: their controllers' variables say little, and the
+/// times of the transfers say much.
+fn many_transfers(shown: &PointView<'_>) -> bool {
+    let flows = &shown.result.flows;
+    flows.len() > MAX_CURVES && flows.iter().all(|flow| flow.transfers.is_some())
 }
 
 /// The points of a small sweep that have samples, and the longest of them. None if there were too many
@@ -241,7 +270,7 @@ fn busiest_queues(all: &[(&PointView<'_>, &Series)]) -> Vec<Curve> {
 }
 
 fn chart(quantity: &Quantity, shown: &PointView<'_>, mut curves: Vec<Curve>) -> Chart {
-    let unit = if quantity.unit == "bit/s" { scale_bits(&mut curves) } else { quantity.unit };
+    let unit = quantity.unit.of(&mut curves);
     Chart {
         id: quantity.id.to_owned(),
         title: quantity.title.to_owned(),
@@ -356,7 +385,7 @@ fn inner(shown: &PointView<'_>, series: &Series) -> Vec<Chart> {
 }
 
 /// Converts rates to the unit that fits the largest of them.
-pub(super) fn scale_bits(curves: &mut [Curve]) -> &'static str {
+fn scale_bits(curves: &mut [Curve]) -> &'static str {
     let points = curves.iter().flat_map(|curve| &curve.points);
     let most = points.map(|&(_, value)| value).filter(|value| value.is_finite()).fold(0.0_f64, f64::max);
     let units = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")];

@@ -1,0 +1,126 @@
+//! Charts of finished transfers: how many were complete within which time, and how slow the sizes are.
+
+use super::axis::{Axis, tidy};
+use super::chart::{Chart, Curve, MAX_CURVES, Style};
+use crate::view::names::bytes;
+use crate::view::shown::PointView;
+use ackclock_scenario::results::{FlowResult, GroupResult, Percentiles, SizeClass};
+
+/// With fewer finished transfers a distribution says little.
+const MIN_FINISHED: usize = 10;
+/// The largest number of steps of a distribution's curve.
+const MAX_STEPS: usize = 400;
+
+/// The charts of a point; none if few transfers finished.
+pub(super) fn charts(shown: &PointView<'_>) -> Vec<Chart> {
+    [completions(shown), slowdowns(shown)].into_iter().flatten().collect()
+}
+
+/// The cumulative distribution of completion times, a curve per group.
+fn completions(shown: &PointView<'_>) -> Option<Chart> {
+    let mut curves = Vec::new();
+    for (label, flows) in shown.groups() {
+        let times = shown.result.flows[flows].iter().flat_map(|flow: &FlowResult| &flow.completions_s);
+        let mut times: Vec<f64> = times.copied().filter(|&time| time > 0.0).collect();
+        if times.len() >= MIN_FINISHED {
+            times.sort_by(f64::total_cmp);
+            let style = Style::Colour(curves.len());
+            let curve = Curve { label: label.to_owned(), points: steps(&times), style, ..Curve::default() };
+            curves.push(curve);
+        }
+    }
+    curves.truncate(MAX_CURVES);
+    let times = || curves.iter().flat_map(|curve| &curve.points).map(|&(time, _)| time);
+    let (least, most) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
+    Some(Chart {
+        id: "completion-times".to_owned(),
+        title: "Transfers complete within this time".to_owned(),
+        unit: "% of the finished".to_owned(),
+        x: Axis::Log { label: "time", ticks: decades(least, most, seconds) },
+        curves,
+        ..Chart::default()
+    })
+}
+
+/// Time and share in per cent of sorted times, thinned out.
+fn steps(times: &[f64]) -> Vec<(f64, f64)> {
+    let share = |rank: usize| (times[rank], 100.0 * (rank + 1) as f64 / times.len() as f64);
+    if times.len() <= MAX_STEPS {
+        return (0..times.len()).map(share).collect();
+    }
+    let last = times.len() - 1;
+    (0..MAX_STEPS).map(|step| share(step * last / (MAX_STEPS - 1))).collect()
+}
+
+/// The slowdown of each class of sizes, a curve per group.
+fn slowdowns(shown: &PointView<'_>) -> Option<Chart> {
+    let mut curves = Vec::new();
+    for group in &shown.result.groups {
+        let points: Vec<(f64, Percentiles)> = by_size(group).collect();
+        if points.len() > 1 {
+            curves.push(Curve {
+                label: group.label.clone(),
+                points: points.iter().map(|(size, slowdown)| (*size, slowdown.mean)).collect(),
+                band: points.iter().map(|(size, slowdown)| (*size, slowdown.p50, slowdown.p99)).collect(),
+                style: Style::Colour(curves.len()),
+                ..Curve::default()
+            });
+        }
+    }
+    curves.truncate(MAX_CURVES);
+    let sizes = || curves.iter().flat_map(|curve| &curve.points).map(|&(size, _)| size);
+    let (least, most) = (sizes().reduce(f64::min)?, sizes().reduce(f64::max)?);
+    Some(Chart {
+        id: "slowdown-by-size".to_owned(),
+        title: "Mean slowdown by size; shaded from the median to 99 %".to_owned(),
+        x: Axis::Log { label: "size", ticks: decades(least, most, |value| bytes(value.round() as u64)) },
+        curves,
+        ..Chart::default()
+    })
+}
+
+/// A size in the middle of each class, bytes, and its slowdown.
+fn by_size(group: &GroupResult) -> impl Iterator<Item = (f64, Percentiles)> + '_ {
+    // The classes are decades.
+    let middle = |class: &SizeClass| match (class.above_bytes, class.to_bytes) {
+        (0, Some(to)) => to as f64 / 10_f64.sqrt(),
+        (above, _) => above as f64 * 10_f64.sqrt(),
+    };
+    group.transfers_by_size.iter().filter_map(move |class| Some((middle(class), class.slowdown?)))
+}
+
+/// The powers of ten around these positive values, with names.
+fn decades(least: f64, most: f64, name: fn(f64) -> String) -> Vec<(f64, String)> {
+    let (first, last) = (least.log10().floor() as i32, most.log10().ceil() as i32);
+    (first..=last.max(first + 1)).map(|power| 10_f64.powi(power)).map(|value| (value, name(value))).collect()
+}
+
+fn seconds(value: f64) -> String {
+    match value {
+        value if value < 0.999e-3 => format!("{} us", tidy((value * 1e6).round())),
+        value if value < 0.999 => format!("{} ms", tidy((value * 1e3).round())),
+        value => format!("{} s", tidy(value.round())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decades_surround_the_values_and_have_units() {
+        let named = |least, most, name| {
+            decades(least, most, name).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(named(3e-3, 0.8, seconds), "1 ms, 10 ms, 100 ms, 1 s");
+        assert_eq!(named(1e-5, 1e-5, seconds), "10 us, 100 us");
+    }
+
+    #[test]
+    fn a_distribution_ends_at_all_however_it_is_thinned() {
+        let times: Vec<f64> = (1..=10_000).map(f64::from).collect();
+        let thin = steps(&times);
+        assert_eq!((thin.len(), thin[0], thin[MAX_STEPS - 1]), (MAX_STEPS, (1.0, 0.01), (10_000.0, 100.0)));
+        assert_eq!(steps(&[1.0, 2.0]), [(1.0, 50.0), (2.0, 100.0)]);
+    }
+}
