@@ -4,7 +4,8 @@
 #![no_main]
 
 use ackclock_cc::predictor::Options;
-use ackclock_study::predict::{Predictions, Settle, read_capture};
+use ackclock_scenario::Settle;
+use ackclock_study::predict::{predictions, read_capture};
 use libfuzzer_sys::fuzz_target;
 use miette::NarratableReportHandler;
 
@@ -20,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     assert!(recording.readings.len() <= bytes.len());
     for settle in [Settle::RoundTrip, Settle::Low] {
-        let predictions = Predictions::of(&recording, &Options::default(), settle);
+        let predictions = predictions(&recording, &Options::default(), settle);
         assert_eq!(predictions.samples, recording.readings.len());
         for predictor in &predictions.predictors {
             let shares = [
