@@ -297,8 +297,3 @@ pub fn slow_start(acked: f64, w: &mut Window) -> f64 {
     w.cwnd += used;
     acked - used
 }
-
-/// The page "Add a controller" of the book. This compiles and runs its example.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/src/add-a-controller.md")]
-struct AddAController;

@@ -25,12 +25,21 @@ fn entries() -> impl Iterator<Item = (&'static str, &'static str)> {
 #[test]
 fn generated_pages_are_current() {
     let fresh = tempfile::tempdir().expect("a temporary directory");
+    let contents = "SUMMARY.md";
+    std::fs::copy(book().join(contents), fresh.path().join(contents)).expect("it can be copied");
     let status = Command::new(env!("CARGO_BIN_EXE_ackclock")).arg("docs").arg(fresh.path()).status();
     assert!(status.expect("the program runs").success());
-    let mut pages =
-        ["command-line.md", "schemes.md", "recoveries.md", "detections.md", "slow-starts.md", "queues.md"]
-            .map(PathBuf::from)
-            .to_vec();
+    let mut pages = [
+        contents,
+        "command-line.md",
+        "schemes.md",
+        "recoveries.md",
+        "detections.md",
+        "slow-starts.md",
+        "queues.md",
+    ]
+    .map(PathBuf::from)
+    .to_vec();
     pages.extend(entries().map(|(folder, name)| Path::new(folder).join(format!("{name}.md"))));
     for page in pages {
         let current = read(&fresh.path().join(&page)) == read(&book().join(&page));

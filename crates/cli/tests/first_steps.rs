@@ -84,15 +84,6 @@ fn what_the_first_run_page_says_works() {
 }
 
 #[test]
-fn the_readme_names_every_controller() {
-    let readme = read("README.md");
-    let names: Vec<&str> = ackclock_cc::schemes().iter().map(|scheme| scheme.name).collect();
-    let listed = blocks(&readme).into_iter().find(|(language, _)| *language == "text");
-    let (_, lines) = listed.expect("the list of controllers");
-    assert_eq!(lines.join(" ").split_whitespace().collect::<Vec<_>>(), names);
-}
-
-#[test]
 fn the_first_run_page_explains_every_column() {
     let directory = tempfile::tempdir().expect("a directory");
     let output = ackclock(directory.path(), &["compare", "reno", "layered", "--duration", "1 s"]);

@@ -125,7 +125,8 @@ pub(crate) fn room(link: &Link, mtu: u32, product: f64) -> f64 {
             Limit::Packets(packets) => f64::from(packets) * f64::from(mtu),
             Limit::Bytes(bytes) => bytes as f64,
         },
-        Queue::Red(_) | Queue::Rem(_) | Queue::Pi(_) | Queue::Pie(_) | Queue::Stepped(_) => product,
+        // All others act before their room is used up.
+        _ => product,
     }
 }
 

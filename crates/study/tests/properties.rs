@@ -2,6 +2,7 @@
 
 mod common;
 
+use ackclock_net::disciplines;
 use ackclock_registry::Listed;
 use ackclock_study::run::run_point;
 use ackclock_tcp::recovery;
@@ -22,13 +23,14 @@ fn queue() -> impl Strategy<Value = String> {
         3 => (0_u32..60).prop_map(|packets| format!("{{ droptail = \"{packets} packets\" }}")),
         2 => (0_u32..60).prop_map(|kilobytes| format!("{{ droptail = \"{kilobytes} kB\" }}")),
         2 => (0.01_f64..3.0).prop_map(|times| format!("{{ droptail = \"{times} bdp\" }}")),
-        1 => Just("\"unlimited\"".to_owned()),
         2 => (5_u32..50, any::<bool>(), any::<bool>()).prop_map(|(packets, mark, adaptive)| format!(
             "{{ red = {{ limit = \"{} packets\", min = \"{packets} packets\", max = \"{} packets\", mark = {mark}, adaptive = {adaptive} }} }}",
             4 * packets,
             2 * packets
         )),
         3 => stepped(),
+        // Every discipline, as its entry in the registry writes it.
+        4 => prop::sample::select(disciplines()).prop_map(|discipline| discipline.example.to_owned()),
     ]
 }
 
@@ -45,8 +47,6 @@ fn stepped() -> impl Strategy<Value = String> {
         (1_u32..60, times).prop_map(|(kilobytes, (target, rtt))| format!(
             "{{ dualpi2 = {{ limit = \"{kilobytes} kB\", target = \"{target} ms\", rtt_max = \"{rtt} ms\" }} }}"
         )),
-        Just("\"fq_codel\"".to_owned()),
-        Just("\"dualpi2\"".to_owned()),
     ]
 }
 
@@ -97,10 +97,11 @@ fn impairments() -> impl Strategy<Value = String> {
 fn link() -> impl Strategy<Value = String> {
     (200_u32..20_000, 0_u32..30_000, queue(), impairments()).prop_map(
         |(kilobits, micros, queue, impairments)| {
-            let stepped = ["codel", "dualpi2"].iter().any(|word| queue.contains(word));
+            let dequeue_driven = disciplines().iter().filter(|it| it.dequeue_driven);
             // The one does not go with the other.
-            let impairments =
-                if stepped && impairments.contains("retransmission") { "" } else { &impairments };
+            let refused = dequeue_driven.map(|it| it.entry.name).any(|name| queue.contains(name))
+                && impairments.contains("retransmission");
+            let impairments = if refused { "" } else { &impairments };
             format!("rate = \"{kilobits} kbit/s\", delay = \"{micros} us\", queue = {queue}{impairments}")
         },
     )

@@ -29,7 +29,10 @@ pub(crate) fn man(command: &Man) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the generated pages into the book's source directory.
+/// A folder of pages, and the names of the entries that it holds.
+type Folder = (&'static str, Vec<&'static str>);
+
+/// Writes the generated pages into the book's source directory, and their names into its table of contents.
 pub(crate) fn docs(command: &Docs) -> Result<(), Failure> {
     make(&command.dir.join("schemes"))?;
     put(&command.dir.join("command-line.md"), &command_line())?;
@@ -40,12 +43,13 @@ pub(crate) fn docs(command: &Docs) -> Result<(), Failure> {
     for scheme in schemes() {
         put(&command.dir.join("schemes").join(format!("{}.md", scheme.name)), &scheme_page(scheme))?;
     }
+    let controllers = ("schemes", schemes().iter().map(|it| it.name).collect());
     let recoveries = recovery::schemes().iter().map(|it| it.entry);
-    folder(&command.dir, "Recoveries", "recovery", "recoveries", recoveries)?;
+    let recoveries = folder(&command.dir, "Recoveries", "recovery", "recoveries", recoveries)?;
     let detections = detection::schemes().iter().map(|it| it.entry);
-    folder(&command.dir, "Detections", "detection", "detections", detections)?;
+    let detections = folder(&command.dir, "Detections", "detection", "detections", detections)?;
     let slow_starts = slow_start::schemes().iter().map(|it| it.entry);
-    folder(&command.dir, "Slow starts", "slow_start", "slow-starts", slow_starts)?;
+    let slow_starts = folder(&command.dir, "Slow starts", "slow_start", "slow-starts", slow_starts)?;
     make(&command.dir.join("queues"))?;
     put(&command.dir.join("queues.md"), &index("Queues", "queues", disciplines().iter().map(|it| it.entry)))?;
     for discipline in disciplines() {
@@ -53,25 +57,49 @@ pub(crate) fn docs(command: &Docs) -> Result<(), Failure> {
         let path = command.dir.join("queues").join(format!("{}.md", discipline.entry.name));
         put(&path, &page(&discipline.entry, &usage))?;
     }
+    let queues = ("queues", disciplines().iter().map(|it| it.entry.name).collect());
+    let path = command.dir.join("SUMMARY.md");
+    if let Ok(contents) = std::fs::read_to_string(&path) {
+        put(&path, &summary(&contents, &[controllers, recoveries, detections, slow_starts, queues]))?;
+    }
     Ok(())
 }
 
-/// The page that lists a registry's entries, and a page for each; `key` is the key of a scenario that takes
-/// them.
+/// The book's table of contents, with the present entries of each folder below the folder's own page.
+fn summary(contents: &str, folders: &[Folder]) -> String {
+    let (mut text, mut replaced) = (String::new(), false);
+    for line in contents.lines() {
+        if replaced && line.starts_with("  ") {
+            continue;
+        }
+        let _ = writeln!(text, "{line}");
+        let found = folders.iter().find(|(folder, _)| line.ends_with(&format!("]({folder}.md)")));
+        replaced = found.is_some();
+        for (folder, name) in
+            found.iter().flat_map(|(folder, names)| names.iter().map(move |it| (folder, it)))
+        {
+            let _ = writeln!(text, "  - [{name}]({folder}/{name}.md)");
+        }
+    }
+    text
+}
+
+/// Writes the page that lists a registry's entries, and a page for each; `key` is the key of a scenario that
+/// takes them.
 fn folder(
     dir: &Path,
     title: &str,
     key: &str,
-    name: &str,
+    name: &'static str,
     entries: impl Iterator<Item = Entry> + Clone,
-) -> Result<(), Failure> {
+) -> Result<Folder, Failure> {
     make(&dir.join(name))?;
     put(&dir.join(format!("{name}.md")), &index(title, name, entries.clone()))?;
-    for entry in entries {
+    for entry in entries.clone() {
         let usage = format!("{key} = \"{}\"", entry.name);
         put(&dir.join(name).join(format!("{}.md", entry.name)), &page(&entry, &usage))?;
     }
-    Ok(())
+    Ok((name, entries.map(|it| it.name).collect()))
 }
 
 fn make(dir: &Path) -> Result<(), Failure> {
