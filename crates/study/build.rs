@@ -5,7 +5,8 @@ use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     let set = |name: &str| env::var_os(name).map(PathBuf::from).ok_or(io::ErrorKind::NotFound);
-    let experiments = set("CARGO_MANIFEST_DIR")?.join("../../experiments").canonicalize()?;
+    // A link to the workspace's directory; in a package it is a directory.
+    let experiments = set("CARGO_MANIFEST_DIR")?.join("experiments").canonicalize()?;
     println!("cargo::rerun-if-changed={}", experiments.display());
     let mut code = String::from("&[\n");
     for work in sorted(&experiments)? {

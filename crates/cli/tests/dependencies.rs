@@ -143,3 +143,29 @@ fn the_program_is_built_from_few_crates() {
         "{count} crates, and at most {MAX_CRATES} are wanted: what needs the further ones?"
     );
 }
+
+/// Archives for a registry hold all that their crates are built from.
+#[test]
+fn every_crate_can_be_packaged_with_what_it_embeds() {
+    let build = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages");
+    let output = Command::new(env!("CARGO"))
+        .args(["package", "--workspace", "--no-verify", "--allow-dirty", "--offline", "--exclude-lockfile"])
+        .current_dir(root())
+        .env("CARGO_TARGET_DIR", &build)
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let listed = Command::new(env!("CARGO"))
+        .args(["package", "-p", "ackclock-study", "--list", "--allow-dirty", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    let mut works = 0;
+    for work in std::fs::read_dir(root().join("experiments")).expect("the experiments") {
+        let name = work.expect("a readable entry").file_name().into_string().expect("our names are UTF-8");
+        assert!(listed.contains(&format!("experiments/{name}/")), "{name} is not in the archive:\n{listed}");
+        works += 1;
+    }
+    assert!(works > 0, "there are no experiments");
+}
