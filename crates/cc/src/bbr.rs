@@ -40,6 +40,7 @@ pub const SCHEME: Scheme = Scheme {
          is restored",
     ],
     notes: &[
+        "draft and Linux run it with RACK-TLP (RFC 8985); with three duplicates it resends what was only late",
         "it reacts neither to losses nor to marks; after a timeout it starts from one segment",
         "it needs the host's delivery rate samples and pacing, and sets the window in every state",
         "aggregation and policer are Linux's; the draft has neither",
@@ -89,6 +90,7 @@ pub const SCHEME: Scheme = Scheme {
             "Linux: two intervals with the same rate and 20 % of losses mean a policer",
         ),
     ],
+    endpoint: &[("detection", "\"rack\""), ("recovery", "{ sack = { proportional_rate = true } }")],
     needs: |_| Needs { draw: true, rate: true, window: true, ..Needs::NOTHING },
     build: |settings| Box::new(Bbr::new(settings)),
     response: None,

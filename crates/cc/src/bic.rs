@@ -76,6 +76,7 @@ pub const SCHEME: Scheme = Scheme {
             "the paper's section III: lower the maximum further if it falls from loss to loss",
         ),
     ],
+    endpoint: &[],
     needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Bic::new(settings)),
     response: Some(|settings, p, _rtt_s| Bic::new(settings).response(p)),

@@ -106,6 +106,7 @@ pub const SCHEME: Scheme = Scheme {
         ),
         Parameter::flag("window_reduction", true, "reduce dwnd on delay; off is CTCP-NWR (section VI.B.6)"),
     ],
+    endpoint: &[],
     needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Compound::new(settings)),
     response: Some(|settings, p, _rtt_s| {

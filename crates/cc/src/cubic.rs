@@ -7,8 +7,7 @@
 //! present window, the window does not change. Section 4.3 would set it to the estimate; Linux keeps it. Each
 //! acknowledged segment counts as one of the RFC's ACKs, so delayed acknowledgements do not slow the growth.
 //! An epoch begins with the first growth in congestion avoidance after a reduction. Time in which the window
-//! did not limit the sender does not count (section 5.8). Slow start is standard: HyStart++ (RFC 9406), which
-//! section 4.10 recommends, is left out.
+//! did not limit the sender does not count (section 5.8).
 
 use crate::{Ack, Controller, Event, Needs, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 use ackclock_units::Time;
@@ -38,7 +37,8 @@ pub const SCHEME: Scheme = Scheme {
         "the Reno-friendly region never lowers the window",
         "an epoch begins with the first growth in congestion avoidance; time not limited by cwnd does not \
          count",
-        "no HyStart++ (RFC 9406): slow start is standard",
+        "section 4.10 recommends HyStart++ for slow start; RACK-TLP (RFC 8985) and PRR (RFC 9937) are the \
+         standards for senders with SACK that it is run with",
     ],
     parameters: &[
         Parameter::number(
@@ -75,6 +75,11 @@ pub const SCHEME: Scheme = Scheme {
             &[("window", "the congestion window"), ("flight", "the flight size (RFC 9438 section 4.6)")],
             "the base of the decrease",
         ),
+    ],
+    endpoint: &[
+        ("detection", "\"rack\""),
+        ("recovery", "{ sack = { proportional_rate = true } }"),
+        ("slow_start", "\"hystart++\""),
     ],
     needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Cubic::new(settings)),

@@ -54,6 +54,7 @@ pub const SCHEME: Scheme = Scheme {
             "RFC 5681 equation 4: one half",
         ),
     ],
+    endpoint: &[],
     needs: |_| Needs { marks: true, ..Needs::NOTHING },
     build: |settings| Box::new(Dctcp::new(settings)),
     response: None,

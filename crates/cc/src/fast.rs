@@ -87,6 +87,7 @@ pub const SCHEME: Scheme = Scheme {
             "INFOCOM 2004: halving on loss",
         ),
     ],
+    endpoint: &[],
     needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Fast::new(settings)),
     response: None,

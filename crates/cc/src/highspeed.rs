@@ -78,6 +78,7 @@ pub const SCHEME: Scheme = Scheme {
             "how a loss during slow start reduces the window",
         ),
     ],
+    endpoint: &[],
     needs: |_| Needs::NOTHING,
     build: |settings| Box::new(HighSpeed::new(settings)),
     response: Some(|settings, p, _rtt_s| Law::new(settings).window(p)),

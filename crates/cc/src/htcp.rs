@@ -104,6 +104,7 @@ pub const SCHEME: Scheme = Scheme {
         Parameter::number("scale_min", 0.1, "", 0.0..=1.0, "Linux: minimum of rtt_min / rtt_reference"),
         Parameter::number("scale_max", 2.0, "", 1.0..=1000.0, "Linux: maximum of rtt_min / rtt_reference"),
     ],
+    endpoint: &[],
     needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Htcp::new(settings)),
     response: None,

@@ -106,6 +106,7 @@ pub const SCHEME: Scheme = Scheme {
             "behaviour in the first layer",
         ),
     ],
+    endpoint: &[],
     needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Layered::new(settings)),
     response: Some(|settings, p, rtt_s| {

@@ -32,6 +32,7 @@ pub const SCHEME: Scheme = Scheme {
         "the limit if the receiver's window is larger or unknown; TCP cannot advertise more than 2^30 bytes \
          (RFC 7323)",
     )],
+    endpoint: &[],
     needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Uncontrolled::new(settings)),
     response: None,

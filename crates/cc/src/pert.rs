@@ -40,6 +40,7 @@ pub const SCHEME: Scheme = Scheme {
         "losses, marks and timeouts: the controller underneath reacts",
     ],
     notes: &[
+        "what the controller underneath asks of the endpoint holds",
         "ramp: the source has 2 * maxthresh, with maxthresh = P + 10 ms; it is read as twice the queueing \
          delay, because RED's thresholds are queue lengths; read literally it would depend on P",
         "cut: the source reduces by 0.35 over TCP, and by the layer's own share over Layered TCP; the \
@@ -200,6 +201,7 @@ pub const SCHEME: Scheme = Scheme {
         Parameter::number("pi_target", 0.005, "s", 0.0..=10.0, "ours: red's min_delay"),
         Parameter::number("pi_period", 1.0 / 170.0, "s", 1e-4..=10.0, "Hollot et al.: 170 Hz"),
     ],
+    endpoint: &[],
     needs: |settings| {
         let inner = settings.controller().needs();
         Needs { draw: true, forward: inner.forward || settings.choice("delay") == "forward", ..inner }

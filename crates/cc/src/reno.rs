@@ -43,6 +43,7 @@ pub const SCHEME: Scheme = Scheme {
             "the base of the decrease",
         ),
     ],
+    endpoint: &[],
     needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Reno::new(settings)),
     response: Some(|settings, p, _rtt_s| {

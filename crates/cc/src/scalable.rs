@@ -44,6 +44,7 @@ pub const SCHEME: Scheme = Scheme {
             "grow by at least one segment per round trip (as Linux; not in Kelly's text)",
         ),
     ],
+    endpoint: &[],
     needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Scalable::new(settings)),
     response: Some(|settings, p, _rtt_s| {

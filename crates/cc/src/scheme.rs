@@ -23,6 +23,10 @@ pub struct Scheme {
     pub notes: &'static [&'static str],
     /// All parameters.
     pub parameters: &'static [Parameter],
+    /// What the specification asks of the endpoint: keys of a scenario's `[tcp]` and their values. They hold
+    /// where a scenario does not say otherwise. A controller around another one that leaves this empty has
+    /// what that one asks for.
+    pub endpoint: &'static [(&'static str, &'static str)],
     /// What the controller needs of its host beyond what all get.
     pub needs: fn(&Settings) -> Needs,
     /// Builds a controller from checked settings.
@@ -175,6 +179,14 @@ impl Settings {
     /// All parameters with their values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Parameter, Value)> + '_ {
         self.values.iter()
+    }
+
+    /// What the specification asks of the endpoint. See [`Scheme::endpoint`].
+    pub fn endpoint(&self) -> &'static [(&'static str, &'static str)] {
+        match &self.under {
+            Some(under) if self.scheme.endpoint.is_empty() => under.endpoint(),
+            _ => self.scheme.endpoint,
+        }
     }
 
     /// What the controller with these settings needs of its host.

@@ -69,6 +69,7 @@ pub const SCHEME: Scheme = Scheme {
             "the round trips in which slow start doubles",
         ),
     ],
+    endpoint: &[],
     needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Vegas::new(settings)),
     response: None,

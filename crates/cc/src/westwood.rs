@@ -69,6 +69,7 @@ pub const SCHEME: Scheme = Scheme {
             "RFC 5681 equation 4: as Reno before the first bandwidth sample",
         ),
     ],
+    endpoint: &[],
     needs: |_| Needs::NOTHING,
     build: |settings| Box::new(Westwood::new(settings)),
     response: None,

@@ -87,10 +87,14 @@ pub(crate) struct Compare {
     /// is --buffer.
     #[arg(long, default_value = "droptail")]
     pub(crate) queue: String,
-    /// Loss detection: dupacks, delayed, ncr or rack; default: the one of scenarios.
+    /// What a whole TCP does, for example linux; --detection and --recovery win. `ackclock list stacks` names
+    /// them.
+    #[arg(long)]
+    pub(crate) stack: Option<String>,
+    /// Loss detection: dupacks, delayed, ncr or rack; default: what each controller's specification asks for.
     #[arg(long)]
     pub(crate) detection: Option<String>,
-    /// Loss recovery, for example newreno or sack; default: the one of scenarios.
+    /// Loss recovery, for example newreno or sack; default: what each controller's specification asks for.
     #[arg(long)]
     pub(crate) recovery: Option<String>,
     /// Flows of each controller.
@@ -224,13 +228,14 @@ pub(crate) enum Listed {
     Recoveries,
     Detections,
     SlowStarts,
+    Stacks,
     Queues,
     Experiments,
 }
 
 #[derive(Args)]
 pub(crate) struct Show {
-    /// A controller, recovery, detection, slow start, queue or experiment.
+    /// A controller, recovery, detection, slow start, stack, queue or experiment.
     pub(crate) name: String,
     /// Where the name is looked for; everywhere if not given. A controller and a recovery may have the same
     /// name.

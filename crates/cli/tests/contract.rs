@@ -298,6 +298,28 @@ fn compare_takes_queue_seeds_detection_and_recovery() {
 }
 
 #[test]
+fn compare_takes_a_stack() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = ["compare", "reno", "cubic", "--rate", "10 Mbit/s", "--rtt", "20ms", "--duration", "1s"];
+    let flows = |more: &[&str]| -> Vec<_> {
+        let output = ackclock(directory.path(), &[&path[..], more, &["--json"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let points = document(&output)["points"].as_array().expect("a list").clone();
+        let text = |flow: &Value, key: &str| flow[key].as_str().expect("a text").to_owned();
+        points
+            .iter()
+            .map(|point| &point["flows"][0])
+            .map(|flow| ["detection", "recovery", "slow_start"].map(|key| text(flow, key)).join(" "))
+            .collect()
+    };
+    assert_eq!(flows(&[]), ["dupacks sack standard", "rack sack hystart++"]);
+    assert_eq!(flows(&["--stack", "linux"]), ["rack sack standard", "rack sack hystart"]);
+    assert_eq!(flows(&["--stack", "plain"]), ["dupacks sack standard"; 2]);
+    let newreno = flows(&["--stack", "linux", "--recovery", "newreno"]);
+    assert_eq!(newreno, ["dupacks newreno standard", "dupacks newreno hystart"]);
+}
+
+#[test]
 fn compare_speaks_of_its_own_flags() {
     for (arguments, wanted) in [
         (&["reno", "--rate", "10 Mb/s"][..], "--rate 10 Mb/s"),
@@ -312,6 +334,7 @@ fn compare_speaks_of_its_own_flags() {
         (&["reno", "--seeds", "0"], "--seeds 0"),
         (&["reno", "--detection", "rak"], "--detection rak"),
         (&["reno", "--recovery", "sak"], "--recovery sak"),
+        (&["reno", "--stack", "linus"], "--stack linus"),
         (&["reno", "rneo"], "rneo"),
         (&["reno", "reno"], "reno"),
         (&["re\"no\\\n"], "re\"no\\"),

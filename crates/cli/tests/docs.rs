@@ -18,7 +18,8 @@ fn entries() -> impl Iterator<Item = (&'static str, &'static str)> {
     let recoveries = ackclock_tcp::recovery::schemes().iter().map(|it| ("recoveries", it.entry.name));
     let detections = ackclock_tcp::detection::schemes().iter().map(|it| ("detections", it.entry.name));
     let slow_starts = ackclock_cc::slow_start::schemes().iter().map(|it| ("slow-starts", it.entry.name));
-    let loss = recoveries.chain(detections).chain(slow_starts);
+    let stacks = ackclock_scenario::stacks().iter().map(|it| ("stacks", it.entry.name));
+    let loss = recoveries.chain(detections).chain(slow_starts).chain(stacks);
     schemes.chain(loss).chain(ackclock_net::disciplines().iter().map(|it| ("queues", it.entry.name)))
 }
 
@@ -36,6 +37,7 @@ fn generated_pages_are_current() {
         "recoveries.md",
         "detections.md",
         "slow-starts.md",
+        "stacks.md",
         "queues.md",
     ]
     .map(PathBuf::from)

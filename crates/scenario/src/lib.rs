@@ -13,7 +13,9 @@ pub mod requests;
 pub mod results;
 pub mod series;
 pub mod sizes;
+mod stack;
 mod warnings;
 pub mod writing;
 
 pub use read::*;
+pub use stack::{PLAIN, Setting, Stack, stacks, unsaid};

@@ -48,6 +48,7 @@ pub const SCHEME: Scheme = Scheme {
         "ProbeRTT: probe_rtt_gain * bw * min_rtt in flight for probe_rtt_time, every probe_rtt_interval",
     ],
     notes: &[
+        "draft and Linux run it with RACK-TLP (RFC 8985); with three duplicates it resends what was only late",
         "it does not react to marks: the draft specifies no response to ECN; after a timeout it starts from \
          one segment",
         "it needs the host's delivery rate samples and pacing, and sets the window in every state",
@@ -80,6 +81,7 @@ pub const SCHEME: Scheme = Scheme {
             "the burst of a host; the window has room for three",
         ),
     ],
+    endpoint: &[("detection", "\"rack\""), ("recovery", "{ sack = { proportional_rate = true } }")],
     needs: |_| Needs { draw: true, rate: true, window: true, ..Needs::NOTHING },
     build: |settings| Box::new(Bbr3::new(settings)),
     response: None,

@@ -77,6 +77,7 @@ fn given(command: &args::Compare) -> Vec<(&'static str, Node)> {
         Some(seeds) => ("seeds", number("--seeds", f64::from(seeds))),
         None => ("seed", number("--seed", command.seed as f64)),
     });
+    given.extend(command.stack.iter().map(|word| ("tcp.stack", text("--stack", word))));
     given.extend(command.detection.iter().map(|word| ("flows.0.detection", text("--detection", word))));
     given.extend(command.recovery.iter().map(|word| ("flows.0.recovery", text("--recovery", word))));
     given

@@ -4,11 +4,12 @@
 //! program.
 
 use crate::args::{Arguments, Completions, Docs, Man};
-use crate::catalogue::kernel_usage;
+use crate::catalogue::{kernel_usage, set_lines, unsaid_lines};
 use crate::failure::Failure;
 use ackclock_cc::{Scheme, Settings, schemes, slow_start};
 use ackclock_net::disciplines;
 use ackclock_registry::Entry;
+use ackclock_scenario::stacks;
 use ackclock_tcp::{detection, recovery};
 use clap::CommandFactory;
 use miette::{IntoDiagnostic, WrapErr};
@@ -50,6 +51,7 @@ pub(crate) fn docs(command: &Docs) -> Result<(), Failure> {
     let detections = folder(&command.dir, "Detections", "detection", "detections", detections)?;
     let slow_starts = slow_start::schemes().iter().map(|it| it.entry);
     let slow_starts = folder(&command.dir, "Slow starts", "slow_start", "slow-starts", slow_starts)?;
+    let stacks = stack_pages(&command.dir)?;
     make(&command.dir.join("queues"))?;
     put(&command.dir.join("queues.md"), &index("Queues", "queues", disciplines().iter().map(|it| it.entry)))?;
     for discipline in disciplines() {
@@ -60,9 +62,20 @@ pub(crate) fn docs(command: &Docs) -> Result<(), Failure> {
     let queues = ("queues", disciplines().iter().map(|it| it.entry.name).collect());
     let path = command.dir.join("SUMMARY.md");
     if let Ok(contents) = std::fs::read_to_string(&path) {
-        put(&path, &summary(&contents, &[controllers, recoveries, detections, slow_starts, queues]))?;
+        put(&path, &summary(&contents, &[controllers, recoveries, detections, slow_starts, stacks, queues]))?;
     }
     Ok(())
+}
+
+/// The pages of stacks, which say what each sets.
+fn stack_pages(dir: &Path) -> Result<Folder, Failure> {
+    let pages = folder(dir, "Stacks", "stack", "stacks", stacks().iter().map(|it| it.entry))?;
+    for stack in stacks() {
+        let path = dir.join("stacks").join(format!("{}.md", stack.entry.name));
+        let sets = settings("What it sets", &set_lines(stack));
+        put(&path, &(page(&stack.entry, &format!("stack = \"{}\"", stack.entry.name)) + &sets))?;
+    }
+    Ok(pages)
 }
 
 /// The book's table of contents, with the present entries of each folder below the folder's own page.
@@ -137,6 +150,7 @@ fn index(title: &str, folder: &str, entries: impl Iterator<Item = Entry>) -> Str
 /// A controller's page: what all entries have, how it gets into the kernel, and its response function.
 fn scheme_page(scheme: &'static Scheme) -> String {
     let mut text = page(&scheme.entry(), &format!("control = \"{}\"", scheme.name));
+    text += &settings("Where a scenario says nothing", &unsaid_lines(scheme));
     if let Some(kernel) = kernel_usage(scheme.name) {
         let _ = writeln!(
             text,
@@ -152,6 +166,11 @@ fn scheme_page(scheme: &'static Scheme) -> String {
         }
     }
     text
+}
+
+/// A section with lines of a scenario's `[tcp]`.
+fn settings(title: &str, lines: &[String]) -> String {
+    format!("\n## {title}\n\n```text\n{}\n```\n", lines.join("\n"))
 }
 
 /// An entry's page: laws, notes, parameters.

@@ -51,6 +51,15 @@ fn describe(named: &Named) -> String {
     if !source.is_empty() {
         text += &format!("Source: {source}\n");
     }
+    if !named.sets.is_empty() {
+        text += match named.kind {
+            Listed::Stacks => "\nIt sets:\n",
+            _ => "\nWhere a scenario says nothing:\n",
+        };
+    }
+    for line in &named.sets {
+        text += &format!("    {line}\n");
+    }
     if !equations.is_empty() {
         text += "\n";
     }

@@ -1,9 +1,10 @@
 //! `[[flows]]` and `[[traffic]]`: the traffic, its endpoints, and its times.
 
+use super::endpoint::Ground;
 use super::error::suggest;
 use super::reader::{At, Result, Table};
 use super::requests::{TransferSpec, read_requests};
-use super::tcp::{check_pair, check_undo, read_detection, read_recovery, read_tcp};
+use super::tcp::{check_undo, read_detection, read_recovery};
 use super::topology::{LinkSpec, read_own_link};
 use super::writing::read_writing;
 use crate::writing::Writing;
@@ -66,12 +67,12 @@ pub(crate) struct TrafficSpec {
 
 const MAX_FLOWS: u64 = 1_000_000;
 
-pub(crate) fn read_flows(at: &At<'_>, base: &Config) -> Result<Vec<FlowGroup>> {
+pub(crate) fn read_flows(at: &At<'_>, ground: &Ground<'_>) -> Result<Vec<FlowGroup>> {
     let mut groups: Vec<FlowGroup> = Vec::new();
     let mut labels = HashSet::new();
     let mut flows = 0;
     for at in at.list()? {
-        let group = read_group(&at, base)?;
+        let group = read_group(&at, ground)?;
         if !labels.insert(group.label.clone()) {
             return Err(at
                 .error(format!("two groups of flows are called \"{}\"", group.label))
@@ -95,25 +96,14 @@ pub(crate) fn read_flows(at: &At<'_>, base: &Config) -> Result<Vec<FlowGroup>> {
 /// same flow.
 const LOADED: u64 = 1000;
 
-fn read_group(at: &At<'_>, base: &Config) -> Result<FlowGroup> {
+fn read_group(at: &At<'_>, ground: &Ground<'_>) -> Result<FlowGroup> {
     let table = at.table_like("{ control = \"reno\", count = 2 }")?;
     let control = read_control(&table.need("control", "\"layered\"")?)?;
     let label = match table.get("label") {
         Some(at) => at.text()?.to_owned(),
         None => control.scheme().name.to_owned(),
     };
-    let mut config =
-        table.get("tcp").map(|at| read_tcp(&at, base)).transpose()?.unwrap_or_else(|| base.clone());
-    if let Some(at) = table.get("recovery") {
-        config.recovery = read_recovery(&at)?;
-    }
-    if let Some(at) = table.get("detection") {
-        config.detection = read_detection(&at)?;
-    }
-    if let Some(at) = table.get("detection").or_else(|| table.get("recovery")) {
-        check_pair(&at, &config)?;
-        check_undo(&at, &config)?;
-    }
+    let config = read_endpoint(&table, ground, &control)?;
     let count = table.get("count").map(|at| at.count(1, MAX_FLOWS)).transpose()?;
     let count = count.unwrap_or(if table.get("load").is_some() { LOADED } else { 1 }) as usize;
     let group = FlowGroup {
@@ -133,6 +123,26 @@ fn read_group(at: &At<'_>, base: &Config) -> Result<FlowGroup> {
     };
     table.finish()?;
     Ok(group)
+}
+
+/// The settings of a flow's endpoints: those of all flows, and its own keys.
+fn read_endpoint(table: &Table<'_>, ground: &Ground<'_>, control: &Settings) -> Result<Config> {
+    let mut endpoint = ground.endpoint(Some(control))?;
+    if let Some(at) = table.get("tcp") {
+        ground.read(&mut endpoint, &at, control)?;
+    }
+    let (recovery, detection) = (table.get("recovery"), table.get("detection"));
+    if let Some(at) = &recovery {
+        endpoint.config.recovery = read_recovery(at)?;
+    }
+    if let Some(at) = &detection {
+        endpoint.config.detection = read_detection(at)?;
+    }
+    endpoint.said(detection.as_ref(), recovery.as_ref())?;
+    if let Some(at) = detection.or(recovery) {
+        check_undo(&at, &endpoint.config)?;
+    }
+    Ok(endpoint.config)
 }
 
 /// Reads `follow`: all flows of a group, or a number of them.

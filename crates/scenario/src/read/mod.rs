@@ -2,6 +2,7 @@
 
 mod build;
 mod document;
+mod endpoint;
 mod error;
 mod excerpt;
 mod flows;
@@ -10,6 +11,7 @@ mod predict;
 mod queue;
 pub mod reader;
 mod requests;
+mod segment;
 mod settings;
 mod size_file;
 mod sweep;
@@ -27,7 +29,8 @@ pub use sweep::{Point, Sweep};
 use crate::requests::Size;
 use ackclock_cc::Settings;
 use ackclock_tcp::Config;
-use ackclock_units::{Bytes, Duration};
+use ackclock_units::Duration;
+use endpoint::Ground;
 use flows::{FlowGroup, TrafficSpec};
 use predict::PredictSpec;
 use reader::{At, Result};
@@ -98,20 +101,15 @@ impl Scenario {
             None => (Duration::ZERO, duration),
         };
         let probe = table.get("probe").map(|at| read_probe(&at, duration)).transpose()?;
-        let mut config = Config { payload: 1000, header: 40, ..Config::default() };
-        if let Some(at) = table.get("segment") {
-            read_segment(&at, &mut config)?;
-        }
-        if let Some(at) = table.get("tcp") {
-            config = tcp::read_tcp(&at, &config)?;
-        }
+        let ground = Ground { segment: table.get("segment"), tcp: table.get("tcp") };
+        let config = ground.endpoint(None)?.config;
         let topology = topology::read_topology(&table.need_as(
             "topology",
             "add a table [topology.dumbbell] with bottleneck = { rate = \"1 Gbit/s\", delay = \"40 ms\" }",
         )?)?;
         let groups = flows::read_flows(
             &table.need_as("flows", "add a table [[flows]] with control = \"reno\" to it")?,
-            &config,
+            &ground,
         )?;
         if let (Some(at), Some(probe)) = (table.get("probe"), probe) {
             few_samples(&at, probe, duration, groups.iter().map(|group| group.count).sum())?;
@@ -132,7 +130,7 @@ impl Scenario {
             table.get(key);
         }
         table.finish()?;
-        drop(table);
+        drop((ground, table));
         Ok(Scenario {
             name,
             seed,
@@ -219,32 +217,6 @@ fn few_samples(at: &At<'_>, probe: Duration, duration: Duration, flows: usize) -
             .help(format!("at most {MAX_SAMPLES} in all; look less often")));
     }
     Ok(())
-}
-
-/// The largest segment with headers, bytes: an IP datagram (RFC 791).
-const MAX_BYTES: u64 = 65_535;
-
-fn read_segment(at: &At<'_>, config: &mut Config) -> Result<()> {
-    let table = at.table()?;
-    let bytes = |key: &'static str, place: &mut u16| -> Result<()> {
-        let Some(at) = table.get(key) else { return Ok(()) };
-        let Bytes(bytes) = at.quantity()?;
-        if !(1..=MAX_BYTES).contains(&bytes) {
-            return Err(at
-                .error(format!("{bytes} B do not make a packet"))
-                .help(format!("it must be 1 B to {MAX_BYTES} B")));
-        }
-        *place = bytes as u16;
-        Ok(())
-    };
-    bytes("payload", &mut config.payload)?;
-    bytes("header", &mut config.header)?;
-    if u64::from(config.payload) + u64::from(config.header) > MAX_BYTES {
-        return Err(at
-            .error("payload and header together do not fit into a packet")
-            .help(format!("at most {MAX_BYTES} B in all")));
-    }
-    table.finish()
 }
 
 fn read_expect(at: &At<'_>) -> Result<Expect> {

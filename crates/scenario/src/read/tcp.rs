@@ -1,6 +1,6 @@
 //! `[tcp]`, and the TCP keys of a flow.
 
-use super::reader::{At, Result};
+use super::reader::{At, Result, Table};
 use super::settings::read_settings;
 use ackclock_registry::{Chosen, Listed};
 use ackclock_tcp::{Config, Counting, PacedRtt, Pacing, Undo, detection, recovery};
@@ -9,11 +9,8 @@ use ackclock_units::{Bytes, Duration};
 /// A timer that fires every nanosecond would keep a run from ending.
 const MIN_RTO: Duration = Duration::from_micros(1);
 
-/// Reads the keys of a `[tcp]` table, or of a flow's `tcp = { ... }`. A key that is not given is taken from
-/// `base`.
-pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
-    let table = at.table_like("{ recovery = \"newreno\", initial_window = 2 }")?;
-    let mut config = base.clone();
+/// Reads the keys that are in both a `[tcp]` table and a stack.
+pub(crate) fn read_keys(table: &Table<'_>, config: &mut Config) -> Result<()> {
     if let Some(at) = table.get("recovery") {
         config.recovery = read_recovery(&at)?;
     }
@@ -38,7 +35,7 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
         config.initial_ssthresh = at.number(2.0, 1e9)?;
     }
     if let Some(at) = table.get("receive_window") {
-        config.peer_window = read_window(&at, &config)?;
+        config.peer_window = read_window(&at, config)?;
     }
     if let Some(at) = table.get("delayed_ack") {
         config.delayed_ack = read_delayed_ack(&at)?;
@@ -69,9 +66,11 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
             *place = duration;
         }
     }
-    if let Some(at) = table.get("undo") {
-        check_undo(&at, &config)?;
-    }
+    Ok(())
+}
+
+/// Checks that the retransmission timer can work. `at` is the table that sets it.
+pub(crate) fn check_timeouts(at: &At<'_>, config: &Config) -> Result<()> {
     if config.rto_min > config.rto_max {
         let (min, max) = (config.rto_min, config.rto_max);
         return Err(at
@@ -85,11 +84,7 @@ pub(crate) fn read_tcp(at: &At<'_>, base: &Config) -> Result<Config> {
             format!("rto_initial, rto_max, and rto_min or clock_granularity must be {MIN_RTO} at least"),
         ));
     }
-    if let Some(at) = table.get("detection").or_else(|| table.get("recovery")) {
-        check_pair(&at, &config)?;
-    }
-    table.finish()?;
-    Ok(config)
+    Ok(())
 }
 
 /// Reads whether segments are ECN-capable, and whether they are ECT(1).
