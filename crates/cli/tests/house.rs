@@ -92,7 +92,7 @@ fn every_crate_is_in_the_picture_and_knows_only_whom_it_may() {
 fn the_walls_that_matter_most_are_drawn() {
     let rooms = rooms();
     let of = |name: &str| &rooms.iter().find(|room| room.name == name).expect("it is drawn").knows;
-    for lower in ["units", "registry", "cc", "net", "tcp"] {
+    for lower in ["units", "registry", "cc", "net", "tcp", "rate"] {
         for upper in ["scenario", "sim", "study", "live", "kernel", "cli"] {
             assert!(!of(lower).contains(upper), "{lower} knows {upper}");
         }

@@ -1,0 +1,19 @@
+//! Rate-based transports: the sender is paced, and the rate comes from what the receiver measures.
+//!
+//! Nothing here has a clock, I/O or random numbers of its own. The caller passes the time, so the same code
+//! runs in virtual and in real time. Rates are bits per second as `f64`. Times are [`Time`] and [`Duration`];
+//! differences that may be negative (jitter, relative trip times) are nanoseconds as `i64`.
+//!
+//! Estimators have a file each: [`pair`], [`kde`], [`ewma`], [`jitter`], [`rott`], [`loss`].
+//! [`model`] is the analytic model of XRTP.
+
+pub mod ewma;
+pub mod jitter;
+pub mod kde;
+pub mod loss;
+pub mod model;
+pub mod pair;
+pub mod rott;
+
+#[cfg(doc)]
+use ackclock_units::{Duration, Time};
