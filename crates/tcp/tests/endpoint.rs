@@ -4,7 +4,7 @@
 
 mod common;
 
-use ackclock_cc::schemes;
+use ackclock_cc::{schemes, slow_start};
 use ackclock_registry::{Given, variants};
 use ackclock_tcp::{Config, Counting, Undo};
 use ackclock_units::Duration;
@@ -22,6 +22,11 @@ fn detections() -> Vec<Detection> {
     variants()
 }
 
+/// Every slow start with every choice that it offers.
+fn slow_starts() -> Vec<slow_start::Settings> {
+    variants()
+}
+
 fn config() -> impl Strategy<Value = Config> {
     let undo = prop::sample::select(vec![Undo::Never, Undo::Duplicates, Undo::Eifel]);
     let switches = (any::<bool>(), any::<bool>(), any::<bool>(), undo);
@@ -35,6 +40,7 @@ fn config() -> impl Strategy<Value = Config> {
         counting,
         windows,
         prop::sample::select(detections()),
+        prop::sample::select(slow_starts()),
     )
         .prop_map(
             |(
@@ -44,6 +50,7 @@ fn config() -> impl Strategy<Value = Config> {
                 counting,
                 windows,
                 detection,
+                slow_start,
             )| {
                 Config {
                     recovery,
@@ -56,6 +63,7 @@ fn config() -> impl Strategy<Value = Config> {
                     initial_window: f64::from(windows.1),
                     initial_ssthresh: windows.2,
                     detection,
+                    slow_start,
                     undo,
                     ..Config::default()
                 }
@@ -137,7 +145,8 @@ proptest! {
     }
 }
 
-/// Every combination of recovery and switches, with schemes that differ most, over one path with every fault.
+/// Every combination of controller, recovery, detection and switches over one path with every fault. Slow
+/// starts take turns.
 #[test]
 fn every_combination_completes() {
     let both = [false, true];
@@ -151,14 +160,17 @@ fn every_combination_completes() {
         ..Faults::default()
     };
     let with_each = |recovery: Recovery| detections().into_iter().map(move |it| (recovery.clone(), it));
+    let slow_starts: Vec<_> =
+        slow_start::schemes().iter().map(|scheme| slow_start::Settings::defaults(scheme)).collect();
     let combinations = recoveries().into_iter().flat_map(with_each);
     for (recovery, detection) in combinations {
         for switches in 0..32 {
             let on = |bit: u32| both[switches >> bit & 1];
-            for scheme in ["reno", "cubic", "vegas", "none"] {
+            for (at, scheme) in schemes().iter().enumerate() {
                 let config = Config {
                     recovery: recovery.clone(),
                     detection: detection.clone(),
+                    slow_start: slow_starts[(switches + at) % slow_starts.len()].clone(),
                     timestamps: on(0),
                     ecn: on(1),
                     limited_transmit: on(2),
@@ -167,7 +179,7 @@ fn every_combination_completes() {
                     peer_window: 60,
                     ..Config::default()
                 };
-                let setup = Setup::new(config, scheme, 150);
+                let setup = Setup::new(config, scheme.name, 150);
                 World::run(&Setup { forward: faults(0.03), reverse: faults(0.03), buffer: 30, ..setup });
             }
         }

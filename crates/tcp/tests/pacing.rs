@@ -2,8 +2,8 @@
 
 mod common;
 
-use ackclock_tcp::{Config, Flags, PacedRtt, Pacing};
-use ackclock_units::Rate;
+use ackclock_tcp::{Ack, Config, Flags, PacedRtt, Pacing};
+use ackclock_units::{Duration, Rate, Time};
 use common::lab::{Lab, RTT, Scripted, made};
 
 /// Lets everything of the window out and notes when, in milliseconds.
@@ -81,4 +81,26 @@ fn who_is_held_back_by_the_pace_is_limited_by_the_window() {
     lab.wait(1);
     lab.hear(made(5, &[]), Flags::default());
     assert_eq!(grown(), before + 1.0);
+}
+
+/// The least pacing rate: a segment per smoothed round-trip time, or per second if that is shorter. 17 bit/s
+/// are one segment in twelve minutes.
+#[test]
+fn a_controller_paces_at_least_a_segment_per_second_or_round_trip() {
+    let slow = || Lab::with(Config::default(), Scripted::paced(Rate::from_bps(17)), 1000);
+    let mut lab = slow();
+    assert_eq!(gaps(&times(&mut lab, 4)), [1_000.0; 3], "there is no sample");
+    lab.wait(100);
+    lab.hear(made(4, &[]), Flags::default());
+    assert_eq!(gaps(&times(&mut lab, 4)), [1_000.0; 3], "a sample of 100 ms");
+    // A first sample of 3 s is the smoothed value.
+    let mut lab = slow();
+    lab.send();
+    lab.wait(3_000);
+    let echo = Time::from_nanos(lab.now.as_nanos() - Duration::from_secs(3).as_nanos());
+    lab.hear_exactly(&Ack { echo, window: 100, ..made(1, &[]) });
+    assert_eq!(gaps(&times(&mut lab, 4)), [3_000.0; 3]);
+    // And a rate above that is the rate: 1500 bytes at 15 kbit/s are 0.8 s.
+    let mut lab = Lab::with(Config::default(), Scripted::paced(Rate::from_bps(15_000)), 1000);
+    assert_eq!(gaps(&times(&mut lab, 4)), [800.0; 3]);
 }

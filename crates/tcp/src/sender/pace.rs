@@ -4,10 +4,17 @@
 //! sends one window per round trip: segments are RTT / (gain cwnd) apart (L. Zhang, S. Shenker, D. Clark,
 //! SIGCOMM 1991; A. Aggarwal, S. Savage, T. Anderson, INFOCOM 2000). Up to `burst` due segments may be sent
 //! at once: a token bucket of that depth.
+//!
+//! A controller's rate has a least value, so that a transfer makes progress whatever the rate is: one segment
+//! per smoothed round-trip time, because no window is below one segment, or per second where that is shorter.
+//! Linux's fq does not delay a packet by more than a second, either.
 
 use super::Sender;
 use crate::config::{PacedRtt, Pacing};
 use ackclock_units::{Duration, Time};
+
+/// Where the round-trip time is shorter or unknown: the longest time from one segment to the next.
+const MAX_INTERVAL: Duration = Duration::from_secs(1);
 
 /// When segments may be sent.
 pub(super) struct Pace {
@@ -84,7 +91,8 @@ impl Sender {
     /// The time from one segment to the next.
     fn interval(&self) -> Option<Duration> {
         if let Some(rate) = self.window.pacing {
-            return Some(rate.time_for(u64::from(self.config.segment_bytes())));
+            let longest = self.timer.rtt().srtt().max(MAX_INTERVAL);
+            return Some(rate.time_for(u64::from(self.config.segment_bytes())).min(longest));
         }
         let pacer = self.pace.pacer.as_ref()?;
         let rtt = match pacer.config.rtt {

@@ -4,7 +4,9 @@
 //! The fuzz target in `fuzz/` and the property tests run the same cases. After every step the counts are
 //! compared with naive ones; in the end a peer that cooperates must get everything that is left.
 
-use ackclock_cc::{Ack as Acked, Controller, Event, Needs, Path, Settings, Signal, Window, schemes};
+use ackclock_cc::{
+    Ack as Acked, Controller, Event, Needs, Path, Settings, Signal, Window, schemes, slow_start,
+};
 use ackclock_registry::{Given, variants};
 use ackclock_tcp::{
     Ack, Config, Counting, Data, Flags, Receiver, SackBlock, Sender, State, Undo, detection, recovery,
@@ -27,7 +29,7 @@ pub struct Case {
     pub switches: u8,
     /// The receiver's window, segments.
     pub window: u8,
-    /// The initial window, segments.
+    /// The initial window, segments; and which slow start, modulo their number.
     pub initial: u8,
     /// Duplicates that tell of a loss, below 6; otherwise which other detection, modulo their number.
     pub threshold: u8,
@@ -135,6 +137,7 @@ impl Case {
     fn config(&self) -> Config {
         let on = |bit: u8| self.switches >> bit & 1 == 1;
         let kinds = variants::<recovery::Scheme>();
+        let slow_starts = variants::<slow_start::Scheme>();
         Config {
             recovery: kinds[usize::from(self.recovery) % kinds.len()].clone(),
             timestamps: on(0),
@@ -146,6 +149,7 @@ impl Case {
             peer_window: u32::from(self.window),
             initial_window: f64::from(self.initial),
             detection: self.detection(),
+            slow_start: slow_starts[usize::from(self.initial) % slow_starts.len()].clone(),
             ..Config::default()
         }
     }
@@ -322,6 +326,10 @@ impl Bench {
             self.sent += 1;
             sent.push(data.seq);
             self.data.push(data);
+            if let Some(at) = self.sender.poll_pacing(self.now) {
+                let longest = self.sender.rtt().srtt().max(Duration::from_secs(1));
+                assert!(at.since(self.now) <= longest, "the next segment would leave at {at:?}");
+            }
             self.check();
         }
         sent
