@@ -26,15 +26,16 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const PORT: u16 = 5001;
-/// Bytes of one write or read.
+/// The size of one write or read, bytes.
 pub(crate) const CHUNK: usize = 256 << 10;
-/// Bytes that wait in the socket beside those in flight.
+/// The bytes that may wait in the socket in addition to those in flight.
 const UNSENT: i32 = 2 << 20;
-/// A connection never gives up, however much is lost, as a simulated one does not: most segments that a
-/// handshake begins with (TCP_SYNCNT), and how long data may stay unacknowledged (TCP_USER_TIMEOUT, ms).
+/// A simulated connection never gives up, so a real one must not either. This is the largest number of SYN
+/// retransmissions (TCP_SYNCNT).
 const HANDSHAKES: i32 = 127;
+/// The longest time that data may stay unacknowledged, ms (TCP_USER_TIMEOUT).
 const UNACKNOWLEDGED: i32 = i32::MAX;
-/// How soon a blocked thread notices the end of the run.
+/// The longest time until a blocked thread notices the end of the run.
 const PATIENCE: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// A flow while it runs.
@@ -51,13 +52,13 @@ pub(crate) struct Flow<'a> {
     tracked: Mutex<Tracked>,
 }
 
-/// What is known of the flow's connections.
+/// The state of the flow's connections.
 #[derive(Default)]
 pub(crate) struct Tracked {
     sending: Option<TcpStream>,
     receiving: Option<TcpStream>,
     counters: Option<HostCounters>,
-    /// Of connections that are over.
+    /// The sums over closed connections.
     sent: u64,
     received: u64,
     arrived: u64,
@@ -80,17 +81,17 @@ impl Tracked {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) at: Time,
-    /// Bytes that the receiving kernel has in order, whether or not the program has read them.
+    /// The bytes that the receiving kernel has in order, including those that the program has not read.
     pub(crate) received: u64,
     pub(crate) sent: u64,
     pub(crate) arrived: u64,
     pub(crate) retransmits: u64,
     pub(crate) fast_retransmits: u64,
     pub(crate) timeouts: u64,
-    /// Segments that the receiver reported as having come twice (DSACK).
+    /// The number of segments that the receiver reported as duplicates (DSACK).
     pub(crate) duplicates: u64,
     pub(crate) rtt_min: Option<Duration>,
-    /// Of the present connection, if there is one.
+    /// The state of the present connection, if there is one.
     pub(crate) info: Option<TcpInfo>,
 }
 
@@ -115,13 +116,13 @@ impl<'a> Flow<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Does the application still want to send?
+    /// True if the application still wants to send.
     pub(crate) fn goes_on(&self) -> bool {
         !self.over() && self.plan.stop.is_none_or(|stop| self.clock.now() < stop)
     }
 
-    /// The receiving program: to be run in a thread of its own. Says when it listens, and when each transfer
-    /// is complete.
+    /// The receiving program. It needs a thread of its own. It reports when it listens, and when each
+    /// transfer is complete.
     pub(crate) fn receive(&self, listens: &Sender<()>, complete: &Sender<Time>) -> Result<(), LiveError> {
         let failed = || LiveError::kernel(format!("{} cannot receive", self.receiver.name));
         schedule::ahead();
@@ -130,7 +131,7 @@ impl<'a> Flow<'a> {
         set_socket_timeout(&listener, Timeout::Recv, Some(PATIENCE))
             .map_err(|error| failed()(error.into()))?;
         self.limit_window(&listener).map_err(failed())?;
-        // A sender that is gone no longer wants to hear of it.
+        // The sender may have ended. Then nobody needs the report.
         let _ = listens.send(());
         let mut buffer = vec![0; CHUNK];
         while !self.over() {
@@ -147,10 +148,10 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    /// The scenario's receive window, where it has one that real TCP can offer (RFC 7323: below 2^30 bytes),
-    /// about: Linux offers what the buffer has room for, counted with the memory that packets take, which is
-    /// about as much again; the buffer is twice what is asked for. A limit on the window itself it lifts when
-    /// it learns how large packets are.
+    /// Sets approximately the scenario's receive window, if it has one that real TCP can offer (RFC 7323:
+    /// below 2^30 bytes). Linux offers the free memory of the buffer. Packets need about twice their data in
+    /// memory, and the buffer is twice as large as requested. A limit of the window itself would not last:
+    /// Linux removes it as soon as it knows the size of packets.
     fn limit_window(&self, listener: &TcpListener) -> io::Result<()> {
         let window = u64::from(self.plan.config.peer_window) * u64::from(self.payload);
         let Some(window) = i32::try_from(window).ok().filter(|&window| window < 1 << 30) else {
@@ -191,7 +192,7 @@ impl<'a> Flow<'a> {
         let _ = complete.send(now);
     }
 
-    /// The sending program: to be run in a thread of its own.
+    /// The sending program. It needs a thread of its own.
     pub(crate) fn send(&self, listens: &Receiver<()>, complete: &Receiver<Time>) -> Result<(), LiveError> {
         let failed = || LiveError::kernel(format!("{} cannot send", self.sender.name));
         schedule::ahead();
@@ -219,7 +220,7 @@ impl<'a> Flow<'a> {
                     Err(_) => {}
                 }
             };
-            // What the application gave up before its end is no transfer that is complete.
+            // A transfer that the application gave up is not complete.
             if let (true, Some(transfer)) = (all, self.tracked().transfers.last_mut()) {
                 transfer.took = Some(done.since(begun));
             }
@@ -230,8 +231,7 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    /// One connection for so many segments, or for as many as there is time for; true if all of it was
-    /// written.
+    /// One connection for a transfer of so many segments, or without an end. True if all of it was written.
     fn transfer(&self, segments: Option<u64>) -> Result<bool, LiveError> {
         let failed = || LiveError::kernel(format!("{} cannot send", self.sender.name));
         let Some(mut stream) = self.connect()? else { return Ok(false) };
@@ -247,13 +247,13 @@ impl<'a> Flow<'a> {
             Ok(all)
         });
         match ended {
-            // At the end of the run either end may close first; then the other one's error says nothing.
+            // At the end of the run either end may close first. The other end's error means nothing then.
             Err(_) if self.over() => Ok(false),
             ended => ended.map_err(failed()),
         }
     }
 
-    /// Connects. `None`: the run was over before the handshake was.
+    /// Connects. `None` if the run ended before the handshake.
     fn connect(&self) -> Result<Option<TcpStream>, LiveError> {
         let failed = || LiveError::kernel(format!("{} cannot connect", self.sender.name));
         let refused = |error: Errno| failed()(error.into());
@@ -270,7 +270,7 @@ impl<'a> Flow<'a> {
             set_option(socket.as_fd(), option, value).map_err(failed())?;
         }
         if let Some(buffer) = self.plan.writing.and_then(|writing| writing.buffer) {
-            // The kernel doubles what is asked for, and counts little besides the data itself.
+            // The kernel doubles the requested size, and counts little besides the data itself.
             set_socket_send_buffer_size_force(&socket, (buffer / 2) as usize).map_err(refused)?;
         }
         match connect(&socket, &SocketAddrV4::new(self.receiver.address, PORT)) {
@@ -287,7 +287,7 @@ impl<'a> Flow<'a> {
         Ok(Some(stream))
     }
 
-    /// Waits for the end of a handshake. False: the run was over before.
+    /// Waits for the end of a handshake. False if the run ended before.
     fn handshake(&self, socket: &OwnedFd) -> rustix::io::Result<bool> {
         let patience = Timespec { tv_sec: 0, tv_nsec: PATIENCE.as_nanos() as _ };
         while !self.over() {
@@ -295,7 +295,7 @@ impl<'a> Flow<'a> {
                 Ok(0) | Err(Errno::INTR) => {}
                 Ok(_) => match socket_error(socket)? {
                     Ok(()) => return Ok(true),
-                    // Over, and the other end has closed already: the next look at the run says so.
+                    // The run is over, and the other end has closed already. The loop notices that next.
                     Err(_) if self.over() => {}
                     Err(error) => return Err(error),
                 },
@@ -305,7 +305,7 @@ impl<'a> Flow<'a> {
         Ok(false)
     }
 
-    /// Writes a transfer of so many segments, or for as long as there is time; true if all of it was written.
+    /// Writes a transfer of so many segments, or until the run ends. True if all of it was written.
     fn write_all(&self, stream: &mut TcpStream, segments: Option<u64>) -> io::Result<bool> {
         let chunk = vec![0; CHUNK];
         let mut left = segments.unwrap_or(u64::MAX).saturating_mul(u64::from(self.plan.config.payload));
@@ -329,7 +329,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// How far the flow is.
+    /// The present progress of the flow.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut tracked = self.tracked();
         let info = tracked.sending.as_ref().map(|socket| TcpInfo::of(socket.as_fd()));
@@ -353,30 +353,30 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What became of its bursts, if it writes any.
+    /// The outcome of its bursts, if it writes any.
     pub(crate) fn bursts(&self) -> Option<BurstTally> {
         self.tracked().bursting.tally()
     }
 
-    /// Transfers so far that came while the one before was under way.
+    /// The number of transfers so far that were due before the previous one had ended.
     pub(crate) fn waited(&self) -> u64 {
         self.tracked().waited
     }
 
-    /// Every transfer of a size so far.
+    /// All transfers with a size so far.
     pub(crate) fn transfers(&self) -> Vec<Transfer> {
         self.tracked().transfers.clone()
     }
 
-    /// Bytes of a transfer of so many segments, or of all bursts; `None` if it has no end of its own.
+    /// The bytes of a transfer of so many segments, or of all bursts. `None` if it has no end.
     fn bytes_of(&self, segments: Option<u64>) -> Option<u64> {
         let bursts = self.plan.writing.and_then(|writing| writing.bursts);
         bursts.map(|bursts| bursts.bytes()).or(segments.map(|segments| self.plan.bytes_of(segments)))
     }
 }
 
-/// A connection that is closed in the middle of a transfer ends at once: the kernel does not go on with it
-/// for minutes, which would keep its host and its controller.
+/// Lets a connection that is closed in the middle of a transfer end at once. Otherwise the kernel would keep
+/// it for minutes, with its host and its controller.
 fn forget_when_over(stream: &TcpStream) -> io::Result<()> {
     Ok(set_socket_linger(stream, Some(std::time::Duration::ZERO))?)
 }
@@ -387,7 +387,7 @@ pub(crate) fn is_timeout(error: &io::Error) -> bool {
 
 #[allow(unsafe_code, reason = "rustix has no wrapper for these options")]
 fn set_option(socket: BorrowedFd<'_>, option: i32, value: i32) -> io::Result<()> {
-    // SAFETY: the kernel reads an int from where `value` is, whose size is given.
+    // SAFETY: the kernel reads one int at `value`, and its size is given.
     let status = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),

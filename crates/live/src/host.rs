@@ -1,7 +1,7 @@
 //! A host: a network namespace with one TUN device.
 //!
-//! Namespace and device live as long as this process holds their descriptors, and nothing has a name outside:
-//! whatever ends the process, nothing is left.
+//! Namespace and device exist as long as this process holds their descriptors, and have no name outside of
+//! it. So nothing is left, however the process ends.
 
 use crate::error::LiveError;
 use crate::netlink::Netlink;
@@ -17,25 +17,25 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::thread;
 
-/// Packets that the device holds for the emulator; more than it ever lets wait.
+/// The number of packets that the device can hold for the emulator. The emulator never lets so many wait.
 const DEVICE_QUEUE: u32 = 20_000;
-/// The least packet that every IPv6 path must carry (RFC 8200 section 5).
+/// The smallest maximum packet size of an IPv6 path, bytes (RFC 8200 section 5).
 const MIN_IPV6: u32 = 1280;
 
-/// What the host's kernel is set to.
+/// The settings of the host's kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Largest packet, bytes.
+    /// The largest packet, bytes.
     pub(crate) mtu: u32,
-    /// Room for a connection's segments at either end, bytes.
+    /// The socket buffer of a connection at either end, bytes.
     pub(crate) buffer: u64,
     pub(crate) timestamps: bool,
     pub(crate) ecn: bool,
-    /// First window, segments.
+    /// The initial window, segments.
     pub(crate) initial_window: u32,
-    /// Lower bound of the retransmission timeout.
+    /// The lower bound of the retransmission timeout.
     pub(crate) rto_min: Duration,
-    /// Acknowledge every segment at once.
+    /// True if every segment is acknowledged at once.
     pub(crate) quick_ack: bool,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Host {
     pub(crate) name: String,
     pub(crate) address: Ipv4Addr,
     pub(crate) tun: Tun,
-    /// The kernel's cookie of its network namespace, which no other ever has; since Linux 5.14.
+    /// The kernel's cookie of its network namespace (since Linux 5.14). No other namespace ever gets it.
     pub(crate) cookie: Option<u64>,
     namespace: File,
 }
@@ -70,7 +70,7 @@ impl Host {
         Ok(Host { name: name.to_owned(), address, tun, cookie, namespace })
     }
 
-    /// Does something there.
+    /// Runs `work` in the host's namespace.
     pub(crate) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LiveError> {
         in_a_thread(|| {
             self.enter().map_err(LiveError::kernel(format!("the host {} cannot be entered", self.name)))?;
@@ -78,12 +78,12 @@ impl Host {
         })?
     }
 
-    /// Moves the calling thread there for good.
+    /// Moves the calling thread into the host's namespace. The thread stays there.
     pub(crate) fn enter(&self) -> io::Result<()> {
         Ok(move_into_link_name_space(self.namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
 
-    /// Packets that its device threw away because the emulator did not take them in time.
+    /// The number of packets that its device dropped because the emulator did not read them in time.
     pub(crate) fn lost(&self) -> Result<u64, LiveError> {
         let path = "/proc/thread-self/net/dev";
         let text = self.inside(|| fs::read_to_string(path))?.map_err(LiveError::kernel(path))?;
@@ -91,13 +91,14 @@ impl Host {
     }
 }
 
-/// `drop` among what was sent, in /proc/net/dev: eight columns of what was received come first.
+/// The column `drop` of sent packets in /proc/net/dev. Eight columns about received packets come first.
 fn sent_drops(text: &str, device: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(':'))?;
     line.split_whitespace().nth(8 + 3)?.parse().ok()
 }
 
-/// Namespaces are those of threads: what is done in one is done in a thread that ends there.
+/// A namespace belongs to a thread. So work in another namespace is done in a thread of its own, which ends
+/// there.
 fn in_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, LiveError> {
     thread::scope(|scope| scope.spawn(work).join())
         .map_err(|_| LiveError::Defect { what: "a thread panicked inside a host".to_owned() })
@@ -109,7 +110,7 @@ fn enter_new_namespace() -> io::Result<()> {
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?)
 }
 
-/// Of the calling thread's network namespace.
+/// The cookie of the calling thread's network namespace.
 #[allow(unsafe_code, reason = "rustix has no wrapper for SO_NETNS_COOKIE")]
 fn cookie() -> io::Result<u64> {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP))?;

@@ -1,8 +1,9 @@
-//! A process namespace for a program, so that no process that it starts outlives it.
+//! A process namespace for a program. No process that the program starts outlives it.
 //!
-//! The first process of the namespace is a fork of the emulator. It starts the program, passes a request to
-//! end on to it, collects orphans, and ends with the program. The kernel then kills every process that is
-//! left in the namespace. If the emulator ends first, whatever ends it, the kernel kills the first process.
+//! The first process of the namespace is a fork of the emulator. It starts the program, and passes requests
+//! to end to it. It waits for orphans, and ends when the program has ended. The kernel then kills every
+//! process that is left in the namespace. If the emulator ends first, for whatever reason, the kernel kills
+//! the first process.
 
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -10,15 +11,19 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::io;
 use std::mem::zeroed;
 
-/// The next process that the calling thread starts, and no other, is the first of a new namespace.
+/// Lets the next process that the calling thread starts be the first of a new namespace.
+///
+/// # Errors
+///
+/// If the kernel refuses.
 #[allow(unsafe_code, reason = "unshare is unsafe for file descriptors, which are not unshared here")]
 pub(crate) fn separate() -> io::Result<()> {
     // SAFETY: only CLONE_FILES can take descriptors away from other threads.
     Ok(unsafe { unshare_unsafe(UnshareFlags::NEWPID) }?)
 }
 
-/// To be called between fork and exec of a program, in a namespace of its own: returns in the process that is
-/// to become the program. Makes system calls only, and allocates nothing.
+/// Call this between fork and exec of a program, in a namespace of its own. It returns in the process that
+/// will become the program. It only makes system calls, and allocates nothing.
 ///
 /// # Errors
 ///
@@ -41,8 +46,8 @@ pub(crate) fn lead() -> io::Result<()> {
                 Ok(())
             }
             program => {
-                // Nothing of the emulator's may stay open because of this process, the pipe least of all on
-                // which its start of the program waits.
+                // This process must keep none of the emulator's files open. In particular the emulator waits
+                // for the end of a pipe when it starts the program.
                 libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0);
                 attend(program, &all)
             }
@@ -50,15 +55,15 @@ pub(crate) fn lead() -> io::Result<()> {
     }
 }
 
-/// The program must see its processes under the numbers that they have in the namespace. Where a container's
-/// rules forbid it, it sees those of the machine.
+/// Mounts `/proc` of the namespace, so that the program sees its processes by their numbers there. If a
+/// container's rules forbid it, the program sees the processes of the machine.
 #[allow(unsafe_code, reason = "unshare is unsafe for file descriptors, which are not unshared here")]
 fn own_proc() {
     // SAFETY: only CLONE_FILES can take descriptors away from other threads.
     if unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.is_err() {
         return;
     }
-    // What is mounted here must not appear outside.
+    // Mounts in this namespace must not appear outside.
     let apart = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     if mount_change(c"/", apart).is_ok() {
         let _ = mount(c"proc", c"/proc", c"proc", MountFlags::NOSUID | MountFlags::NODEV, None);
@@ -88,10 +93,11 @@ unsafe fn attend(program: libc::pid_t, signals: &libc::sigset_t) -> ! {
         if ended > 0 {
             continue;
         }
-        // SAFETY: the set is initialised, and what is told about the signal is not asked for.
+        // SAFETY: the set is initialised. Details about the signal are not requested (null).
         let signal = unsafe { libc::sigwaitinfo(signals, std::ptr::null_mut()) };
         if signal == libc::SIGTERM {
-            // SAFETY: a process that has ended is collected above, so that its number is not another's yet.
+            // SAFETY: the loop above collects processes that have ended. So the number still belongs to the
+            // program.
             unsafe { libc::kill(program, signal) };
         }
     }

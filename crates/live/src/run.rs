@@ -1,4 +1,4 @@
-//! A run from beginning to end: hosts, the path's parts, flows or programs, results.
+//! An emulated run from beginning to end: hosts, parts of the path, flows or programs, results.
 
 use crate::capture::{Captured, Captures};
 use crate::clock::Clock;
@@ -26,24 +26,23 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Instant;
 
-/// Looks of the probe in a run that does not say how often it wants them.
+/// The number of samples in a run without a probe interval.
 const LOOKS: u64 = 500;
-/// Longest sleep of who leads the run: how soon an interruption is heard.
+/// The longest sleep of the leading thread, and so the longest time until it notices an interruption.
 const STEP: std::time::Duration = std::time::Duration::from_millis(20);
-/// How often the probe looks while programs run, which nobody knows how long they take.
+/// The interval of samples while programs run. How long they run is not known.
 const PROGRAM_PROBE: Duration = Duration::from_millis(100);
 
-/// What goes over the path.
+/// The traffic of an emulation.
 #[derive(Clone, Debug)]
 pub enum Load {
     /// The scenario's flows.
     Flows,
-    /// A program in the first flow's sending host, until it ends, and possibly one in the receiving host
-    /// beside it.
+    /// A program in the first flow's sending host, until it ends. Another one may run in the receiving host.
     Programs {
-        /// In the receiving host; it is ended when the other one has.
+        /// The program in the receiving host. It is ended when the other one has ended.
         serve: Option<Program>,
-        /// In the sending host.
+        /// The program in the sending host.
         command: Program,
     },
     /// A program in a host of the user's choice, until it ends.
@@ -55,32 +54,32 @@ pub enum Load {
     },
 }
 
-/// What is to be emulated.
+/// A request for an emulation.
 pub struct Request<'a> {
     /// The scenario.
     pub point: &'a Point,
     /// The controller's name in the kernel, for each group of flows.
     pub controls: Vec<String>,
-    /// What goes over the path.
+    /// The traffic of an emulation.
     pub load: Load,
     /// Links to capture, and the directory for the files.
     pub captures: Option<(Vec<String>, Folder)>,
-    /// Hears the cookies of the hosts' network namespaces before anything is sent there.
+    /// Called with the cookies of the hosts' network namespaces before anything is sent there.
     pub admit: &'a (dyn Fn(&[u64]) -> io::Result<()> + Sync),
 }
 
-/// What was measured.
+/// The outcome of an emulation.
 pub struct Outcome {
-    /// The results, in the simulator's form; the scenario's expectations are not judged.
+    /// The results, in the simulator's form. Expectations are not judged.
     pub result: PointResult,
-    /// The emulator's own errors.
+    /// The emulator's own error.
     pub emulation: Fidelity,
-    /// How the command or the shell ended.
+    /// The exit status of the command or the shell.
     pub exit: Option<i32>,
 }
 
-/// Emulates a scenario. Calls `go_on` from time to time with the share of the time that has passed. Stops if
-/// it returns false.
+/// Emulates a scenario. Calls `go_on` from time to time with the share of the time that has passed, and stops
+/// if it returns false.
 ///
 /// # Errors
 ///
@@ -94,7 +93,7 @@ pub fn emulate(request: &Request<'_>, go_on: &dyn Fn(f64) -> bool) -> Result<Out
     for group in &mut built.groups {
         let config = &built.plan.flows[first].config;
         first += group.count;
-        // Loss handling is the kernel's, and segments are as large as the real headers leave them.
+        // The kernel handles losses, and real headers determine the payload of a segment.
         (group.recovery, group.detection, group.slow_start) = ("kernel", "kernel", "kernel");
         group.payload = layout::payload(config);
         group.segment = u32::from(config.segment_bytes());
@@ -122,13 +121,13 @@ struct Run<'a> {
     layout: &'a Layout,
     hosts: &'a [Host],
     clock: Clock,
-    /// The run is over: flows and programs end.
+    /// True when the run is over, so that flows and programs end.
     stop: &'a AtomicBool,
-    /// Nobody is left who sends: the paths end, last of all.
+    /// True when no sender is left, so that the paths end. They end last.
     closed: &'a AtomicBool,
 }
 
-/// What the flows or programs left.
+/// The results of the flows or programs.
 struct Carried {
     watched: Vec<Watched>,
     exit: Option<i32>,
@@ -177,9 +176,9 @@ impl<'a> Run<'a> {
             self.closed.store(true, Ordering::Relaxed);
             let parts = parts.into_iter().map(|part| joined(part, "a part of the path")).collect::<Vec<_>>();
             let written = writer.map_or(Ok(()), |writer| joined(writer, "the capture"));
-            // Of a run with an end of its own: how much later everything had ended.
+            // For a run with a duration: how much later everything had ended.
             let overrun = self.clock.now().since(end);
-            // What made a run end early is the reason, not what followed from it.
+            // Report what made the run end early, not what followed from it.
             let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
             written?;
             Ok::<_, LiveError>((carried?, parts, overrun))
@@ -187,8 +186,8 @@ impl<'a> Run<'a> {
         self.outcome(carried, parts, overrun, &flows, wall)
     }
 
-    /// Whatever way the work ends early, by an error or a panic, it ends the run. The paths go on until flows
-    /// and programs have seen that.
+    /// Ends the run if the work ends early, by an error or a panic. The paths go on until flows and programs
+    /// have noticed.
     fn ending<T>(self, work: impl FnOnce() -> Result<T, LiveError>) -> Result<T, LiveError> {
         struct Ends<'a>(&'a AtomicBool, bool);
         impl Drop for Ends<'_> {
@@ -307,7 +306,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Sleeps; false if the run is over before.
+    /// Sleeps. False if the run ends before.
     fn wait_until(self, at: Time, end: Time, go_on: &dyn Fn(f64) -> bool) -> bool {
         loop {
             let now = self.clock.now();
@@ -398,7 +397,7 @@ impl<'a> Run<'a> {
         let wall_s = wall.elapsed().as_secs_f64();
         let mut result = PointResult::new(parameters, self.built, scenario.seed, span, measured, wall_s);
         if !matches!(self.request.load, Load::Flows) {
-            // What the programs did, they say themselves.
+            // Programs report their results themselves.
             (result.flows, result.groups, result.jain) = (Vec::new(), Vec::new(), None);
         }
         Ok(Outcome { result, emulation, exit: carried.exit })
@@ -434,7 +433,7 @@ impl<'a> Run<'a> {
             links.extend(part.links.into_iter().map(|(link, tally, series)| (link, (tally, series))));
             part.streams.into_iter().for_each(|(number, tally)| streams[number] = tally);
         }
-        // A link that is on nobody's way carried nothing.
+        // A link that no flow uses carried nothing.
         let mut of_link = |link| links.remove(&link).unwrap_or_default();
         let (links, mut seen): (Vec<_>, Vec<_>) = (0..plan.measured).map(&mut of_link).unzip();
         let watched = carried.watched.iter().zip(flows);
@@ -465,7 +464,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What a thread leaves; a panic is a defect.
+/// The result of a thread. A panic in it is a defect, and is passed on.
 fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, LiveError>>, what: &str) -> Result<T, LiveError> {
     thread.join().unwrap_or_else(|_| Err(LiveError::Defect { what: format!("{what} panicked") }))
 }

@@ -1,7 +1,7 @@
-//! Warnings: what makes a result different from what its scenario seems to ask for.
+//! Warnings about results that differ from what the scenario seems to ask for.
 //!
-//! A warning is certain. Where a rule cannot know, it says nothing: a warning that is wrong once is not read
-//! again.
+//! A warning is certain. If a rule cannot know, it says nothing: users do not read a warning again that was
+//! wrong once.
 
 use crate::measured::Measured;
 use crate::plan::{FlowPlan, Plan};
@@ -26,7 +26,7 @@ fn access<'a>(plan: &'a Plan, flow: &FlowPlan) -> Option<&'a Link> {
     flow.forward.first().filter(|&&link| link >= plan.measured).map(|&link| &plan.links[link])
 }
 
-/// Links that look like bottlenecks, and whose flows' access links together carry no more than they do.
+/// Links that look like bottlenecks, although the access links of their flows together are no faster.
 fn not_the_bottleneck(built: &Built, warnings: &mut Vec<String>) {
     let plan = &built.plan;
     let streams = plan.streams.iter().flat_map(|stream| &stream.route);
@@ -59,7 +59,7 @@ fn not_the_bottleneck(built: &Built, warnings: &mut Vec<String>) {
 /// their own access links.
 fn queues_elsewhere(built: &Built, flows: &[FlowResult], warnings: &mut Vec<String>) {
     let plan = &built.plan;
-    // Of each group the flow that waits longest, and how many there are.
+    // For each group: the flow that waits longest, and the number of such flows.
     let mut groups: BTreeMap<&str, (usize, Duration, Rate)> = BTreeMap::new();
     for (flow, result) in plan.flows.iter().zip(flows) {
         let (Some(access), Some(mean_s)) = (access(plan, flow), result.rtt_mean_s) else { continue };
@@ -82,9 +82,9 @@ fn queues_elsewhere(built: &Built, flows: &[FlowResult], warnings: &mut Vec<Stri
     }
 }
 
-/// The longest time that packets can wait and be transmitted on a flow's way there and back, without its
-/// access links, s. `None` if that is not known: a queue of the topology without a limit, a last hop, or a
-/// link that delays packets in other ways.
+/// The longest time for which packets can wait and be transmitted on a flow's path and back, without its
+/// access links, s. `None` if it is not known: a queue of the topology has no limit, or a link delays packets
+/// in other ways.
 fn held(plan: &Plan, flow: &FlowPlan, segment: u32) -> Option<f64> {
     if flow.forward.iter().filter(|&&link| link >= plan.measured).count() > 2 {
         return None;
@@ -107,7 +107,7 @@ fn nothing_delivered(built: &Built, flows: &[FlowResult], measured: &Measured, w
     let mut groups: BTreeMap<&str, usize> = BTreeMap::new();
     for ((flow, result), tally) in plan.flows.iter().zip(flows).zip(&measured.flows) {
         let (from, to) = plan.measure;
-        // A few round trips of the window are the flow's own.
+        // The flow itself may need a few round trips of the window.
         let needed = Duration::from_secs_f64(4.0 * result.propagation_rtt_s);
         let begins = from.max(flow.start);
         let ends = flow.stop.map_or(to, |stop| stop.min(to));

@@ -1,11 +1,11 @@
-//! What is wrong with a scenario: where, what, and what would be right.
+//! Errors in scenarios: the place, the problem, and the remedy.
 
 use super::excerpt::Excerpt;
 use miette::{Diagnostic, LabeledSpan, SourceCode};
 use std::fmt;
 use std::sync::Arc;
 
-/// What stands for the file's name where there is no file.
+/// The name that is shown for the command line.
 const COMMAND_LINE: &str = "command line";
 
 /// A scenario's text and the name of its file.
@@ -13,16 +13,16 @@ const COMMAND_LINE: &str = "command line";
 pub struct Source {
     /// The file's name.
     pub name: String,
-    /// What it says.
+    /// The file's contents.
     pub text: String,
 }
 
 /// Where a value was written.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Origin {
-    /// In the file, from one byte to another.
+    /// In the file: the offsets of its first byte and of the byte after it.
     File(usize, usize),
-    /// On the command line, written like this.
+    /// On the command line: its text there.
     CommandLine(String),
 }
 
@@ -69,14 +69,14 @@ impl ScenarioError {
         }))
     }
 
-    /// With what would be right.
+    /// Adds the remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> ScenarioError {
         self.0.help = Some(help.into());
         self
     }
 
-    /// The error is that nobody knows this key.
+    /// Notes that the error is an unknown key.
     pub(crate) fn unknown_key(mut self) -> ScenarioError {
         self.0.unknown_key = true;
         self
@@ -86,12 +86,12 @@ impl ScenarioError {
         self.0.unknown_key
     }
 
-    /// The offending key, dotted.
+    /// The key with the error, dotted.
     pub fn key(&self) -> &str {
         &self.0.key
     }
 
-    /// The line in the file, counted from 1, if the error lies in the file.
+    /// The line in the file, from 1, if the error is in the file.
     pub fn line(&self) -> Option<usize> {
         match self.0.origin {
             Origin::File(start, _) => {
@@ -141,10 +141,10 @@ impl Diagnostic for ScenarioError {
     }
 }
 
-/// The known word that is most like `word`, if one is like it at all. Case counts only among words that are
-/// equally alike.
+/// The known word that is most similar to `word`, if any is similar. Case decides only between words that are
+/// equally similar.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // The distance takes time and memory in proportion to both lengths, and is at least their difference.
+    // The distance costs time and memory in proportion to both lengths. It is at least their difference.
     let comparable = known.into_iter().filter(|known| word.len() <= 2 * known.len() + 4);
     let distance = |known: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &known.to_lowercase());
     let alike = comparable.map(|known| (distance(known), known));
@@ -154,7 +154,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, known)| known)
 }
 
-/// The remedy for a misspelt word: "did you mean ...", or the list of what there is.
+/// The remedy for a misspelt word: "did you mean ...", or the list of known words.
 pub fn suggest(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean \"{near}\"? Known here: {}", some_of(known)),
@@ -162,7 +162,7 @@ pub fn suggest(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// The words in a row; of very many only the first.
+/// The words, separated by commas. If there are very many, only the first.
 pub(crate) fn some_of(known: &[&str]) -> String {
     const SHOWN: usize = 30;
     match known.len() {

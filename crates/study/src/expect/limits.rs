@@ -1,9 +1,8 @@
-//! Bounds of expressions: none can exhaust the stack, the memory or somebody's patience.
+//! Bounds of expressions. No expression can exhaust the stack or the memory, or run for too long.
 //!
-//! The parser of the expressions is recursive only up to a depth of its own, but a chain of operators or
-//! filters becomes a tree as deep as the chain is long, and a filter such as `indent` builds what it is asked
-//! for. An expression has no loops, so its length bounds its work, apart from the functions that it defines
-//! and calls.
+//! The parser limits its own recursion. But a chain of operators or filters becomes a tree that is as deep as
+//! the chain is long. And a filter such as `indent` makes texts of any length. An expression has no loops, so
+//! its length limits its work, except for the functions that it defines and calls.
 
 use super::call::wrong;
 use minijinja::value::{Rest, ValueKind};
@@ -15,7 +14,7 @@ const MAX_BYTES: usize = 20_000;
 /// The largest number of operators, filters, calls and brackets in an expression. The published experiments
 /// need up to 200.
 const MAX_OPERATORS: usize = 500;
-/// The largest volume that a filter may take or make: letters, entries, or the product of both.
+/// The largest volume of a filter's argument or result: letters, entries, or the product of both.
 const MAX_VOLUME: usize = 1_000_000;
 /// The largest depth of definitions that call definitions.
 pub(super) const MAX_DEPTH: usize = 30;
@@ -96,7 +95,7 @@ pub(super) fn add_all(env: &mut Environment<'static>) {
     }
 }
 
-/// Letters and entries of a value; of a number its size, where it may be a count.
+/// The number of letters and entries of a value. For a number that may be a count: the number.
 fn volume(value: &Value, counts: bool) -> usize {
     match value.kind() {
         ValueKind::Number if counts => value.as_usize().unwrap_or(if value.is_integer() { 1 } else { 0 }),
