@@ -11,6 +11,7 @@
 mod distribution;
 mod ecn;
 mod graph;
+mod jitter;
 mod link;
 mod loss;
 mod multipath;
@@ -23,6 +24,7 @@ mod share;
 pub use distribution::{BelowZero, Distribution};
 pub use ecn::Ecn;
 pub use graph::{Edge, Graph, NoRoute};
+pub use jitter::Jitter;
 pub use link::{Cause, Counters, Fate, Impairments, Link, LinkMeter, LinkTally, Retransmission, Settled};
 pub use loss::{Loss, Span};
 pub use multipath::Multipath;

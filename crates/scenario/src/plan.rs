@@ -3,7 +3,7 @@
 use crate::requests::Requests;
 use crate::writing::Writing;
 use ackclock_cc::Settings;
-use ackclock_net::{Link, Rng};
+use ackclock_net::{Jitter, Link, Rng};
 use ackclock_tcp::Config;
 use ackclock_units::{Duration, Rate, Time};
 
@@ -26,6 +26,15 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// Unresponsive traffic.
     pub streams: Vec<CbrPlan>,
+}
+
+impl Plan {
+    /// The longest time by which jitter delays a packet of this flow at its host.
+    pub fn jitter(&self, flow: usize) -> Option<Duration> {
+        let first = self.flows[flow].forward.first().filter(|&&link| link >= self.measured)?;
+        let impairments = self.links[*first].impairments()?;
+        impairments.jitter.as_ref().map(Jitter::most)
+    }
 }
 
 /// A TCP flow.

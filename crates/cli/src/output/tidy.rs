@@ -12,7 +12,7 @@ use std::path::Path;
 /// A column: its name, and the value of a row.
 type Column<T> = (&'static str, fn(&T) -> Option<f64>);
 
-const OF_FLOWS: [Column<FlowResult>; 22] = [
+const OF_FLOWS: [Column<FlowResult>; 23] = [
     ("goodput_bps", |it| Some(it.goodput_bps)),
     ("throughput_bps", |it| Some(it.throughput_bps)),
     ("sent", |it| Some(it.sent as f64)),
@@ -27,6 +27,7 @@ const OF_FLOWS: [Column<FlowResult>; 22] = [
     ("cwnd_mean", |it| Some(it.cwnd_mean)),
     ("propagation_rtt_s", |it| Some(it.propagation_rtt_s)),
     ("narrowest_bps", |it| Some(it.narrowest_bps)),
+    ("jitter_s", |it| Some(it.jitter_s.unwrap_or(0.0))),
     ("started", |it| it.transfers.map(|it| it.started as f64)),
     ("finished", |it| it.transfers.map(|it| it.finished as f64)),
     ("unfinished", |it| it.transfers.map(|it| it.unfinished as f64)),

@@ -211,6 +211,7 @@ fn summary(sweep: &Sweep, results: &[PointResult], scenario: &serde_json::Value)
     } else {
         sentences.push(format!("The random streams’ seed is {}.", first.seed));
     }
+    sentences.extend(super::table::jitter(results));
     let segments: u64 = results.iter().map(|result| result.delivered_segments).sum();
     let delivered = grouped(segments as f64);
     sentences.push(format!("In all {delivered} segments were delivered."));

@@ -5,6 +5,7 @@ use super::seen::measurements;
 use super::shown::{PointView, shown};
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::PointResult;
+use ackclock_units::Duration;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use std::io::IsTerminal;
@@ -43,6 +44,9 @@ pub(crate) fn print(sweep: &Sweep, results: &[PointResult]) {
     for figures in figures::all(sweep, results) {
         say!("{}", table(figures));
     }
+    if let Some(note) = jitter(results) {
+        say!("{note}");
+    }
     print_warnings(results);
     for PointView { result, name, .. } in shown(results) {
         let place = if name.is_empty() { name } else { format!("{name}: ") };
@@ -54,6 +58,18 @@ pub(crate) fn print(sweep: &Sweep, results: &[PointResult]) {
             }
         }
     }
+}
+
+/// Says which packets jitter delays, if any.
+pub(crate) fn jitter(results: &[PointResult]) -> Option<String> {
+    let late = results.iter().filter_map(PointResult::jitter).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
+    late.map(|(flows, most)| {
+        let whose = if flows == 1 { "one flow".to_owned() } else { format!("{flows} flows") };
+        format!(
+            "Jitter: packets of {whose} leave their hosts up to {} late, at random (jitter = \"off\" ends this).",
+            Duration::from_secs_f64(most)
+        )
+    })
 }
 
 /// The most warnings that a table shows.

@@ -1,11 +1,11 @@
 //! Links with impairments: what may happen to a packet, and in which order.
 //!
 //! Loss strikes before the queue. An admitted packet is transmitted, takes one of two routes, may be delayed,
-//! and may be duplicated. On a link that retransmits, the channel behind the transmitter corrupts packets
-//! instead.
+//! and may be duplicated. Jitter may make every packet late, but keeps their order. On a link that
+//! retransmits, the channel behind the transmitter corrupts packets instead.
 
 use super::{Cause, Fate, Link, Retransmission};
-use crate::{Loss, Multipath, Packet, Reorder, Share};
+use crate::{Jitter, Loss, Multipath, Packet, Reorder, Share};
 use ackclock_units::Time;
 
 /// The impairments of a link. They act in addition to its queue.
@@ -18,6 +18,8 @@ pub struct Impairments {
     pub correction: Option<Share>,
     /// Link-level retransmission of packets that are corrupted and not corrected.
     pub retransmission: Option<Retransmission>,
+    /// How late packets are, in order.
+    pub jitter: Option<Jitter>,
     /// Which packets take another route.
     pub alternate: Option<Multipath>,
     /// Which packets are delayed, and by how much.
@@ -64,6 +66,8 @@ impl Link {
     /// Applies the impairments behind the channel to a packet that got through it.
     pub(super) fn behind_the_channel(&mut self, fate: Fate) -> Fate {
         let Fate::Arrives(arrival) = fate else { return fate };
+        let jitter = self.impaired(|impairments| impairments.jitter.as_mut());
+        let arrival = jitter.map_or(arrival, |jitter| jitter.arrival(arrival));
         let alternate = self.impaired(|impairments| impairments.alternate.as_mut());
         let detour = alternate.and_then(Multipath::detour).unwrap_or_default();
         let reorder = self.impaired(|impairments| impairments.reorder.as_mut());

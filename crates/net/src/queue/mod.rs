@@ -132,6 +132,11 @@ impl Queue {
         }
     }
 
+    /// A queue with the same limit, first in, first out.
+    pub fn without_aqm(self) -> Queue {
+        self.limit().map_or(Queue::Unlimited, |limit| Queue::DropTail(DropTail::new(limit)))
+    }
+
     /// The largest number of packets of `bytes` that can wait. `None` without a limit: then only what the
     /// hosts may have in flight bounds it.
     pub fn capacity(&self, bytes: u32) -> Option<f64> {

@@ -3,18 +3,19 @@
 use super::Scenario;
 use super::document::path_parts;
 use super::error::suggest;
-use super::flows::{Ends, FlowGroup, Start, TrafficSpec};
+use super::flows::{FlowGroup, Start, TrafficSpec};
 use super::impairments::{ImpairmentsSpec, Medium};
 use super::predict::{PredictSpec, Settle};
 use super::queue::QueueSpec;
 use super::reader::{At, Result};
 use super::topology::{Access, LinkSpec, NO_LIMIT, reverse_of};
+use super::ways::{Route, Way, around};
 use crate::plan::{CbrPlan, FlowPlan, Plan};
 use crate::requests::{Gap, Requests};
 use ackclock_cc::predictor::Options;
 use ackclock_net::{Distribution, Link, Rng, Scale};
 use ackclock_units::{Duration, Rate, Time};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// A plan, and the names that belong to its numbers.
 pub struct Built {
@@ -86,18 +87,6 @@ const PER_FLOW: f64 = 6_000.0;
 /// The largest number of transfers that a load may be expected to bring.
 const MAX_ARRIVALS: f64 = 10_000_000.0;
 
-/// The largest number of links on all routes together. It limits memory.
-const MAX_HOPS: usize = 20_000_000;
-
-/// The two ends of a flow, and their distance.
-#[derive(Clone)]
-struct Route {
-    forward: Vec<usize>,
-    reverse: Vec<usize>,
-    /// The propagation delay of both directions together, without access links.
-    rtt: Duration,
-}
-
 impl Scenario {
     /// Builds the network and the flows.
     ///
@@ -106,60 +95,38 @@ impl Scenario {
     /// [`ScenarioError`](super::ScenarioError) if the parts of the scenario do not fit together: there is no
     /// route, a delay or a size is impossible, or the routes have too many links.
     pub fn build(&self) -> Result<Built> {
-        let mut routes = HashMap::new();
-        let mut reach = vec![Duration::ZERO; self.topology.links.len()];
-        let mut ways = Vec::new();
-        let mut hops = 0;
-        for group in &self.groups {
-            let route = self.route(&mut routes, &group.ends, &group.path)?;
-            let own = group.last_hop.as_ref().map_or(Duration::ZERO, |hop| hop.delay.saturating_mul(2));
-            let route = Route { rtt: route.rtt + own, ..route };
-            let access = self.access(group, &route)?;
-            let rtt = route.rtt + around(access.as_ref());
-            self.takes_time(group, &route, access.as_ref(), rtt)?;
-            hops += group.count * (6 + route.forward.len() + route.reverse.len());
-            if hops > MAX_HOPS {
-                return Err(self
-                    .error(&group.path, format!("with these flows all routes together have {hops} links"))
-                    .help(format!("at most {MAX_HOPS}: fewer flows, or shorter routes")));
-            }
-            for &link in route.forward.iter().chain(&route.reverse) {
-                reach[link] = reach[link].max(rtt);
-            }
-            ways.push((route, access, rtt));
-        }
+        let ways = self.ways()?;
         let mut memory = 0.0;
         let mut links: Vec<Link> = Vec::new();
-        for (spec, rtt) in self.topology.links.iter().zip(reach) {
-            memory += self.room(spec, rtt)?;
-            links.push(self.link(spec, &self.scale(spec, rtt)));
+        for (spec, used) in self.topology.links.iter().zip(&ways.uses) {
+            memory += self.room(spec, used.rtt)?;
+            links.push(self.link(spec, &self.scale(spec, used.rtt), used.carries_data));
         }
         let mut flows = Vec::new();
         let mut followed = Vec::new();
-        for (group, (route, access, rtt)) in self.groups.iter().zip(&ways) {
-            let mut own = group.last_hop.iter().map(|hop| self.room(hop, *rtt)).sum::<Result<f64>>()?;
-            if let Some(access) = access {
+        for (group, way) in self.groups.iter().zip(&ways.groups) {
+            let mut own = group.last_hop.iter().map(|hop| self.room(hop, way.rtt)).sum::<Result<f64>>()?;
+            if let Some(access) = &way.access {
                 // A flow's packets can wait at four access links.
-                own += 4.0 * self.waiting(&access.queue, &self.scale(&access_link(access), *rtt))?;
+                own += 4.0 * self.waiting(&access.queue, &self.scale(&access_link(access), way.rtt))?;
             }
+            let jitter = self.jitter(group, way, &ways.uses, &links);
             let mut starts = Rng::new(self.seed, &format!("starts of {}", group.label));
             followed.extend(flows.len()..flows.len() + group.follow);
             for member in 0..group.count {
-                let mut plan =
-                    self.flow(group, member, &mut starts, (route, access.as_ref(), *rtt), &mut links)?;
+                let mut plan = self.flow(group, member, &mut starts, (way, jitter), &mut links)?;
                 if let Some(hop) = &group.last_hop {
                     let name = format!("last hop of {} {member}", group.label);
-                    self.lead_over(&LinkSpec { name, ..hop.clone() }, *rtt, &mut plan, &mut links);
+                    self.lead_over(&LinkSpec { name, ..hop.clone() }, way.rtt, &mut plan, &mut links);
                 }
                 memory += PER_FLOW + own;
                 flows.push(plan);
             }
         }
         let mut streams = Vec::new();
-        for spec in &self.traffic {
-            let route = self.route(&mut routes, &spec.ends, &spec.path)?;
+        for (spec, route) in self.traffic.iter().zip(&ways.streams) {
             self.starts_in_time(&spec.path, spec.start)?;
-            streams.push(self.stream(spec, &route, &mut links)?);
+            streams.push(self.stream(spec, route, &mut links)?);
         }
         let time = |span: Duration| Time::ZERO + span;
         let plan = Plan {
@@ -230,95 +197,9 @@ impl Scenario {
     }
 
     /// An error at the entry with this dotted path.
-    fn error(&self, path: &str, message: String) -> super::ScenarioError {
+    pub(super) fn error(&self, path: &str, message: String) -> super::ScenarioError {
         let node = self.document.closest(&path_parts(path).unwrap_or_default());
         At::new(node, path, &self.document.source).error(message)
-    }
-
-    fn route(&self, known: &mut HashMap<(usize, usize), Route>, ends: &Ends, path: &str) -> Result<Route> {
-        let graph = &self.topology.graph;
-        let node = |name: &Option<String>, default: Option<usize>, key: &str| match name {
-            Some(name) => graph.find(name).ok_or_else(|| {
-                let names: Vec<_> = graph.names().iter().map(String::as_str).collect();
-                self.error(&format!("{path}.{key}"), format!("there is no node called \"{name}\""))
-                    .help(super::error::suggest(name, &names))
-            }),
-            None => default.ok_or_else(|| {
-                self.error(path, format!("the key \"{key}\" is missing"))
-                    .help("in a graph every flow says from = ... and to = ...")
-            }),
-        };
-        let defaults = self.topology.ends;
-        let from = node(&ends.from, defaults.map(|(from, _)| from), "from")?;
-        let to = node(&ends.to, defaults.map(|(_, to)| to), "to")?;
-        let (from, to) = if ends.reverse { (to, from) } else { (from, to) };
-        if from == to {
-            return Err(self
-                .error(path, format!("the flow begins and ends at \"{}\"", graph.names()[from]))
-                .help("give from and to two different nodes"));
-        }
-        if let Some(route) = known.get(&(from, to)) {
-            return Ok(route.clone());
-        }
-        let way = |from, to| {
-            graph.route(from, to).map_err(|missing| {
-                self.error(path, missing.to_string())
-                    .help("add links, or both = true to those that there are")
-            })
-        };
-        let (forward, reverse) = (way(from, to)?, way(to, from)?);
-        let delay = |links: &[usize]| {
-            links.iter().fold(Duration::ZERO, |sum, &link| sum + self.topology.links[link].delay)
-        };
-        let route = Route { rtt: delay(&forward) + delay(&reverse), forward, reverse };
-        known.insert((from, to), route.clone());
-        Ok(route)
-    }
-
-    /// The access links of a group: those of the topology, with the delay that gives the requested round-trip
-    /// time.
-    fn access(&self, group: &FlowGroup, route: &Route) -> Result<Option<Access>> {
-        let Some(rtt) = group.rtt else { return Ok(self.topology.access.clone()) };
-        if rtt < route.rtt {
-            let path = format!("{}.rtt", group.path);
-            return Err(self
-                .error(
-                    &path,
-                    format!("a round-trip time of {rtt} cannot be had: the links alone take {}", route.rtt),
-                )
-                .help("shorten their delays, or lengthen rtt"));
-        }
-        let known = self.topology.access.as_ref();
-        let rate = known.map_or(NO_LIMIT, |access| access.rate);
-        let queue = known.map_or_else(QueueSpec::unlimited, |access| access.queue.clone());
-        // Four access links share the rest: both directions, at both ends.
-        let delay = Duration::from_nanos((rtt - route.rtt).as_nanos() / 4);
-        Ok(Some(Access { rate, delay, queue }))
-    }
-
-    /// A round trip must take some time. Otherwise the clock would not advance.
-    fn takes_time(
-        &self,
-        group: &FlowGroup,
-        route: &Route,
-        access: Option<&Access>,
-        rtt: Duration,
-    ) -> Result<()> {
-        let rates = |route: &[usize]| -> Vec<Rate> {
-            let links = route.iter().map(|&link| self.topology.links[link].rate);
-            links.chain(access.map(|access| access.rate)).collect()
-        };
-        let time = |route: &[usize], bytes: u16| {
-            rates(route).iter().fold(Duration::ZERO, |sum, rate| sum + rate.time_for(u64::from(bytes)))
-        };
-        let (segment, ack) = (group.config.segment_bytes(), group.config.header);
-        let round = rtt + time(&route.forward, segment) + time(&route.reverse, ack);
-        if round.is_zero() {
-            return Err(self
-                .error(&group.path, "its round trip takes less than a nanosecond".to_owned())
-                .help("give a link on its route a delay, or lower a rate"));
-        }
-        Ok(())
     }
 
     fn scale(&self, spec: &LinkSpec, rtt: Duration) -> Scale {
@@ -350,15 +231,21 @@ impl Scenario {
     fn lead_over(&self, hop: &LinkSpec, rtt: Duration, plan: &mut FlowPlan, links: &mut Vec<Link>) {
         let scale = self.scale(hop, rtt);
         plan.forward.push(links.len());
-        links.push(self.link(hop, &scale));
+        links.push(self.link(hop, &scale, true));
         plan.reverse.insert(0, links.len());
-        links.push(self.link(&reverse_of(hop), &scale));
+        links.push(self.link(&reverse_of(hop), &scale, false));
     }
 
-    fn link(&self, spec: &LinkSpec, scale: &Scale) -> Link {
+    /// Builds a link. A way back that takes its queue from the link there does without the AQM, unless data
+    /// goes that way, too: acknowledgements do not respond to it.
+    fn link(&self, spec: &LinkSpec, scale: &Scale, carries_data: bool) -> Link {
         let stream = |what: &str| Rng::new(self.seed, &format!("{what} of {}", spec.name));
         let rate = spec.impairments.coded(spec.rate);
-        let link = Link::new(rate, spec.delay, spec.queue.build(scale, stream("queue")));
+        let mut queue = spec.queue.build(scale, stream("queue"));
+        if spec.queue_inherited && !carries_data {
+            queue = queue.without_aqm();
+        }
+        let link = Link::new(rate, spec.delay, queue);
         let medium = Medium { rate, segment: scale.segment };
         match spec.impairments.build(&medium, stream) {
             Some(impairments) => link.with_impairments(impairments),
@@ -412,7 +299,7 @@ impl Scenario {
         group: &FlowGroup,
         member: usize,
         starts: &mut Rng,
-        (route, access, rtt): (&Route, Option<&Access>, Duration),
+        (way, jitter): (&Way, Duration),
         links: &mut Vec<Link>,
     ) -> Result<FlowPlan> {
         let start = match group.start {
@@ -439,7 +326,7 @@ impl Scenario {
                 .help("let it stop later or start earlier"));
         }
         let start = match group.asks.load {
-            Some(load) => self.first_arrival(group, load, route, start, &mut requests)?,
+            Some(load) => self.first_arrival(group, load, &way.route, start, &mut requests)?,
             None => start,
         };
         let mut config = group.config.clone();
@@ -447,9 +334,22 @@ impl Scenario {
             (config.ecn, config.dctcp_echo) = (true, true); // RFC 8257: ECN with its own feedback
         }
         let of = format!("access of {} {member}", group.label);
+        let access = way.access.as_ref();
         Ok(FlowPlan {
-            forward: self.with_access(&route.forward, access, rtt, &format!("{of}, there"), links),
-            reverse: self.with_access(&route.reverse, access, rtt, &format!("{of}, back"), links),
+            forward: self.with_access(
+                &way.route.forward,
+                access,
+                (way.rtt, jitter),
+                &format!("{of}, there"),
+                links,
+            ),
+            reverse: self.with_access(
+                &way.route.reverse,
+                access,
+                (way.rtt, Duration::ZERO),
+                &format!("{of}, back"),
+                links,
+            ),
             config,
             control: group.control.clone(),
             draws: Rng::new(self.seed, &format!("draws of {} {member}", group.label)),
@@ -467,7 +367,13 @@ impl Scenario {
             self.waiting(&access.queue, &self.scale(&access_link(access), rtt))?;
         }
         Ok(CbrPlan {
-            route: self.with_access(&route.forward, access, rtt, &format!("access of {}", spec.label), links),
+            route: self.with_access(
+                &route.forward,
+                access,
+                (rtt, Duration::ZERO),
+                &format!("access of {}", spec.label),
+                links,
+            ),
             rate: spec.rate,
             bytes: spec.packet,
             on: spec.on,
@@ -477,25 +383,31 @@ impl Scenario {
         })
     }
 
-    /// A route with an access link at each end. Random decisions of their queues are named after `of`.
+    /// A route with an access link at each end; the first one has `jitter`. Random decisions there are named
+    /// after `of`.
     fn with_access(
         &self,
         route: &[usize],
         access: Option<&Access>,
-        rtt: Duration,
+        (rtt, jitter): (Duration, Duration),
         of: &str,
         links: &mut Vec<Link>,
     ) -> Vec<usize> {
-        let Some(access) = access else { return route.to_vec() };
-        let spec = access_link(access);
-        let scale = self.scale(&spec, rtt);
-        let mut add = |end: &str| {
-            links.push(self.link(&LinkSpec { name: format!("{of}, {end}"), ..spec.clone() }, &scale));
+        let mut add = |spec: LinkSpec, end: &str| {
+            let scale = self.scale(&spec, rtt);
+            links.push(self.link(&LinkSpec { name: format!("{of}, {end}"), ..spec }, &scale, true));
             links.len() - 1
         };
-        let mut path = vec![add("first")];
+        let mut path = Vec::with_capacity(route.len() + 2);
+        let immediate = Access { rate: NO_LIMIT, delay: Duration::ZERO, queue: QueueSpec::unlimited() };
+        if let Some(access) = access.or((!jitter.is_zero()).then_some(&immediate)) {
+            let impairments = ImpairmentsSpec::only_jitter(jitter);
+            path.push(add(LinkSpec { impairments, ..access_link(access) }, "first"));
+        }
         path.extend_from_slice(route);
-        path.push(add("last"));
+        if let Some(access) = access {
+            path.push(add(access_link(access), "last"));
+        }
         path
     }
 }
@@ -528,11 +440,7 @@ fn access_link(access: &Access) -> LinkSpec {
         rate: access.rate,
         delay: access.delay,
         queue: access.queue.clone(),
+        queue_inherited: false,
         impairments: ImpairmentsSpec::default(),
     }
-}
-
-/// The delay of all four access links of a flow.
-fn around(access: Option<&Access>) -> Duration {
-    access.map_or(Duration::ZERO, |access| access.delay.saturating_mul(4))
 }

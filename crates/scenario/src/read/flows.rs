@@ -2,6 +2,7 @@
 
 use super::endpoint::Ground;
 use super::error::suggest;
+use super::jitter::{JitterSpec, read_jitter};
 use super::reader::{At, Result, Table};
 use super::requests::{TransferSpec, read_requests};
 use super::tcp::{check_undo, read_detection, read_recovery};
@@ -23,6 +24,8 @@ pub(crate) struct FlowGroup {
     pub(crate) start: Start,
     pub(crate) stop: Option<Duration>,
     pub(crate) rtt: Option<Duration>,
+    /// The jitter at the sender; `None`: that of the scenario.
+    pub(crate) jitter: Option<JitterSpec>,
     pub(crate) asks: TransferSpec,
     /// How the data is written; `None`: all of it at once.
     pub(crate) writing: Option<Writing>,
@@ -114,6 +117,7 @@ fn read_group(at: &At<'_>, ground: &Ground<'_>) -> Result<FlowGroup> {
         start: table.get("start").map(|at| read_start(&at)).transpose()?.unwrap_or(Start::At(Duration::ZERO)),
         stop: table.quantity("stop")?,
         rtt: table.quantity("rtt")?,
+        jitter: table.get("jitter").map(|at| read_jitter(&at)).transpose()?,
         writing: read_writing(&table, config.payload)?,
         asks: read_requests(&table, config.payload)?,
         ends: read_ends(&table)?,

@@ -1,10 +1,11 @@
-//! The impairments of a link: `loss`, `correction`, `retransmission`, `alternate`, `reorder`, `duplicate`.
+//! The impairments of a link: `loss`, `correction`, `retransmission`, `jitter`, `alternate`, `reorder`,
+//! `duplicate`.
 
 use super::document::Value;
 use super::reader::{At, Result, Table};
 use super::variate::read_variate;
 use ackclock_net::{
-    BelowZero, Distribution, Impairments, Loss, Multipath, Reorder, Retransmission, Rng, Share, Span,
+    BelowZero, Distribution, Impairments, Jitter, Loss, Multipath, Reorder, Retransmission, Rng, Share, Span,
 };
 use ackclock_units::{Duration, Rate};
 
@@ -14,6 +15,8 @@ pub(crate) struct ImpairmentsSpec {
     loss: Option<LossSpec>,
     correction: Option<CorrectionSpec>,
     retransmission: Option<RetransmissionSpec>,
+    /// The longest delay by jitter; zero for none.
+    jitter: Duration,
     alternate: Option<AlternateSpec>,
     reorder: Option<ReorderSpec>,
     duplicate: f64,
@@ -87,6 +90,7 @@ pub(crate) fn read_impairments(table: &Table<'_>, delay: Duration) -> Result<Imp
             .map(|at| read_retransmission(&at, delay))
             .transpose()?
             .flatten(),
+        jitter: table.quantity("jitter")?.unwrap_or(Duration::ZERO),
         alternate: table.get("alternate").map(|at| read_alternate(&at, delay)).transpose()?,
         reorder: table.get("reorder").map(|at| read_reorder(&at)).transpose()?,
         duplicate: table.get("duplicate").map(|at| at.number(0.0, 1.0)).transpose()?.unwrap_or(0.0),
@@ -286,6 +290,11 @@ impl ImpairmentsSpec {
             .help("let the link give up, for example retransmission = { attempts = 10 }, or lower the loss"))
     }
 
+    /// Only jitter of at most `most`.
+    pub(crate) fn only_jitter(most: Duration) -> ImpairmentsSpec {
+        ImpairmentsSpec { jitter: most, ..ImpairmentsSpec::default() }
+    }
+
     /// True if the link retransmits corrupted packets.
     pub(crate) fn retransmits(&self) -> bool {
         self.retransmission.is_some()
@@ -297,6 +306,7 @@ impl ImpairmentsSpec {
             loss: self.loss.as_ref().and_then(|loss| loss.build(stream("loss"))),
             correction: self.correction.map(|correction| Share::new(correction.share, stream("correction"))),
             retransmission: self.retransmission.map(|spec| Retransmission::new(spec.after, spec.attempts)),
+            jitter: (!self.jitter.is_zero()).then(|| Jitter::new(self.jitter, stream("jitter"))),
             alternate: self.alternate.map(|alternate| match alternate.share {
                 None => Multipath::in_turn(alternate.longer),
                 Some(share) => Multipath::at_random(alternate.longer, Share::new(share, stream("alternate"))),
@@ -309,6 +319,7 @@ impl ImpairmentsSpec {
         };
         let any = impairments.loss.is_some()
             || impairments.retransmission.is_some()
+            || impairments.jitter.is_some()
             || impairments.alternate.is_some()
             || impairments.reorder.is_some()
             || impairments.duplicate.is_some();
@@ -332,7 +343,7 @@ impl ImpairmentsSpec {
         let alternate = self
             .alternate
             .map_or(0.0, |alternate| alternate.share.unwrap_or(0.5) * alternate.longer.as_secs_f64());
-        reorder + alternate
+        reorder + alternate + self.jitter.as_secs_f64()
     }
 }
 

@@ -7,6 +7,7 @@ mod error;
 mod excerpt;
 mod flows;
 mod impairments;
+mod jitter;
 mod predict;
 mod queue;
 pub mod reader;
@@ -18,6 +19,7 @@ mod sweep;
 mod tcp;
 mod topology;
 mod variate;
+mod ways;
 mod writing;
 
 pub use build::{Built, GroupInfo, LinkInfo, Prediction};
@@ -32,6 +34,7 @@ use ackclock_tcp::Config;
 use ackclock_units::Duration;
 use endpoint::Ground;
 use flows::{FlowGroup, TrafficSpec};
+use jitter::JitterSpec;
 use predict::PredictSpec;
 use reader::{At, Result};
 use std::sync::Arc;
@@ -67,6 +70,8 @@ pub struct Scenario {
     pub expects: Vec<Expect>,
     pub(crate) config: Config,
     pub(crate) topology: Topology,
+    /// The jitter of all flows; `None`: where flows share a DropTail queue.
+    pub(crate) jitter: Option<JitterSpec>,
     pub(crate) groups: Vec<FlowGroup>,
     pub(crate) traffic: Vec<TrafficSpec>,
     pub(crate) predict: Option<PredictSpec>,
@@ -107,6 +112,7 @@ impl Scenario {
             "topology",
             "add a table [topology.dumbbell] with bottleneck = { rate = \"1 Gbit/s\", delay = \"40 ms\" }",
         )?)?;
+        let jitter = table.get("jitter").map(|at| jitter::read_jitter(&at)).transpose()?;
         let groups = flows::read_flows(
             &table.need_as("flows", "add a table [[flows]] with control = \"reno\" to it")?,
             &ground,
@@ -140,6 +146,7 @@ impl Scenario {
             expects,
             config,
             topology,
+            jitter,
             groups,
             traffic,
             predict,

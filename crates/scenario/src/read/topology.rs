@@ -18,6 +18,8 @@ pub(crate) struct LinkSpec {
     pub(crate) rate: Rate,
     pub(crate) delay: Duration,
     pub(crate) queue: QueueSpec,
+    /// True if the queue is not given, but that of the opposite direction.
+    pub(crate) queue_inherited: bool,
     pub(crate) impairments: ImpairmentsSpec,
 }
 
@@ -107,11 +109,11 @@ fn dumbbell(table: &Table<'_>) -> Result<Topology> {
     Ok(topology)
 }
 
-/// The opposite direction of a link: the same, without impairments.
+/// The opposite direction of a link: the same, without impairments. Without data it has no AQM, either.
 pub(crate) fn reverse_of(link: &LinkSpec) -> LinkSpec {
     let name =
         if link.name == "bottleneck" { "reverse".to_owned() } else { format!("{} reverse", link.name) };
-    LinkSpec { name, impairments: ImpairmentsSpec::default(), ..link.clone() }
+    LinkSpec { name, queue_inherited: true, impairments: ImpairmentsSpec::default(), ..link.clone() }
 }
 
 fn parking_lot(table: &Table<'_>) -> Result<Topology> {
@@ -220,6 +222,7 @@ fn read_link_keys(table: &Table<'_>, like: Option<&LinkSpec>) -> Result<LinkSpec
         (None, Some(like)) => like.delay,
         (None, None) => table.need("delay", "\"40 ms\"")?.quantity()?,
     };
+    let queue_inherited = table.get("queue").is_none() && like.is_some();
     let queue = match table.get("queue") {
         Some(at) => read_queue(&at)?,
         None => like.map_or_else(QueueSpec::unlimited, |like| like.queue.clone()),
@@ -235,5 +238,5 @@ fn read_link_keys(table: &Table<'_>, like: Option<&LinkSpec>) -> Result<LinkSpec
                  droptail, red, rem, pi or pie",
             ));
     }
-    Ok(LinkSpec { name: String::new(), rate, delay, queue, impairments })
+    Ok(LinkSpec { name: String::new(), rate, delay, queue, queue_inherited, impairments })
 }

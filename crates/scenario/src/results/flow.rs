@@ -60,6 +60,10 @@ pub struct FlowResult {
     pub propagation_rtt_s: f64,
     /// Rate of the narrowest link on the way there, bit/s.
     pub narrowest_bps: f64,
+    /// The longest time by which [jitter](ackclock_net::Jitter) delays a packet at its host, s; absent
+    /// without jitter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_s: Option<f64>,
     /// Mean time of a finished transfer, s; null if none finished.
     pub completion_s: Option<f64>,
     /// When each finished transfer began, s.
@@ -167,6 +171,7 @@ impl FlowResult {
             cwnd_mean: tally.cwnd_mean,
             propagation_rtt_s: delays.sum(),
             narrowest_bps: rates.fold(f64::INFINITY, f64::min),
+            jitter_s: plan.jitter(id).map(|jitter| jitter.as_secs_f64()),
             completion_s: None,
             begins_s: Vec::new(),
             sizes_bytes: Vec::new(),

@@ -110,6 +110,12 @@ pub struct GroupResult {
 }
 
 impl PointResult {
+    /// The number of flows whose packets have jitter, and the longest delay by it, s.
+    pub fn jitter(&self) -> Option<(usize, f64)> {
+        let late: Vec<f64> = self.flows.iter().filter_map(|flow| flow.jitter_s).collect();
+        (!late.is_empty()).then(|| (late.len(), late.iter().copied().fold(0.0, f64::max)))
+    }
+
     /// How long the run took.
     pub fn timing(&self) -> Timing {
         Timing { wall_s: self.wall_s, segments_per_wall_s: self.segments_per_wall_s }
