@@ -161,7 +161,7 @@ fn expectations_decide_between_0_and_1() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).contains("FAILS"), "{}", stdout(&output));
     // One of several points is enough.
-    let sweep = with("> 1000000", "> 3500000") + "[sweep]\n\"flows.0.count\" = [1, 6]\n";
+    let sweep = with("> 1000000", "> 6000000") + "[sweep]\n\"flows.0.count\" = [1, 6]\n";
     let output = run(&sweep, &[]);
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
 }

@@ -1,4 +1,4 @@
-//! Jitter at the hosts: it breaks the phase of flows at DropTail queues, and is there only where it is needed.
+//! Jitter at the hosts: it breaks the phase of flows at DropTail queues, and is only where it is needed.
 
 mod common;
 
