@@ -51,6 +51,18 @@ impl Reassembly {
         self.held
     }
 
+    /// Delivers `seq` if it is the next expected segment and nothing is held. False if it is not; then nothing
+    /// has changed.
+    #[inline(always)]
+    pub fn take_next(&mut self, seq: u64) -> bool {
+        let simple = seq == self.next && self.held == 0;
+        if simple {
+            self.next += 1;
+            self.limit = self.next;
+        }
+        simple
+    }
+
     /// Adds a segment.
     #[inline]
     pub fn receive(&mut self, seq: u64) -> Arrival {

@@ -29,6 +29,8 @@ pub struct Receiver {
     echo_congestion: bool,
     /// RFC 8257 section 3.2: true if the echo tells exactly whether the last segment was marked.
     dctcp_echo: bool,
+    /// True if every segment in order is acknowledged at once, and all alike.
+    predictable: bool,
     arrived: u64,
     duplicates: u64,
 }
@@ -54,6 +56,7 @@ impl Receiver {
             runs: [(0, 0); 3],
             echo_congestion: false,
             dctcp_echo: config.dctcp_echo,
+            predictable: config.delayed_ack.is_none() && !config.dctcp_echo && config.peer_window > 0,
             arrived: 0,
             duplicates: 0,
         }
@@ -84,6 +87,38 @@ impl Receiver {
     #[inline(always)] // the acknowledgement stays in registers
     pub fn on_data(&mut self, now: Time, data: &Data) -> Option<Ack> {
         self.arrived += 1;
+        // Header prediction, as in the sender: the next segment in order, which says nothing else.
+        if self.predictable
+            && data.flags == Flags::of_epoch(self.epoch)
+            && self.reassembly.take_next(data.seq)
+        {
+            return Some(self.acknowledge_next(now, data.sent_at));
+        }
+        self.on_other_data(now, data)
+    }
+
+    /// What is left of [`Receiver::on_other_data`] for the next segment in order, if nothing is held.
+    #[inline(always)]
+    fn acknowledge_next(&mut self, now: Time, sent_at: Time) -> Ack {
+        self.recent = self.recent.max(sent_at);
+        self.last_acked = self.reassembly.next();
+        let mut flags = Flags::of_epoch(self.epoch);
+        if self.echo_congestion {
+            flags = flags.with(Flags::ECE);
+        }
+        Ack {
+            ack: self.last_acked,
+            sent_at: now,
+            echo: self.recent,
+            window: self.window,
+            bytes: self.header,
+            flags,
+            blocks: [SackBlock::default(); 3],
+        }
+    }
+
+    #[inline(never)] // keeps this code away from the common case
+    fn on_other_data(&mut self, now: Time, data: &Data) -> Option<Ack> {
         if data.flags.epoch() != self.epoch {
             return None;
         }

@@ -56,6 +56,8 @@ pub struct Link {
     /// True if no packet can be dropped, delayed or marked here: the queue is unlimited and there are no
     /// impairments.
     lossless: bool,
+    /// True if nobody reads the counters of a lossless link: they stay zero.
+    uncounted: bool,
     /// The instant at which the transmitter has finished everything that was admitted so far.
     free_at: Time,
     /// The fraction of a nanosecond by which `free_at` is early, in units of 1/rate ns. Less than `rate`.
@@ -75,6 +77,7 @@ impl Link {
             rate,
             delay,
             lossless: queue.is_unlimited(),
+            uncounted: false,
             queue,
             impairments: None,
             free_at: Time::ZERO,
@@ -89,7 +92,12 @@ impl Link {
     /// The same link with `impairments`. Link-level retransmission does not work together with a
     /// dequeue-driven queue: there `retransmission` has no effect.
     pub fn with_impairments(self, impairments: Impairments) -> Link {
-        Link { impairments: Some(Box::new(impairments)), lossless: false, ..self }
+        Link { impairments: Some(Box::new(impairments)), lossless: false, uncounted: false, ..self }
+    }
+
+    /// Stops counting, if no packet can be dropped here. For links that nobody measures.
+    pub fn leave_uncounted(&mut self) {
+        self.uncounted = self.lossless;
     }
 
     /// The rate of the transmitter.
@@ -185,8 +193,12 @@ impl Link {
     /// Offers a packet at `now`, and returns its fate. `now` must not decrease from call to call.
     #[inline(always)] // the packet stays in registers
     pub fn offer<P: Packet>(&mut self, now: Time, packet: &mut P) -> Fate {
-        self.counters.arrivals += 1;
         self.size(packet.bytes());
+        if self.uncounted {
+            let (_, departure, _) = self.serve(now);
+            return Fate::Arrives(departure + self.delay);
+        }
+        self.counters.arrivals += 1;
         if !self.lossless {
             return self.offer_to_queue(now, packet);
         }
@@ -290,16 +302,24 @@ impl Link {
     /// which its last bit leaves.
     #[inline]
     fn transmit(&mut self, now: Time) -> Time {
+        let (start, departure, service_ns) = self.serve(now);
+        // At 1 bit/s and without a limit even these sums can overflow.
+        self.counters.waited_ns = self.counters.waited_ns.saturating_add(start.since(now).as_nanos());
+        self.counters.service_ns = self.counters.service_ns.saturating_add(service_ns);
+        departure
+    }
+
+    /// Transmits a packet without counting it. Returns when its transmission begins and ends, and how long
+    /// it takes, ns.
+    #[inline(always)]
+    fn serve(&mut self, now: Time) -> (Time, Time, u64) {
         let (_, mut whole, remainder) = self.transmission;
         if remainder > 0 {
             whole += self.carry(now, remainder);
         }
         let start = self.free_at.max(now);
-        // At 1 bit/s and without a limit even these sums can overflow.
-        self.counters.waited_ns = self.counters.waited_ns.saturating_add(start.since(now).as_nanos());
-        self.counters.service_ns = self.counters.service_ns.saturating_add(whole);
         self.free_at = start + Duration::from_nanos(whole);
-        self.free_at
+        (start, self.free_at, whole)
     }
 
     /// Carries fractions of a nanosecond over to the next packet of a busy period. So a busy link keeps

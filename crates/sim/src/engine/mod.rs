@@ -138,7 +138,8 @@ impl SampleBarriers {
 
 impl<O: Observer> Engine<O> {
     /// Prepares a run of `plan` with `observer`.
-    pub fn new(plan: Plan, observer: O) -> Engine<O> {
+    pub fn new(mut plan: Plan, observer: O) -> Engine<O> {
+        plan.links.iter_mut().skip(plan.measured).for_each(Link::leave_uncounted);
         let forward: Vec<&[usize]> = plan.flows.iter().map(|flow| &*flow.forward).collect();
         let streams: Vec<&[usize]> = plan.streams.iter().map(|stream| &*stream.route).collect();
         let reverse: Vec<&[usize]> = plan.flows.iter().map(|flow| &*flow.reverse).collect();
@@ -215,7 +216,7 @@ impl<O: Observer> Engine<O> {
             now: Time::ZERO,
             duration: plan.duration,
             probe: plan.probe,
-            tally: Tally::new(flows.len(), sources.len(), plan.links.len(), plan.probe.is_some()),
+            tally: Tally::new(flows.len(), sources.len(), plan.measured, plan.probe.is_some()),
             transmitters: Transmitters::new(&plan.links),
             links: plan.links,
             flows,

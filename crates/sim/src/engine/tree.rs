@@ -39,9 +39,10 @@ impl Head {
 
 /// The tree.
 pub struct WinnerTree {
-    /// Node 1 is the root. Node i has the children 2i and 2i+1. The leaves are the last `leaves` nodes.
-    nodes: Vec<Head>,
-    leaves: usize,
+    /// The two heads that meet at each inner node. Node 1 is the root. Node i has the children 2i and 2i+1. The
+    /// leaves come after the inner nodes, and their heads stand in the lowest of these pairs.
+    matches: Vec<[Head; 2]>,
+    winner: Head,
     /// The number of the first lane.
     lowest: usize,
 }
@@ -50,34 +51,36 @@ impl WinnerTree {
     /// A tree over `count` empty lanes. Their numbers start at `lowest`.
     pub fn new(lowest: usize, count: usize) -> WinnerTree {
         let leaves = count.next_power_of_two().max(2);
-        let mut nodes = vec![Head(u128::MAX); 2 * leaves];
-        for (leaf, node) in nodes[leaves..].iter_mut().enumerate() {
-            *node = Head::new(Time::NEVER, 0, (lowest + leaf) as u32);
-        }
+        let empty = |lane: usize| Head::new(Time::NEVER, 0, (lowest + lane) as u32);
+        let mut matches = vec![[Head(u128::MAX); 2]; leaves];
         for node in (1..leaves).rev() {
-            nodes[node] = nodes[2 * node];
+            let first = 2 * node;
+            matches[node] = if first >= leaves {
+                [empty(first - leaves), empty(first + 1 - leaves)]
+            } else {
+                // All lanes are empty, so the lowest one wins.
+                [matches[first][0], matches[first + 1][0]]
+            };
         }
-        WinnerTree { nodes, leaves, lowest }
+        WinnerTree { winner: matches[1][0], matches, lowest }
     }
 
     /// The earliest head.
     #[inline]
     pub fn earliest(&self) -> Head {
-        self.nodes[1]
+        self.winner
     }
 
     /// Sets the head of `lane`: its due time and rank.
     #[inline]
     pub fn set(&mut self, lane: usize, time: Time, rank: u32) {
-        let mut at = self.leaves + lane - self.lowest;
-        self.nodes[at] = Head::new(time, rank, lane as u32);
+        let mut at = self.matches.len() + lane - self.lowest;
+        self.winner = Head::new(time, rank, lane as u32);
         while at > 1 {
-            let winner = self.nodes[at].min(self.nodes[at ^ 1]);
-            at >>= 1;
-            if self.nodes[at] == winner {
-                return; // no node above can change either
-            }
-            self.nodes[at] = winner;
+            let pair = &mut self.matches[at / 2];
+            pair[at % 2] = self.winner;
+            self.winner = pair[0].min(pair[1]);
+            at /= 2;
         }
     }
 }
