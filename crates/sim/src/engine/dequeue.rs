@@ -1,51 +1,35 @@
 //! Dequeue-driven links in the engine: it holds their waiting packets, and forwards them when they are
 //! decided.
 
-use super::forwarding::{carrying, on_the_way};
+use super::forwarding::on_the_way;
 use super::in_flight::Exit;
+use super::packets::{Kind, Lent};
 use super::timers::Timer;
 use super::transmitters::{Held, QueuedPacket};
-use super::{Acknowledgement, Engine, Observer, PacketRef, Segment};
-use ackclock_net::Detour;
-use ackclock_net::{Fate, Settled};
-use ackclock_units::Duration;
+use super::{Engine, Observer};
+use ackclock_net::{Detour, Fate, Settled};
+use ackclock_units::{Duration, Time};
 
 impl<O: Observer> Engine<O> {
-    /// Handles a segment that does not reach `exit` once, at a known time.
+    /// Handles a packet that does not reach `exit` once, at a known time.
     #[cold]
-    pub(super) fn divert_segment(&mut self, exit: usize, detour: Detour, packet: Segment) {
+    pub(super) fn divert<P: Kind>(&mut self, exit: usize, detour: Detour, packet: P) {
         match (detour, exit.checked_sub(1)) {
-            (Detour::Waits, Some(before)) => self.hold(before, QueuedPacket::Segment(packet)),
-            _ => self.data.divert(exit, detour, packet),
-        }
-    }
-
-    /// Handles such an acknowledgement.
-    #[cold]
-    pub(super) fn divert_ack(&mut self, exit: usize, detour: Detour, packet: Acknowledgement) {
-        match (detour, exit.checked_sub(1)) {
-            (Detour::Waits, Some(before)) => self.hold(before, QueuedPacket::Acknowledgement(packet)),
-            _ => self.acks.divert(exit, detour, packet),
+            (Detour::Waits, Some(before)) => self.hold(before, packet),
+            _ => P::lent(self).in_flight.divert(exit, detour, packet),
         }
     }
 
     /// Holds a packet that waits at the gate behind `exit`.
-    fn hold(&mut self, exit: usize, packet: QueuedPacket) {
-        // Data and acknowledgements take different routes. Each connection between two hosts is a flow of its
-        // own.
-        let (exits, is_ack, epoch) = match &packet {
-            QueuedPacket::Segment(packet) => (self.data.exit(exit), 0, packet.0.flags.epoch()),
-            QueuedPacket::Acknowledgement(packet) => (self.acks.exit(exit), 1, packet.0.flags.epoch()),
-        };
-        let flow = u64::from(exits.owner) << 9 | u64::from(epoch) << 1 | is_ack;
-        let Some(link) = exits.stage.as_ref().and_then(|stage| stage.gate) else { return };
+    fn hold<P: Kind>(&mut self, exit: usize, packet: P) {
+        let now = self.now;
+        let Lent { in_flight, links, .. } = P::lent(self);
+        let Exit { owner, stage: Some(stage), .. } = in_flight.exit(exit) else { return };
+        let Some(link) = stage.gate else { return };
+        let flow = packet.flow(*owner);
+        let ticket = links[link as usize].hold(now, flow, &packet);
         let Some(number) = self.transmitters.of(link as usize) else { return };
-        let at = &mut self.links[link as usize];
-        let ticket = match &packet {
-            QueuedPacket::Segment(packet) => at.hold(self.now, flow, packet),
-            QueuedPacket::Acknowledgement(packet) => at.hold(self.now, flow, packet),
-        };
-        self.transmitters.get_mut(number).put(ticket, Held { exit, packet });
+        self.transmitters.get_mut(number).put(ticket, Held { exit, packet: packet.queued() });
         self.settle(number);
     }
 
@@ -53,7 +37,7 @@ impl<O: Observer> Engine<O> {
     pub(super) fn on_transmitter_timer(&mut self, number: usize) {
         let transmitter = self.transmitters.get_mut(number);
         if transmitter.entry == self.now {
-            transmitter.entry = ackclock_units::Time::NEVER;
+            transmitter.entry = Time::NEVER;
             self.settle(number);
         }
     }
@@ -66,8 +50,8 @@ impl<O: Observer> Engine<O> {
                 continue;
             };
             match packet {
-                QueuedPacket::Segment(packet) => self.take_on_segment(link, exit, settled, packet),
-                QueuedPacket::Acknowledgement(packet) => self.take_on_ack(link, exit, settled, packet),
+                QueuedPacket::Segment(packet) => self.take_on(link, exit, settled, packet),
+                QueuedPacket::Acknowledgement(packet) => self.take_on(link, exit, settled, packet),
             }
         }
         let transmitter = self.transmitters.get_mut(number);
@@ -79,38 +63,22 @@ impl<O: Observer> Engine<O> {
         }
     }
 
-    fn take_on_segment(&mut self, link: usize, exit: usize, settled: Settled, mut packet: Segment) {
+    /// A packet goes on that has waited at `link`, behind `exit`.
+    fn take_on<P: Kind>(&mut self, link: usize, exit: usize, settled: Settled, mut packet: P) {
         if settled.marked {
-            ackclock_net::Packet::mark(&mut packet);
+            packet.mark();
         }
-        let Exit { owner, stage: Some(stage), .. } = self.data.exit(exit) else { return };
+        let Lent { in_flight, links, observer, flows } = P::lent(self);
+        let Exit { owner, stage: Some(stage), .. } = in_flight.exit(exit) else { return };
         let owner = *owner as usize;
-        let is_flow = owner < self.flows.len();
-        let of = if is_flow { owner } else { owner - self.flows.len() };
         let delay = behind_the_transmitter(&settled);
-        self.observer.at_transmitter(settled.at, link, delay, carrying(of, is_flow, &packet), settled.fate);
-        let observer = &mut self.observer;
-        let passed = stage.pass_on(&mut self.links, settled.fate, &mut packet, |link, over, packet, fate| {
-            observer.at_link(link as usize, on_the_way(over, fate), carrying(of, is_flow, packet), fate);
+        observer.at_transmitter(settled.at, link, delay, packet.seen(owner, flows), settled.fate);
+        let passed = stage.pass_on(links, settled.fate, &mut packet, |link, over, packet, fate| {
+            observer.at_link(link as usize, on_the_way(over, fate), packet.seen(owner, flows), fate);
         });
         match passed {
-            Ok(due) => self.forward_segment(exit + 1, due, packet),
-            Err(detour) => self.divert_segment(exit + 1, detour, packet),
-        }
-    }
-
-    fn take_on_ack(&mut self, link: usize, exit: usize, settled: Settled, mut packet: Acknowledgement) {
-        let Exit { owner, stage: Some(stage), .. } = self.acks.exit(exit) else { return };
-        let owner = *owner;
-        let delay = behind_the_transmitter(&settled);
-        self.observer.at_transmitter(settled.at, link, delay, PacketRef::Ack(owner, &packet.0), settled.fate);
-        let observer = &mut self.observer;
-        let passed = stage.pass_on(&mut self.links, settled.fate, &mut packet, |link, over, packet, fate| {
-            observer.at_link(link as usize, on_the_way(over, fate), PacketRef::Ack(owner, &packet.0), fate);
-        });
-        match passed {
-            Ok(due) => self.forward_ack(exit + 1, due, packet),
-            Err(detour) => self.divert_ack(exit + 1, detour, packet),
+            Ok(due) => packet.forward(self, exit + 1, due),
+            Err(detour) => self.divert(exit + 1, detour, packet),
         }
     }
 }

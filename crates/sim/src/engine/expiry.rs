@@ -1,12 +1,11 @@
 //! What happens when a timer is due: starts and ends of transfers, retransmissions, pacing, datagrams, and
 //! samples.
 
-use super::forwarding::on_the_way;
-use super::in_flight::Entrance;
-use super::observe::{Observer, PacketRef};
+use super::observe::Observer;
+use super::packets::Segment;
 use super::timers::Timer;
 use super::writer::writer;
-use super::{Engine, Segment, seen, sent};
+use super::{Engine, seen, sent};
 use ackclock_tcp::{Data, Receiver, Sender};
 use ackclock_units::{Duration, Time};
 
@@ -164,18 +163,7 @@ impl<O: Observer> Engine<O> {
             Data { seq: source.next_seq, sent_at: self.now, bytes: source.plan.bytes, ..Data::default() };
         source.next_seq += 1;
         let next = source.plan.departure(source.next_seq);
-        let mut packet = Segment(data);
-        let Entrance { stage, exit, .. } = &source.out;
-        let observer = &mut self.observer;
-        let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
-            let carried = PacketRef::CbrPacket(number as u32, &packet.0);
-            observer.at_link(link as usize, on_the_way(at, fate), carried, fate);
-        });
-        let exit = *exit;
-        match passed {
-            Ok(due) => self.forward_segment(exit, due, packet),
-            Err(detour) => self.data.divert(exit, detour, packet),
-        }
+        self.send_datagram(number, Segment(data));
         self.timers.add(next, Timer::CbrPacket(number as u32));
     }
 }

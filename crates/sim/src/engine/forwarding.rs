@@ -1,11 +1,11 @@
 //! Forwarding: packets pass gates and links to endpoints, and endpoints send in response.
 
 use super::in_flight::{Entrance, Exit};
-use super::observe::{Observer, PacketRef};
+use super::observe::Observer;
+use super::packets::{Acknowledgement, Kind, Lent, Segment};
 use super::timers::Timer;
-use super::{Acknowledgement, Engine, Flow, Segment};
-use ackclock_net::{Detour, Stage};
-use ackclock_net::{Fate, Link};
+use super::{Engine, Flow};
+use ackclock_net::{Detour, Fate, Link, Stage};
 use ackclock_tcp::Ack;
 use ackclock_units::{Duration, Time};
 
@@ -16,28 +16,63 @@ impl<O: Observer> Engine<O> {
         let (exit, packet) = self.data.first();
         let mut packet = *packet;
         if self.data.pop() {
-            return self.on_segment_back(exit, packet);
+            return self.on_packet_back(exit, packet);
         }
         if let Some(due) = self.take_segment(exit, self.now, &mut packet) {
             self.forward_segment(exit + 1, due, packet);
         }
     }
 
-    /// A segment is back at the gate behind `exit`, because the link there corrupted it.
-    #[cold]
-    fn on_segment_back(&mut self, exit: usize, packet: Segment) {
-        let Exit { owner, stage: Some(stage), .. } = self.data.exit(exit) else { return };
+    /// An acknowledgement has reached a gate or its sender.
+    #[inline]
+    pub(super) fn on_acknowledgement(&mut self) {
+        let (exit, packet) = self.acks.first();
+        let Exit { owner, stage, .. } = self.acks.exit(exit);
+        if stage.is_some() {
+            let mut packet = *packet;
+            if self.acks.pop() {
+                return self.on_packet_back(exit, packet);
+            }
+            return match self.pass(exit, self.now, &mut packet) {
+                Ok(due) => self.forward_ack(exit + 1, due, packet),
+                Err(detour) => self.divert(exit + 1, detour, packet),
+            };
+        }
         let owner = *owner as usize;
-        let is_flow = owner < self.flows.len();
-        let number = if is_flow { owner } else { owner - self.flows.len() };
-        let observer = &mut self.observer;
-        let passed = stage.pass_again(&mut self.links, self.now, &packet, |link, over, packet, fate| {
-            observer.at_link(link as usize, on_the_way(over, fate), carrying(number, is_flow, packet), fate);
+        let flow = &mut self.flows[owner];
+        self.tally.before_window_changes(owner, self.now, &flow.sender);
+        let draws = &mut flow.draws;
+        flow.sender.on_ack(self.now, &packet.0, || draws.uniform());
+        self.acks.pop();
+        if self.write(owner) {
+            self.on_transfer_done(owner);
+        }
+        self.transmit(owner);
+    }
+
+    /// A packet is back at the gate behind `exit`, because the link there corrupted it.
+    #[cold]
+    fn on_packet_back<P: Kind>(&mut self, exit: usize, packet: P) {
+        let now = self.now;
+        let Lent { in_flight, links, observer, flows } = P::lent(self);
+        let Exit { owner, stage: Some(stage), .. } = in_flight.exit(exit) else { return };
+        let owner = *owner as usize;
+        let passed = stage.pass_again(links, now, &packet, |link, over, packet, fate| {
+            observer.at_link(link as usize, on_the_way(over, fate), packet.seen(owner, flows), fate);
         });
         match passed {
-            Ok(due) => self.forward_segment(exit + 1, due, packet),
-            Err(detour) => self.divert_segment(exit + 1, detour, packet),
+            Ok(due) => packet.forward(self, exit + 1, due),
+            Err(detour) => self.divert(exit + 1, detour, packet),
         }
+    }
+
+    /// A packet passes the gate behind `exit` at this instant, and the links up to the next exit. Returns the
+    /// time there, if the packet gets there once. An endpoint's exit has no gate.
+    #[inline(always)] // the packet stays in registers
+    fn pass<P: Kind>(&mut self, exit: usize, at: Time, packet: &mut P) -> Result<Time, Detour> {
+        let Lent { in_flight, links, observer, flows } = P::lent(self);
+        let Exit { owner, stage: Some(stage), .. } = in_flight.exit(exit) else { return Ok(at) };
+        enter(stage, links, observer, at, (*owner as usize, flows), packet)
     }
 
     /// Forwards a segment to `exit`, where it is due at `due`.
@@ -53,6 +88,20 @@ impl<O: Observer> Engine<O> {
             self.data.push(exit, due, packet);
         } else if let Some(flow) = self.flows.get_mut(self.data.exit(exit).owner as usize) {
             flow.beyond_the_end += 1;
+        }
+    }
+
+    /// Forwards an acknowledgement to `exit`, where it is due at `due`.
+    #[inline(always)] // the packet stays in registers
+    pub(super) fn forward_ack(&mut self, mut exit: usize, mut due: Time, mut packet: Acknowledgement) {
+        while self.acks.runs_ahead(exit) && due < self.looks.next && self.acks.exit(exit).stage.is_some() {
+            match self.pass(exit, due, &mut packet) {
+                Ok(later) => (exit, due) = (exit + 1, later),
+                Err(detour) => return self.divert(exit + 1, detour, packet),
+            }
+        }
+        if due < self.looks.over {
+            self.acks.push(exit, due, packet);
         }
     }
 
@@ -77,27 +126,16 @@ impl<O: Observer> Engine<O> {
     #[inline]
     fn take_segment(&mut self, exit: usize, at: Time, packet: &mut Segment) -> Option<Time> {
         let Exit { owner, stage, .. } = self.data.exit(exit);
-        let owner = *owner as usize;
-        if let Some(stage) = stage {
-            let is_flow = owner < self.flows.len();
-            let number = if is_flow { owner } else { owner - self.flows.len() };
-            let observer = &mut self.observer;
-            let passed = stage.pass(&mut self.links, at, packet, |link, over, packet, fate| {
-                observer.at_link(
-                    link as usize,
-                    on_the_way(over, fate),
-                    carrying(number, is_flow, packet),
-                    fate,
-                );
-            });
-            return match passed {
+        if stage.is_some() {
+            return match self.pass(exit, at, packet) {
                 Ok(due) => Some(due),
                 Err(detour) => {
-                    self.divert_segment(exit + 1, detour, *packet);
+                    self.divert(exit + 1, detour, *packet);
                     None
                 }
             };
         }
+        let owner = *owner as usize;
         if owner < self.flows.len() {
             let flow = &mut self.flows[owner];
             let ack = flow.receiver.on_data(at, &packet.0);
@@ -118,66 +156,6 @@ impl<O: Observer> Engine<O> {
             source.delivered_bytes += u64::from(packet.0.bytes);
         }
         None
-    }
-
-    /// An acknowledgement has reached a gate or its sender.
-    #[inline]
-    pub(super) fn on_acknowledgement(&mut self) {
-        let (exit, packet) = self.acks.first();
-        let Exit { owner, stage, .. } = self.acks.exit(exit);
-        if stage.is_some() {
-            let packet = *packet;
-            return self.on_acknowledgement_at_gate(exit, packet);
-        }
-        let owner = *owner as usize;
-        let flow = &mut self.flows[owner];
-        self.tally.before_window_changes(owner, self.now, &flow.sender);
-        let draws = &mut flow.draws;
-        flow.sender.on_ack(self.now, &packet.0, || draws.uniform());
-        self.acks.pop();
-        if self.write(owner) {
-            self.on_transfer_done(owner);
-        }
-        self.transmit(owner);
-    }
-
-    /// An acknowledgement has reached the gate behind `exit`, or is back there.
-    #[inline]
-    fn on_acknowledgement_at_gate(&mut self, exit: usize, mut packet: Acknowledgement) {
-        let back = self.acks.pop();
-        let Exit { owner, stage: Some(stage), .. } = self.acks.exit(exit) else { return };
-        let (links, observer) = (&mut self.links, &mut self.observer);
-        let passed = if back {
-            stage.pass_again(links, self.now, &packet, |link, over, packet, fate| {
-                observer.at_link(
-                    link as usize,
-                    on_the_way(over, fate),
-                    PacketRef::Ack(*owner, &packet.0),
-                    fate,
-                );
-            })
-        } else {
-            pass_ack(*owner, stage, links, observer, self.now, &mut packet)
-        };
-        match passed {
-            Ok(due) => self.forward_ack(exit + 1, due, packet),
-            Err(detour) => self.divert_ack(exit + 1, detour, packet),
-        }
-    }
-
-    /// Forwards an acknowledgement to `exit`, where it is due at `due`.
-    #[inline(always)] // the packet stays in registers
-    pub(super) fn forward_ack(&mut self, mut exit: usize, mut due: Time, mut packet: Acknowledgement) {
-        while self.acks.runs_ahead(exit) && due < self.looks.next {
-            let Exit { owner, stage: Some(stage), .. } = self.acks.exit(exit) else { break };
-            match pass_ack(*owner, stage, &mut self.links, &mut self.observer, due, &mut packet) {
-                Ok(later) => (exit, due) = (exit + 1, later),
-                Err(detour) => return self.divert_ack(exit + 1, detour, packet),
-            }
-        }
-        if due < self.looks.over {
-            self.acks.push(exit, due, packet);
-        }
     }
 
     /// The application of a flow writes what its socket has room for. True if everything is written and
@@ -204,17 +182,13 @@ impl<O: Observer> Engine<O> {
         if !self.flows[owner].active {
             return; // between two transfers
         }
+        let flows = self.flows.len();
         loop {
             let flow = &mut self.flows[owner];
             let Some(data) = flow.sender.poll_transmit(self.now) else { break };
             let Entrance { stage, exit, .. } = &flow.out;
-            let mut packet = Segment(data);
-            let observer = &mut self.observer;
-            let passed = stage.pass(&mut self.links, self.now, &mut packet, |link, at, packet, fate| {
-                observer.at_link(link as usize, on_the_way(at, fate), carrying(owner, true, packet), fate);
-            });
-            let exit = *exit;
-            match passed {
+            let (mut packet, exit) = (Segment(data), *exit);
+            match enter(stage, &mut self.links, &mut self.observer, self.now, (owner, flows), &mut packet) {
                 Ok(due) => self.forward_segment(exit, due, packet),
                 Err(detour) => self.data.divert(exit, detour, packet),
             }
@@ -237,27 +211,45 @@ impl<O: Observer> Engine<O> {
         }
     }
 
+    /// A stream sends a datagram.
+    pub(super) fn send_datagram(&mut self, stream: usize, mut packet: Segment) {
+        let flows = self.flows.len();
+        let Entrance { stage, exit, .. } = &self.sources[stream].out;
+        let exit = *exit;
+        let whose = (flows + stream, flows);
+        match enter(stage, &mut self.links, &mut self.observer, self.now, whose, &mut packet) {
+            Ok(due) => self.forward_segment(exit, due, packet),
+            Err(detour) => self.data.divert(exit, detour, packet),
+        }
+    }
+
     /// A receiver sends an acknowledgement at `at`.
     #[inline(always)] // the packet stays in registers
     pub(super) fn acknowledge(&mut self, owner: usize, at: Time, ack: Ack) {
+        let flows = self.flows.len();
         let Entrance { stage, exit, .. } = &self.flows[owner].back;
-        let mut packet = Acknowledgement(ack);
-        let due = pass_ack(owner as u32, stage, &mut self.links, &mut self.observer, at, &mut packet);
-        let exit = *exit;
-        match due {
+        let (mut packet, exit) = (Acknowledgement(ack), *exit);
+        match enter(stage, &mut self.links, &mut self.observer, at, (owner, flows), &mut packet) {
             Ok(due) => self.forward_ack(exit, due, packet),
             Err(detour) => self.acks.divert(exit, detour, packet),
         }
     }
 }
 
-#[inline]
-pub(super) fn carrying(number: usize, is_flow: bool, packet: &Segment) -> PacketRef<'_> {
-    if is_flow {
-        PacketRef::Data(number as u32, &packet.0)
-    } else {
-        PacketRef::CbrPacket(number as u32, &packet.0)
-    }
+/// A packet enters a stage at `at`. `whose`: its owner, and the number of flows. Returns the time at the end
+/// of the stage, if the packet gets there once.
+#[inline(always)] // the packet stays in registers
+fn enter<P: Kind, O: Observer>(
+    stage: &Stage,
+    links: &mut [Link],
+    observer: &mut O,
+    at: Time,
+    whose: (usize, usize),
+    packet: &mut P,
+) -> Result<Time, Detour> {
+    stage.pass(links, at, packet, |link, over, packet, fate| {
+        observer.at_link(link as usize, on_the_way(over, fate), packet.seen(whose.0, whose.1), fate);
+    })
 }
 
 /// The time from the transmitter to the far end, for the packet that was just offered to this link.
@@ -267,19 +259,4 @@ pub(super) fn on_the_way(link: &Link, fate: Fate) -> Duration {
         Fate::Arrives(at) | Fate::ArrivesTwice(at) => at.since(link.departure()),
         Fate::LinkRetry(_) | Fate::Queued | Fate::Dropped(_) => link.delay(),
     }
-}
-
-/// Sends an acknowledgement through a stage. Returns the time at its end, if the acknowledgement gets there.
-#[inline(always)] // the packet stays in registers
-pub(super) fn pass_ack<O: Observer>(
-    owner: u32,
-    stage: &Stage,
-    links: &mut [Link],
-    observer: &mut O,
-    at: Time,
-    packet: &mut Acknowledgement,
-) -> Result<Time, Detour> {
-    stage.pass(links, at, packet, |link, over, packet, fate| {
-        observer.at_link(link as usize, on_the_way(over, fate), PacketRef::Ack(owner, &packet.0), fate);
-    })
 }

@@ -16,6 +16,7 @@ mod forwarding;
 mod in_flight;
 mod lanes;
 mod observe;
+mod packets;
 mod reorder_heap;
 mod tally;
 mod timers;
@@ -27,49 +28,17 @@ pub use observe::{NoObserver, Observer, PacketRef};
 #[doc(hidden)] // for the benches
 pub use tree::{Head, WinnerTree};
 
-use ackclock_net::{Ecn, Link, Packet, Rng as Draws, accesses};
+use ackclock_net::{Link, Rng as Draws, accesses};
 use ackclock_scenario::measured::{CbrTally, Measured};
 use ackclock_scenario::plan::{CbrPlan, FlowPlan, Plan};
-use ackclock_tcp::{Ack, Data, Flags, Receiver, Sender};
+use ackclock_tcp::{Receiver, Sender};
 use ackclock_units::{Duration, Time};
 use in_flight::{Entrance, InFlight};
+use packets::{Acknowledgement, Segment};
 use tally::Tally;
 use timers::{Timer, Timers};
 use transmitters::{QueuedPacket, Transmitters};
 use writer::{Writer, writer};
-
-#[derive(Clone, Copy, Default)]
-struct Segment(Data);
-
-impl Packet for Segment {
-    #[inline]
-    fn bytes(&self) -> u32 {
-        u32::from(self.0.bytes)
-    }
-    #[inline]
-    fn ecn(&self) -> Ecn {
-        let flags = self.0.flags;
-        match (flags.has(Flags::ECT), flags.has(Flags::CE)) {
-            (false, _) => Ecn::NotEct,
-            (true, true) => Ecn::Ce,
-            (true, false) if flags.has(Flags::ECT1) => Ecn::Ect1,
-            (true, false) => Ecn::Ect0,
-        }
-    }
-    fn mark(&mut self) {
-        self.0.flags = self.0.flags.with(Flags::CE);
-    }
-}
-
-#[derive(Clone, Copy, Default)]
-struct Acknowledgement(Ack);
-
-impl Packet for Acknowledgement {
-    #[inline]
-    fn bytes(&self) -> u32 {
-        u32::from(self.0.bytes)
-    }
-}
 
 struct Flow {
     plan: FlowPlan,

@@ -1,6 +1,6 @@
 //! The packets that wait in dequeue-driven links, and the instants at which the links are asked again.
 
-use super::{Acknowledgement, Segment};
+use super::packets::{Acknowledgement, Segment};
 use ackclock_net::Link;
 use ackclock_units::Time;
 

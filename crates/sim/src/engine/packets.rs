@@ -1,0 +1,128 @@
+//! The two kinds of packets of a run: segments there, acknowledgements back. What happens to them on their way
+//! is written once, for both.
+
+use super::Engine;
+use super::in_flight::InFlight;
+use super::observe::{Observer, PacketRef};
+use super::transmitters::QueuedPacket;
+use ackclock_net::{Ecn, Link, Packet};
+use ackclock_tcp::{Ack, Data, Flags};
+use ackclock_units::Time;
+
+/// A segment of a flow, or a datagram of a stream.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Segment(pub(crate) Data);
+
+/// An acknowledgement of a flow.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Acknowledgement(pub(crate) Ack);
+
+impl Packet for Segment {
+    #[inline]
+    fn bytes(&self) -> u32 {
+        u32::from(self.0.bytes)
+    }
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        let flags = self.0.flags;
+        match (flags.has(Flags::ECT), flags.has(Flags::CE)) {
+            (false, _) => Ecn::NotEct,
+            (true, true) => Ecn::Ce,
+            (true, false) if flags.has(Flags::ECT1) => Ecn::Ect1,
+            (true, false) => Ecn::Ect0,
+        }
+    }
+    fn mark(&mut self) {
+        self.0.flags = self.0.flags.with(Flags::CE);
+    }
+}
+
+impl Packet for Acknowledgement {
+    #[inline]
+    fn bytes(&self) -> u32 {
+        u32::from(self.0.bytes)
+    }
+}
+
+/// What the engine lends to a packet of kind `P` on its way.
+pub(super) struct Lent<'a, P, O> {
+    pub(super) in_flight: &'a mut InFlight<P>,
+    pub(super) links: &'a mut [Link],
+    pub(super) observer: &'a mut O,
+    /// The number of flows. Owners from there on are streams.
+    pub(super) flows: usize,
+}
+
+/// A kind of packets.
+pub(super) trait Kind: Packet + Copy + Default {
+    /// What packets of this kind need of the engine.
+    fn lent<O: Observer>(engine: &mut Engine<O>) -> Lent<'_, Self, O>;
+
+    /// The packet as observers see it. `owner` is the number of the flow, or that of the stream after `flows`.
+    fn seen(&self, owner: usize, flows: usize) -> PacketRef<'_>;
+
+    /// The packet as it waits in a dequeue-driven link.
+    fn queued(self) -> QueuedPacket;
+
+    /// Distinguishes the packet's flow from others in a queue of the route of `owner`. Data and
+    /// acknowledgements are different flows, and so is each connection between two hosts.
+    fn flow(&self, owner: u32) -> u64;
+
+    /// Forwards the packet to `exit`, where it is due at `due`.
+    fn forward<O: Observer>(self, engine: &mut Engine<O>, exit: usize, due: Time);
+}
+
+impl Kind for Segment {
+    #[inline(always)]
+    fn lent<O: Observer>(engine: &mut Engine<O>) -> Lent<'_, Segment, O> {
+        let Engine { data, links, observer, flows, .. } = engine;
+        Lent { in_flight: data, links, observer, flows: flows.len() }
+    }
+
+    #[inline(always)]
+    fn seen(&self, owner: usize, flows: usize) -> PacketRef<'_> {
+        match owner.checked_sub(flows) {
+            None => PacketRef::Data(owner as u32, &self.0),
+            Some(stream) => PacketRef::CbrPacket(stream as u32, &self.0),
+        }
+    }
+
+    fn queued(self) -> QueuedPacket {
+        QueuedPacket::Segment(self)
+    }
+
+    fn flow(&self, owner: u32) -> u64 {
+        u64::from(owner) << 9 | u64::from(self.0.flags.epoch()) << 1
+    }
+
+    #[inline(always)]
+    fn forward<O: Observer>(self, engine: &mut Engine<O>, exit: usize, due: Time) {
+        engine.forward_segment(exit, due, self);
+    }
+}
+
+impl Kind for Acknowledgement {
+    #[inline(always)]
+    fn lent<O: Observer>(engine: &mut Engine<O>) -> Lent<'_, Acknowledgement, O> {
+        let Engine { acks, links, observer, flows, .. } = engine;
+        Lent { in_flight: acks, links, observer, flows: flows.len() }
+    }
+
+    #[inline(always)]
+    fn seen(&self, owner: usize, _: usize) -> PacketRef<'_> {
+        PacketRef::Ack(owner as u32, &self.0)
+    }
+
+    fn queued(self) -> QueuedPacket {
+        QueuedPacket::Acknowledgement(self)
+    }
+
+    fn flow(&self, owner: u32) -> u64 {
+        u64::from(owner) << 9 | u64::from(self.0.flags.epoch()) << 1 | 1
+    }
+
+    #[inline(always)]
+    fn forward<O: Observer>(self, engine: &mut Engine<O>, exit: usize, due: Time) {
+        engine.forward_ack(exit, due, self);
+    }
+}
