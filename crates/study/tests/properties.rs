@@ -88,12 +88,22 @@ fn impairments() -> impl Strategy<Value = String> {
         .prop_map(|(share, delay)| format!(", reorder = {{ share = {share:?}, delay = {delay} }}"));
     let alternate = prop::sample::select(&["", ", share = 0.3"])
         .prop_map(|share| format!(", alternate = {{ delay = \"50 ms\"{share} }}"));
+    let jitter =
+        prop::sample::select(&["", ", jitter = \"300 us\"", ", jitter = \"20 ms\""]).prop_map(str::to_owned);
     let duplicate = (0.0_f64..0.3).prop_map(|share| format!(", duplicate = {share:?}"));
     let maybe = |keys: BoxedStrategy<String>| prop_oneof![2 => Just(String::new()), 1 => keys];
     prop_oneof![
         Just(String::new()),
-        (maybe(errors.boxed()), maybe(reorder.boxed()), maybe(alternate.boxed()), maybe(duplicate.boxed()))
-            .prop_map(|(errors, reorder, alternate, duplicate)| errors + &reorder + &alternate + &duplicate),
+        (
+            maybe(errors.boxed()),
+            jitter,
+            maybe(reorder.boxed()),
+            maybe(alternate.boxed()),
+            maybe(duplicate.boxed())
+        )
+            .prop_map(|(errors, jitter, reorder, alternate, duplicate)| {
+                errors + &jitter + &reorder + &alternate + &duplicate
+            }),
     ]
 }
 
@@ -149,9 +159,11 @@ fn flows() -> impl Strategy<Value = String> {
             "stop = \"1.5 s\"",
             "reverse = true",
             "count = 3",
+            "jitter = \"off\"",
+            "jitter = \"3 ms\"",
             "tcp = { delayed_ack = true, initial_window = 2, counting = \"acks\", timestamps = false, ecn = true }",
         ],
-        0..=4,
+        0..=5,
     );
     (control, recovery, task, more).prop_map(|(control, recovery, task, more)| {
         format!("control = \"{control}\"\nrecovery = \"{recovery}\"\n{task}\n{}\n", more.join("\n"))
