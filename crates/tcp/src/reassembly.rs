@@ -51,8 +51,8 @@ impl Reassembly {
         self.held
     }
 
-    /// Delivers `seq` if it is the next expected segment and nothing is held. False if it is not; then nothing
-    /// has changed.
+    /// Delivers `seq` if it is the next expected segment and nothing is held. Otherwise returns false, and
+    /// changes nothing.
     #[inline(always)]
     pub fn take_next(&mut self, seq: u64) -> bool {
         let simple = seq == self.next && self.held == 0;

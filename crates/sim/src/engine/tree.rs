@@ -39,8 +39,8 @@ impl Head {
 
 /// The tree.
 pub struct WinnerTree {
-    /// The two heads that meet at each inner node. Node 1 is the root. Node i has the children 2i and 2i+1. The
-    /// leaves come after the inner nodes, and their heads stand in the lowest of these pairs.
+    /// The two heads that meet at each inner node. Node 1 is the root. Node i has the children 2i and 2i+1.
+    /// The leaves come after the inner nodes, and their heads stand in the last of these pairs.
     matches: Vec<[Head; 2]>,
     winner: Head,
     /// The number of the first lane.
