@@ -1,5 +1,5 @@
-//! The two kinds of packets of a run: segments there, acknowledgements back. What happens to them on their way
-//! is written once, for both.
+//! The two kinds of packets of a run: segments there, acknowledgements back. What happens to them on their
+//! way is written once, for both.
 
 use super::Engine;
 use super::in_flight::InFlight;
@@ -58,7 +58,8 @@ pub(super) trait Kind: Packet + Copy + Default {
     /// What packets of this kind need of the engine.
     fn lent<O: Observer>(engine: &mut Engine<O>) -> Lent<'_, Self, O>;
 
-    /// The packet as observers see it. `owner` is the number of the flow, or that of the stream after `flows`.
+    /// The packet as observers see it. `owner` is the number of its flow. Streams have numbers from `flows`
+    /// on.
     fn seen(&self, owner: usize, flows: usize) -> PacketRef<'_>;
 
     /// The packet as it waits in a dequeue-driven link.
