@@ -17,8 +17,8 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// The number of events between two looks at whether a run is to go on: a few milliseconds.
-const EVENTS: u32 = 1 << 15;
+/// The number of events between two looks at whether a run is to go on: about a millisecond.
+const EVENTS: u32 = 1 << 12;
 
 /// The approximate memory of a flow's own variables per sample, bytes.
 const PER_VARIABLES: usize = 16;
