@@ -1,5 +1,5 @@
-//! Any bytes as a capture: reading it ends with what it tells or with a message, never with a panic, and what it tells can be
-//! judged by every predictor.
+//! Any bytes as a capture: reading it ends with what it tells or with a message, never with a panic, and what
+//! it tells can be judged by every predictor.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any sequence of operations on a sender and a receiver; the cases and their checks are those of the property tests
-//! in `crates/tcp/tests`.
+//! Any sequence of operations on a sender and a receiver; the cases and their checks are those of the
+//! property tests in `crates/tcp/tests`.
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
