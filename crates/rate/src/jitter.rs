@@ -29,14 +29,14 @@ pub enum Clock {
 #[derive(Clone, Debug)]
 pub struct Jitter {
     clock: Clock,
-    /// Second packets of pairs are left out.
+    /// Second packets of pairs are left out. Equation 5.1 needs no such rule.
     skips_pairs: bool,
     /// Send time and arrival of the packet before.
     last: Option<(Time, Time)>,
 }
 
 impl Jitter {
-    /// Jitters by this `clock`; with `skips_pairs` second packets of pairs give none.
+    /// Jitters by this `clock`; with `skips_pairs` second packets of pairs give none if the clock is fine.
     pub fn new(clock: Clock, skips_pairs: bool) -> Jitter {
         Jitter { clock, skips_pairs, last: None }
     }
@@ -45,7 +45,7 @@ impl Jitter {
     /// true for the second packet of a pair whose first arrived just before. `service` is S/C, zero while C
     /// is unknown. Returns the jitter in nanoseconds.
     pub fn on_packet(&mut self, sent: Time, arrived: Time, behind: bool, service: Duration) -> Option<i64> {
-        if behind && self.skips_pairs {
+        if behind && self.skips_pairs && self.clock == Clock::Fine {
             return None;
         }
         let (sent_before, arrived_before) = self.last.replace((sent, arrived))?;

@@ -5,15 +5,25 @@
 //! differences that may be negative (jitter, relative trip times) are nanoseconds as `i64`.
 //!
 //! Estimators have a file each: [`pair`], [`kde`], [`ewma`], [`jitter`], [`rott`], [`loss`].
-//! [`model`] is the analytic model of XRTP.
+//! Parts of a transport are [`reliability`], [`blackout`], the rate law ([`law`]) and its variants
+//! ([`variant`]). [`xrtp`] composes them into two endpoints. [`model`] is the analytic model of XRTP.
 
+pub mod blackout;
 pub mod ewma;
 pub mod jitter;
 pub mod kde;
+pub mod law;
 pub mod loss;
 pub mod model;
+pub mod packet;
 pub mod pair;
+pub mod reliability;
 pub mod rott;
+mod scheme;
+pub mod variant;
+pub mod xrtp;
+
+pub use scheme::Transport;
 
 #[cfg(doc)]
 use ackclock_units::{Duration, Time};

@@ -1,0 +1,179 @@
+//! The sending endpoint: paces packets at the rate it is told, in pairs, and repairs what is lost.
+
+use super::{Config, LEAST_RTT};
+use crate::blackout::Silence;
+use crate::law::{Limits, start};
+use crate::packet::{Ack, Data};
+use crate::pair::{Pattern, Slot};
+use crate::reliability::{NeverSent, Outbox, Progress};
+use ackclock_units::{Duration, Time};
+
+/// A sender.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    bytes: u32,
+    bits: f64,
+    limits: Limits,
+    outbox: Outbox,
+    pattern: Pattern,
+    silence: Silence,
+    /// bit/s
+    rate: f64,
+    srtt: Duration,
+    rtt_memory: f64,
+    window: f64,
+    least_window: f64,
+    tick: Duration,
+    /// The nominal departure of the last packet, and the intervals that follow it.
+    departed: Option<(Time, u32)>,
+    /// The departure of the first packet of a pair.
+    paired: Time,
+    /// The echo whose rate counts.
+    told: u64,
+}
+
+impl Sender {
+    /// A sender of `total` data (`None`: without end), after a handshake that took `handshake`.
+    pub fn new(config: &Config, total: Option<u64>, now: Time, handshake: Duration) -> Sender {
+        let limits = config.limits();
+        let srtt = handshake.max(LEAST_RTT);
+        Sender {
+            bytes: config.bytes,
+            bits: config.bits(),
+            limits,
+            outbox: Outbox::new(config.count("reorder"), total),
+            pattern: Pattern::new(config.pairing(), config.count("pair_every")),
+            silence: Silence::new(config.number("silence"), now),
+            rate: limits.hold(start(config.number("start"), config.bits(), srtt)),
+            srtt,
+            rtt_memory: config.number("rtt_memory"),
+            window: config.number("window"),
+            least_window: config.count("least_window") as f64,
+            tick: config.settings.get("tick"),
+            departed: None,
+            paired: Time::NEVER,
+            told: 0,
+        }
+    }
+
+    /// The rate, bit/s.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// The smoothed round-trip time.
+    pub fn srtt(&self) -> Duration {
+        self.srtt
+    }
+
+    /// Data acknowledged in order.
+    pub fn delivered(&self) -> u64 {
+        self.outbox.delivered()
+    }
+
+    /// True if all data are acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.outbox.is_done()
+    }
+
+    /// True during a blackout.
+    pub fn is_dark(&self) -> bool {
+        self.silence.is_dark()
+    }
+
+    /// The window in data, from the oldest that is not acknowledged.
+    pub fn window(&self) -> u64 {
+        let product = self.window * self.rate * self.srtt.as_secs_f64() / self.bits;
+        product.max(self.least_window) as u64
+    }
+
+    /// The next packet, if one may leave at `now`. Call again until there is none.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Data> {
+        match self.outbox.next(self.window()) {
+            Some(datum) => {
+                if now < self.due() {
+                    return None;
+                }
+                let slot = self.slot(now);
+                // Time that was not used is lost, but for one tick of a coarse clock.
+                let late = Time::from_nanos(now.as_nanos().saturating_sub(self.tick.as_nanos()));
+                self.departed = Some((self.nominal().max(late), self.pattern.advance()));
+                self.silence.sent(now);
+                Some(self.packet(datum, slot, now))
+            }
+            None => {
+                let oldest = self.outbox.oldest()?;
+                if now < self.silence.deadline(self.srtt, Duration::ZERO) {
+                    return None;
+                }
+                self.silence.probed(now);
+                Some(self.packet(oldest, Slot::Single, now))
+            }
+        }
+    }
+
+    /// When to call [`Sender::poll_transmit`] next, if no acknowledgement comes before. `None` if there is
+    /// nothing to send and nothing to wait for.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        if self.outbox.next(self.window()).is_some() {
+            return Some(self.due());
+        }
+        self.outbox.oldest().map(|_| self.silence.deadline(self.srtt, Duration::ZERO))
+    }
+
+    /// Processes an acknowledgement.
+    ///
+    /// # Errors
+    ///
+    /// [`NeverSent`] if it is of what was never sent.
+    pub fn on_ack(&mut self, now: Time, ack: &Ack) -> Result<Progress, NeverSent> {
+        let progress = self.outbox.on_ack(ack)?;
+        if let Some(echoed) = ack.echoed {
+            let (old, new) = (self.srtt.as_secs_f64(), now.since(echoed).as_secs_f64());
+            let srtt = Duration::from_secs_f64(self.rtt_memory * old + (1.0 - self.rtt_memory) * new);
+            self.srtt = srtt.max(LEAST_RTT);
+        }
+        // What the receiver sends into silence must not keep the sender from probing.
+        if ack.echoed.is_some() || progress != Progress::default() {
+            self.silence.heard(now);
+        }
+        if ack.echo >= self.told && ack.rate.is_finite() && ack.rate > 0.0 {
+            self.told = ack.echo;
+            self.rate = self.limits.hold(ack.rate);
+        }
+        Ok(progress)
+    }
+
+    /// When the next packet would leave at the rate of now, if the clock were exact.
+    fn nominal(&self) -> Time {
+        let Some((departed, intervals)) = self.departed else { return Time::ZERO };
+        departed + Duration::from_secs_f64(f64::from(intervals) * self.bits / self.rate)
+    }
+
+    /// The first tick of the clock at which the next packet may leave.
+    fn due(&self) -> Time {
+        let due = self.nominal();
+        match self.tick.as_nanos() {
+            0 => due,
+            tick => Time::from_nanos(due.as_nanos().div_ceil(tick).saturating_mul(tick)),
+        }
+    }
+
+    /// The slot of the packet that leaves now. A second packet that missed its first is none.
+    fn slot(&mut self, now: Time) -> Slot {
+        if self.pattern.slot() == Slot::Second && self.paired != now {
+            self.pattern.restart();
+        }
+        let slot = self.pattern.slot();
+        if slot == Slot::First {
+            self.paired = now;
+        }
+        slot
+    }
+
+    fn packet(&mut self, datum: u64, slot: Slot, now: Time) -> Data {
+        let last = self.outbox.is_last(datum);
+        let number = self.outbox.send(datum);
+        Data { number, datum, bytes: self.bytes, sent: now, srtt: self.srtt, slot, last }
+    }
+}
