@@ -129,7 +129,7 @@ impl Stage {
     /// # Errors
     ///
     /// [`Detour`] if the packet does not reach the end once, at a known time.
-    #[inline]
+    #[inline(always)] // the packet stays in registers
     pub fn pass<P: Packet>(
         &self,
         links: &mut [Link],
