@@ -7,7 +7,7 @@
 //! Estimators have a file each: [`pair`], [`kde`], [`ewma`], [`jitter`], [`rott`], [`loss`].
 //! Parts of a transport are [`reliability`], [`blackout`], the rate law ([`law`]) and its variants
 //! ([`variant`]). [`xrtp`] composes them into two endpoints. [`model`] is the analytic model of XRTP.
-//! [`tfrc`] has the throughput equation and the loss intervals of RFC 5348.
+//! [`tfrc`] has the throughput equation, the loss intervals and the allowed rate of RFC 5348.
 
 pub mod blackout;
 pub mod ewma;

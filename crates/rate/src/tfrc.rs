@@ -1,4 +1,6 @@
-//! Parts of TFRC (RFC 5348): the throughput equation and the average loss interval.
+//! Parts of TFRC (RFC 5348): the throughput equation, the average loss interval, and the allowed sending
+//! rate.
 
+pub mod allowed;
 pub mod equation;
 pub mod intervals;
