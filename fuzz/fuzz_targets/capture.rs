@@ -10,8 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use miette::NarratableReportHandler;
 
 fuzz_target!(|bytes: &[u8]| {
-    let recording = match read_capture(bytes) {
-        Ok(recording) => recording,
+    let recording = match read_capture(bytes, None) {
+        Ok(captured) => captured.recording,
         Err(error) => {
             let mut shown = String::new();
             NarratableReportHandler::new().render_report(&mut shown, &error).expect("a message");

@@ -166,6 +166,34 @@ fn expectations_decide_between_0_and_1() {
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
 }
 
+/// A claim about all points together decides as those about each point do.
+#[test]
+fn expectations_can_compare_the_points_of_a_sweep() {
+    let sweep = |that: &str| {
+        let text =
+            with("that = \"goodput('first') > 1000000\"", &format!("over = \"points\"\nthat = \"{that}\""));
+        text + "[sweep]\n\"flows.0.count\" = [1, 6]\n"
+    };
+    for (that, holds) in [
+        ("rises(goodput('first', count=axis('count')))", true),
+        ("goodput('first', count=6) < goodput('first', count=1)", false),
+    ] {
+        let output = run(&sweep(that), &[]);
+        assert_eq!(output.status.code(), Some(i32::from(!holds)), "{}", stderr(&output));
+        let document = document(&output);
+        let verdict = &document["expectations"][0];
+        assert_eq!((&verdict["that"], &verdict["holds"]), (&that.into(), &holds.into()));
+        assert_eq!(verdict["seen"].as_array().map_or(0, Vec::len), if holds { 0 } else { 2 }, "{verdict}");
+        assert_eq!(document["points"][0]["expectations"], serde_json::json!([]));
+    }
+    let directory = with_file(&sweep("goodput('first', count=6) < goodput('first', count=1)"));
+    let output = ackclock(directory.path(), &["run", "case.toml", "--out", "out"]);
+    let shown = stdout(&output);
+    assert!(shown.contains("FAILS  all points: goodput('first', count=6)"), "{shown}");
+    let page = std::fs::read_to_string(directory.path().join("out/report.html")).expect("a report");
+    assert!(page.contains("✗ fails"));
+}
+
 #[test]
 fn set_changes_the_run() {
     let result = |arguments: &[&str]| document(&run(SCENARIO, arguments))["points"][0].clone();

@@ -301,6 +301,13 @@ fn sweeps() {
     ]));
 }
 
+/// Two points, and this about both of them together.
+fn over_points(heading: &'static str, that: &str) -> Case {
+    let text =
+        with("that = \"goodput('first') > 1000000\"", &format!("over = \"points\"\nthat = \"{that}\""));
+    case(heading, text + "[sweep]\n\"flows.0.count\" = [1, 2]\n")
+}
+
 #[test]
 fn expectations() {
     let that = |heading, that| replaced(heading, "goodput('first') > 1000000", that);
@@ -344,6 +351,11 @@ fn expectations() {
             )
         ),
         replaced("a misspelt that", "that =", "taht ="),
+        replaced("an unknown scope", "that =", "over = \"sweep\"\nthat ="),
+        over_points("which of several points", "goodput('first') > 1"),
+        over_points("a point that there is not", "goodput('first', count=3) > goodput('first', count=1)"),
+        over_points("an axis that is none", "rises(goodput('first', rate=axis('rate')))"),
+        over_points("a list where a verdict is wanted", "goodput('first', count=axis('count'))"),
     ]));
 }
 

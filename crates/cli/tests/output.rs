@@ -46,6 +46,7 @@ fn a_single_run_leaves_a_report_and_series() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let out = home.path().join("out");
     let expected = [
+        "files.txt",
         "pictures/cwnd.svg",
         "pictures/inner-base-rtt.svg",
         "pictures/inner-diff.svg",

@@ -16,11 +16,13 @@ use ackclock_tcp::Counters;
 use ackclock_units::{Duration, Time};
 
 /// The largest number of made-up samples, over all flows. With more, the probes' interval is made longer.
-const MAX_SAMPLES: usize = 1_000_000;
+pub(crate) const MAX_SAMPLES: usize = 1_000_000;
 
 /// A result with the shape of this point's results. The numbers are arbitrary, positive, and different for
-/// each `variant`, so that one variant or another evaluates both sides of an `and` or `or`.
-pub(crate) fn dry_run(point: &Point, built: &Built, variant: u64) -> PointResult {
+/// each `variant`, so that one variant or another evaluates both sides of an `and` or `or`. The probes look
+/// at most so many times, `samples`, at all flows together; also tells whether that is less often than they
+/// will.
+pub(crate) fn dry_run(point: &Point, built: &Built, variant: u64, samples: usize) -> (PointResult, bool) {
     let scenario = &point.scenario;
     let mut draws = Rng::new(variant, "imagined");
     let mut number = |most: u64| 1 + (draws.between(0.0, 1.0) * most as f64) as u64;
@@ -74,8 +76,12 @@ pub(crate) fn dry_run(point: &Point, built: &Built, variant: u64) -> PointResult
         tally
     });
     let links = links.collect();
-    let series =
-        scenario.probe.map(|interval| looks(built, scenario.duration, interval, number(1000) as f32));
+    let most = (samples / built.plan.flows.len().max(1)).max(1) as u64;
+    let shortest = Duration::from_nanos(scenario.duration.as_nanos() / most);
+    let series = scenario
+        .probe
+        .map(|interval| looks(built, scenario.duration, interval.max(shortest), number(1000) as f32));
+    let thinned = scenario.probe.is_some_and(|interval| interval < shortest);
     let measured = Measured { flows, streams, links, delivered_segments: number(1_000_000), series };
     let span = (
         scenario.duration.as_secs_f64(),
@@ -85,7 +91,7 @@ pub(crate) fn dry_run(point: &Point, built: &Built, variant: u64) -> PointResult
     let step = scenario.duration.as_nanos() / (COURSE + 1);
     result.courses = built.followed.iter().map(|&flow| course(flow, step, number(10_000) as f64)).collect();
     result.predictions = built.prediction.map(|_| predictions(&mut number));
-    result
+    (result, thinned)
 }
 
 /// Made-up predictions.
@@ -146,8 +152,7 @@ fn course(flow: usize, step: u64, value: f64) -> FlowTrace {
 
 /// Made-up samples: always the same values.
 fn looks(built: &Built, duration: Duration, interval: Duration, value: f32) -> Series {
-    let most = (MAX_SAMPLES / built.plan.flows.len().max(1)).max(1) as u64;
-    let interval = interval.max(Duration::from_nanos(duration.as_nanos() / most)).as_nanos().max(1);
+    let interval = interval.as_nanos().max(1);
     let count = 1 + (duration.as_nanos() / interval) as usize;
     let sample = Sample {
         cwnd: value,

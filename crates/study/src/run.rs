@@ -1,6 +1,6 @@
 //! Runs the points of a sweep.
 
-use crate::dry_run::dry_run;
+use crate::dry_run::{MAX_SAMPLES, dry_run};
 use crate::expect::{Language, Names, View};
 use crate::predict::predictions;
 use ackclock_cc::predictor::Reading;
@@ -9,7 +9,7 @@ use ackclock_scenario::measured::Measured;
 use ackclock_scenario::plan::Plan;
 use ackclock_scenario::results::{Expectation, PointResult};
 use ackclock_scenario::series::Sample;
-use ackclock_scenario::{Built, Expect, Point, Scenario, ScenarioError};
+use ackclock_scenario::{Built, Expect, Over, Point, Scenario, ScenarioError};
 use ackclock_sim::engine::{Engine, NoObserver, Observer};
 use ackclock_sim::observers::{Follower, Recorder};
 use ackclock_units::Duration;
@@ -120,26 +120,46 @@ fn drive<O: Observer>(
     Ok(engine.run())
 }
 
-/// Evaluates the expectations of a scenario. An expectation without a value does not hold, but the results
-/// are still kept.
+/// Evaluates the expectations of a scenario that are about a single point. An expectation without a value
+/// does not hold, but the results are still kept.
 pub fn judge(scenario: &Scenario, result: &PointResult) -> Vec<Expectation> {
-    if scenario.expects.is_empty() {
+    if expects(scenario, Over::Point).next().is_none() {
         return Vec::new();
     }
     let language = Language::new(&View::new(vec![result.clone()]));
-    let verdict = |expect: &Expect| match language.judge(&expect.that, &Names::new()) {
-        Ok((true, _)) => {
-            Expectation { that: expect.that.clone(), holds: true, seen: Vec::new(), reason: None }
-        }
-        Ok((false, seen)) => Expectation { that: expect.that.clone(), holds: false, seen, reason: None },
-        Err(error) => Expectation {
-            that: expect.that.clone(),
-            holds: false,
-            seen: Vec::new(),
-            reason: Some(error.reason),
-        },
+    expects(scenario, Over::Point).map(|expect| verdict(&language, expect)).collect()
+}
+
+/// Evaluates the expectations that are about all points together. Returns the results as they came, and the
+/// verdicts.
+pub fn judge_points(points: &[Point], results: Vec<PointResult>) -> (Vec<PointResult>, Vec<Expectation>) {
+    let asked: Vec<&Expect> = over_points(points).map(|(_, expect)| expect).collect();
+    if asked.is_empty() {
+        return (results, Vec::new());
+    }
+    let view = View::new(results);
+    let language = Language::new(&view);
+    let verdicts = asked.into_iter().map(|expect| verdict(&language, expect)).collect();
+    drop(language);
+    (view.into_points(), verdicts)
+}
+
+fn expects(scenario: &Scenario, over: Over) -> impl Iterator<Item = &Expect> {
+    scenario.expects.iter().filter(move |expect| expect.over == over)
+}
+
+/// What is expected of all points together stands at each of them.
+fn over_points(points: &[Point]) -> impl Iterator<Item = (&Point, &Expect)> {
+    points.iter().take(1).flat_map(|point| expects(&point.scenario, Over::Points).map(move |it| (point, it)))
+}
+
+fn verdict(language: &Language, expect: &Expect) -> Expectation {
+    let (holds, seen, reason) = match language.judge(&expect.that, &Names::new()) {
+        Ok((true, _)) => (true, Vec::new(), None),
+        Ok((false, seen)) => (false, seen, None),
+        Err(error) => (false, Vec::new(), Some(error.reason)),
     };
-    scenario.expects.iter().map(verdict).collect()
+    Expectation { that: expect.that.clone(), holds, seen, reason }
 }
 
 /// The number of made-up results over which each expectation is evaluated before the run.
@@ -162,22 +182,50 @@ pub struct MemoryEstimate {
 /// [`ScenarioError`] if a scenario is not valid, or an expectation cannot be evaluated.
 pub fn check(points: &[Point], probes: bool) -> Result<MemoryEstimate, ScenarioError> {
     let checked: Vec<_> = points.par_iter().map(|point| check_point(point, probes)).collect();
-    checked.into_iter().try_fold(MemoryEstimate::default(), |sum, need| {
-        let need = need?;
-        Ok(MemoryEstimate { running: sum.running.max(need.running), kept: sum.kept + need.kept })
-    })
+    let checked: Vec<MemoryEstimate> = checked.into_iter().collect::<Result<_, _>>()?;
+    check_over_points(points)?;
+    Ok(checked.into_iter().fold(MemoryEstimate::default(), |sum, need| MemoryEstimate {
+        running: sum.running.max(need.running),
+        kept: sum.kept + need.kept,
+    }))
+}
+
+/// Evaluates what is expected of all points together over made-up results of all of them.
+fn check_over_points(points: &[Point]) -> Result<(), ScenarioError> {
+    if over_points(points).next().is_none() {
+        return Ok(());
+    }
+    let built: Vec<Built> = points.iter().map(|point| point.scenario.build()).collect::<Result<_, _>>()?;
+    let samples = MAX_SAMPLES / points.len();
+    for variant in 0..VARIANTS {
+        let made_up = points.iter().zip(&built).map(|(point, built)| dry_run(point, built, variant, samples));
+        let (results, thinned): (Vec<PointResult>, Vec<bool>) = made_up.unzip();
+        let (language, thinned) = (Language::new(&View::new(results)), thinned.contains(&true));
+        over_points(points)
+            .try_for_each(|(point, expect)| check_expect(&language, point, expect, thinned))?;
+    }
+    Ok(())
+}
+
+fn check_expect(
+    language: &Language,
+    point: &Point,
+    expect: &Expect,
+    thinned: bool,
+) -> Result<(), ScenarioError> {
+    language
+        .dry_run(&expect.that, thinned)
+        .map_err(|error| point.scenario.expect_error(expect, error.reason).help(error.remedy))
 }
 
 fn check_point(point: &Point, probes: bool) -> Result<MemoryEstimate, ScenarioError> {
     let built = point.scenario.build()?;
-    let variants = if point.scenario.expects.is_empty() { 0 } else { VARIANTS };
+    let variants = if expects(&point.scenario, Over::Point).next().is_some() { VARIANTS } else { 0 };
     for variant in 0..variants {
-        let language = Language::new(&View::new(vec![dry_run(point, &built, variant)]));
-        for expect in &point.scenario.expects {
-            language
-                .dry_run(&expect.that)
-                .map_err(|error| point.scenario.expect_error(expect, error.reason).help(error.remedy))?;
-        }
+        let (made_up, thinned) = dry_run(point, &built, variant, MAX_SAMPLES);
+        let language = Language::new(&View::new(vec![made_up]));
+        expects(&point.scenario, Over::Point)
+            .try_for_each(|expect| check_expect(&language, point, expect, thinned))?;
     }
     let interval = built.plan.probe.or_else(|| probes.then(|| default_interval(point, &built)));
     let looks = interval.map_or(0.0, |it| point.scenario.duration.as_secs_f64() / it.as_secs_f64() + 1.0);

@@ -3,7 +3,7 @@
 mod common;
 
 use ackclock_scenario::Sweep;
-use ackclock_study::run::check;
+use ackclock_study::run::{check, judge_points};
 use std::path::Path;
 
 #[test]
@@ -21,7 +21,11 @@ fn every_example_keeps_its_promises() {
         let file = path.display().to_string(); // what it names lies beside it
         let sweep = Sweep::read(&file, &text, &[]).unwrap_or_else(|error| panic!("{error}"));
         check(&sweep.points, true).unwrap_or_else(|error| panic!("{error}"));
-        for result in common::run_all(&sweep.points, None) {
+        let (results, over_points) = judge_points(&sweep.points, common::run_all(&sweep.points, None));
+        for expectation in &over_points {
+            assert!(expectation.holds, "{name}, all points: {expectation:?}");
+        }
+        for result in results {
             assert!(!result.expectations.is_empty(), "{name} expects nothing");
             for expectation in &result.expectations {
                 assert!(expectation.holds, "{name}, {:?}: {}", result.parameters, expectation.that);

@@ -7,10 +7,10 @@ use crate::view::request::Request;
 use crate::view::table;
 use crate::{args, input, interrupt, memory};
 use ackclock_scenario::Sweep;
-use ackclock_scenario::results::PointResult;
+use ackclock_scenario::results::{Expectation, PointResult};
 use ackclock_sim::engine::NoObserver;
 use ackclock_study::captures::{self, Captures};
-use ackclock_study::run::check;
+use ackclock_study::run::{check, judge_points};
 use ackclock_study::runner::{Runner, RunnerError};
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::path::Path;
@@ -56,34 +56,42 @@ impl Job<'_> {
             Err(error) => {
                 // Of a single run there is something to print even if nothing can be written.
                 if let (Stopped::Running(RunnerError::Keep { result, .. }), [_]) = (&error, &points[..]) {
-                    self.print(std::slice::from_ref(result));
+                    let (results, over_points) = judge_points(points, vec![(**result).clone()]);
+                    self.print(&results, &over_points);
                 }
                 return Err(self.unfinished(error, directory));
             }
         };
-        let written = directory.map_or(Ok(()), |directory| self.write(directory, &results));
-        self.print(&results);
+        let (results, over_points) = judge_points(points, results);
+        let written = directory.map_or(Ok(()), |directory| self.write(directory, &results, &over_points));
+        self.print(&results, &over_points);
         written?;
         if let Some(out) = self.out.filter(|_| !self.json) {
             tell!("wrote {}", out.join("report.html").display());
         }
-        let all_hold =
-            results.iter().flat_map(|point| &point.expectations).all(|expectation| expectation.holds);
+        let at_points = results.iter().flat_map(|point| &point.expectations);
+        let all_hold = at_points.chain(&over_points).all(|expectation| expectation.holds);
         if all_hold { Ok(()) } else { Err(Failure::Expectation) }
     }
 
-    fn print(&self, results: &[PointResult]) {
+    fn print(&self, results: &[PointResult], over_points: &[Expectation]) {
         if self.json {
-            say!("{}", output::document(self.sweep, results));
+            say!("{}", output::document(self.sweep, results, over_points));
         } else {
-            table::print(self.sweep, results);
+            table::print(self.sweep, results, over_points);
         }
     }
 
     /// Writes everything. Where that fails, the finished points stay.
-    fn write(&self, directory: OutputDirectory, results: &[PointResult]) -> Result<(), Failure> {
+    fn write(
+        &self,
+        directory: OutputDirectory,
+        results: &[PointResult],
+        over_points: &[Expectation],
+    ) -> Result<(), Failure> {
         let partial = directory.partial().display().to_string();
-        let written = output::write(&directory, &self.request, self.sweep, results).and_then(|()| {
+        let written = output::write(&directory, &self.request, self.sweep, results, over_points);
+        let written = written.and_then(|()| {
             if !self.captures.is_empty() {
                 output::keep_captures(&directory, &self.captured(&directory)?, self.sweep, results)?;
             }

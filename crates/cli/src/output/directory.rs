@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use ackclock_files::Folder;
 use ackclock_study::store::PointStore;
 pub(crate) use guard::check;
-use guard::{ENTRIES, MARKER, POINTS, foreign, names, only_ours, refuse, whole};
+use guard::{CONTENTS, ENTRIES, MARKER, POINTS, all_ours, foreign, names, only_ours, refuse, whole};
 use miette::miette;
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
@@ -189,17 +189,22 @@ impl OutputDirectory {
     /// Everything is written: takes the place of what was there before.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         let path = self.parent.path().join(&self.target);
-        self.folder.remove(POINTS).map_err(|error| cannot("removed", self.partial(), &error))?;
         let old = match self.parent.enter(&self.target) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             other => Some(other.map_err(|error| cannot("replaced", &path, &error))?),
         };
+        if let Some(old) = &old {
+            whole(&path, &names(old)?)?;
+            all_ours(&path, old)?;
+        }
+        let mut list = guard::files(&self.folder).map_err(|error| cannot("read", self.partial(), &error))?;
+        list.push(CONTENTS.to_owned());
+        list.sort();
+        self.write(CONTENTS, (list.join("\n") + "\n").as_bytes())?;
+        self.folder.remove(POINTS).map_err(|error| cannot("removed", self.partial(), &error))?;
         match old {
             None => self.parent.rename(&self.partial, &self.parent, &self.target),
-            Some(old) => {
-                whole(&path, &names(&old)?)?;
-                self.replace(&old)
-            }
+            Some(old) => self.replace(&old),
         }
         .and_then(|()| self.folder.remove(MARKER))
         .map_err(|error| cannot("replaced", &path, &error))
@@ -289,7 +294,7 @@ mod tests {
         assert_eq!(fs::read_to_string(out.join(MARK)).expect("a file"), "second");
         assert!(out.join("pictures/a/b.svg").exists() && out.join("points/kept").exists());
         assert_eq!(listed(home.path()), ["out"], "nothing is left over");
-        assert_eq!(listed(&out), ["pictures", "points", "results.json"]);
+        assert_eq!(listed(&out), ["files.txt", "pictures", "points", "results.json"]);
     }
 
     #[test]
@@ -310,6 +315,28 @@ mod tests {
         fs::write(partial.join(MARKER), "").expect("a file");
         assert!(refusal(&home.path().join("new")).contains("notes"), "marked, but with something in it");
         assert!(out.join("thesis.tex").exists() && partial.join("notes").exists());
+    }
+
+    /// Nor what a user has put among what is ours.
+    #[test]
+    fn a_file_among_ours_is_not_touched() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let out = home.path().join("out");
+        finished(&out, "first");
+        finished(&out, "second");
+        for own in ["pictures/notes.md", "pictures/a/own.svg", "pictures/mine/deep/file"] {
+            fs::create_dir_all(out.join(own).parent().expect("a folder")).expect("folders");
+            fs::write(out.join(own), "mine").expect("a file");
+            assert!(refusal(&out).contains(own), "{own}: {}", refusal(&out));
+            fs::remove_file(out.join(own)).expect("removed");
+        }
+        assert!(check(&out).is_ok());
+        // It may also come while a run is going on.
+        let Ok(directory) = OutputDirectory::begin(&out) else { panic!("it can be made") };
+        assert!(directory.write(MARK, b"third").is_ok());
+        fs::write(out.join("pictures/late"), "mine").expect("a file");
+        assert!(directory.finish().is_err());
+        assert!(out.join("pictures/late").exists());
     }
 
     #[test]
@@ -337,6 +364,6 @@ mod tests {
         drop(directory);
         finished(&out, "third");
         assert_eq!(fs::read_to_string(out.join(MARK)).expect("a file"), "third");
-        assert_eq!((listed(home.path()).len(), listed(&out).len()), (1, 2), "nothing is left over");
+        assert_eq!((listed(home.path()).len(), listed(&out).len()), (1, 3), "nothing is left over");
     }
 }

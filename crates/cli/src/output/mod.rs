@@ -18,7 +18,7 @@ use crate::view::report;
 use crate::view::request::Request;
 use crate::view::shown::{PointView, shown};
 use ackclock_scenario::Sweep;
-use ackclock_scenario::results::{PointResult, Timing};
+use ackclock_scenario::results::{Expectation, PointResult, Timing};
 use ackclock_study::captures::Captures;
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -33,10 +33,14 @@ fn lasting(mut document: Value) -> Value {
     document
 }
 
-/// The JSON contract.
-pub(crate) fn document(sweep: &Sweep, results: &[PointResult]) -> Value {
+/// The JSON contract. `over_points` are the verdicts on all points together.
+pub(crate) fn document(sweep: &Sweep, results: &[PointResult], over_points: &[Expectation]) -> Value {
     let scenario = sweep.points.first().map(|point| point.scenario.to_json());
-    json!({"scenario": scenario, "points": results})
+    let mut document = json!({"scenario": scenario, "points": results});
+    if !over_points.is_empty() {
+        document["expectations"] = json!(over_points);
+    }
+    document
 }
 
 /// Writes the charts of a report, and renders some of them as PNG.
@@ -74,6 +78,7 @@ pub(crate) fn write(
     request: &Request,
     sweep: &Sweep,
     results: &[PointResult],
+    over_points: &[Expectation],
 ) -> Result<(), Failure> {
     let points = shown(results);
     let gallery = Gallery::new(sweep, results, &points);
@@ -81,11 +86,11 @@ pub(crate) fn write(
     series::write(to, &points, &sweep.axes)?;
     tidy::write(to, results, &sweep.axes)?;
     to.write("scenario.toml", request.text.as_bytes())?;
-    let page = report::page(request, sweep, results, &points, &gallery)?;
+    let page = report::page(request, sweep, results, over_points, &gallery)?;
     to.write("report.html", page.as_bytes())?;
     let timing: Vec<Timing> = results.iter().map(PointResult::timing).collect();
     to.write("timing.json", format!("{:#}\n", json!({"points": timing})).as_bytes())?;
-    to.write("results.json", format!("{:#}\n", lasting(document(sweep, results))).as_bytes())
+    to.write("results.json", format!("{:#}\n", lasting(document(sweep, results, over_points))).as_bytes())
 }
 
 /// Moves the captures of every point to its other files.

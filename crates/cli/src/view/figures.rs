@@ -79,8 +79,8 @@ fn groups(sweep: &Sweep, results: &[PointResult]) -> Tables {
         "Jain",
         "cwnd\nsegments",
         "RTT\nms",
-        "resent\nsegments",
-        "needlessly\nsegments",
+        "retransmitted\nsegments",
+        "spurious\nsegments",
         "timeouts",
         "cuts",
     ];

@@ -7,10 +7,10 @@ use super::gallery::{Gallery, MAX_PICTURED};
 use super::names::{plain, seeded, short};
 use super::request::Request;
 use super::seen::measurements;
-use super::shown::PointView;
+use super::shown::{PointView, shown};
 use crate::failure::Failure;
 use ackclock_scenario::Sweep;
-use ackclock_scenario::results::{Expectation, PointResult};
+use ackclock_scenario::results::{Evidence, Expectation, PointResult};
 use miette::IntoDiagnostic;
 use minijinja::Environment;
 use minijinja::value::Serde;
@@ -78,9 +78,10 @@ pub(crate) fn page(
     request: &Request,
     sweep: &Sweep,
     results: &[PointResult],
-    points: &[PointView<'_>],
+    over_points: &[Expectation],
     gallery: &Gallery,
 ) -> Result<String, Failure> {
+    let points = &shown(results)[..];
     let mut templates = Environment::new();
     templates.add_template("report.html", TEMPLATE).into_diagnostic()?;
     let scenario = sweep.points.first().map(|point| point.scenario.to_json()).unwrap_or_default();
@@ -90,7 +91,7 @@ pub(crate) fn page(
         description: scenario["description"].as_str(),
         summary: summary(sweep, results, &scenario),
         headlines: headlines(results),
-        verdicts: verdicts(points),
+        verdicts: verdicts(points, over_points),
         warnings: points
             .iter()
             .flat_map(|point| point.result.warnings.iter().map(|it| (point.name.as_str(), it.as_str())))
@@ -112,7 +113,7 @@ pub(crate) fn page(
     page.into_diagnostic().map_err(Failure::Report)
 }
 
-fn verdicts<'a>(points: &'a [PointView<'_>]) -> Vec<Verdict<'a>> {
+fn verdicts<'a>(points: &'a [PointView<'_>], over_points: &'a [Expectation]) -> Vec<Verdict<'a>> {
     let mut verdicts: Vec<Verdict<'a>> = Vec::new();
     for shown in points {
         for Expectation { that, holds, reason, seen } in &shown.result.expectations {
@@ -124,12 +125,22 @@ fn verdicts<'a>(points: &'a [PointView<'_>]) -> Vec<Verdict<'a>> {
             verdict.of += 1;
             verdict.held += usize::from(*holds);
             if !holds {
-                let why = reason.clone().unwrap_or_else(|| measurements(seen, false));
-                verdict.fails_at.push((&shown.name, why));
+                verdict.fails_at.push((&shown.name, why(reason.as_ref(), seen)));
             }
         }
     }
+    verdicts.extend(over_points.iter().map(|Expectation { that, holds, reason, seen }| Verdict {
+        that,
+        held: usize::from(*holds),
+        of: 1,
+        fails_at: if *holds { Vec::new() } else { vec![("", why(reason.as_ref(), seen))] },
+    }));
     verdicts
+}
+
+/// Why an expectation does not hold.
+fn why(reason: Option<&String>, seen: &[Evidence]) -> String {
+    reason.cloned().unwrap_or_else(|| measurements(seen, false))
 }
 
 fn sections(points: &[PointView<'_>], gallery: &Gallery) -> Vec<Section> {

@@ -4,7 +4,7 @@ use super::figures::{self, Tables};
 use super::seen::measurements;
 use super::shown::{PointView, shown};
 use ackclock_scenario::Sweep;
-use ackclock_scenario::results::PointResult;
+use ackclock_scenario::results::{Expectation, PointResult};
 use ackclock_units::Duration;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
@@ -39,8 +39,9 @@ pub(crate) fn plain_table(header: &[&str], rows: impl Iterator<Item = Vec<String
     table
 }
 
-/// Prints the results: one row per group and point, then the bottlenecks, then expectations.
-pub(crate) fn print(sweep: &Sweep, results: &[PointResult]) {
+/// Prints the results: one row per group and point, then the bottlenecks, then expectations, last those
+/// about all points together.
+pub(crate) fn print(sweep: &Sweep, results: &[PointResult], over_points: &[Expectation]) {
     for figures in figures::all(sweep, results) {
         say!("{}", table(figures));
     }
@@ -49,13 +50,18 @@ pub(crate) fn print(sweep: &Sweep, results: &[PointResult]) {
     }
     print_warnings(results);
     for PointView { result, name, .. } in shown(results) {
-        let place = if name.is_empty() { name } else { format!("{name}: ") };
-        for expectation in &result.expectations {
-            say!("{} {place}{}", if expectation.holds { "holds " } else { "FAILS " }, expectation.that);
-            if !expectation.holds {
-                let why = expectation.reason.clone();
-                say!("       {}", why.unwrap_or_else(|| measurements(&expectation.seen, false)));
-            }
+        print_expectations(&name, &result.expectations);
+    }
+    print_expectations(if results.len() > 1 { "all points" } else { "" }, over_points);
+}
+
+fn print_expectations(at: &str, expectations: &[Expectation]) {
+    let place = if at.is_empty() { String::new() } else { format!("{at}: ") };
+    for expectation in expectations {
+        say!("{} {place}{}", if expectation.holds { "holds " } else { "FAILS " }, expectation.that);
+        if !expectation.holds {
+            let why = expectation.reason.clone();
+            say!("       {}", why.unwrap_or_else(|| measurements(&expectation.seen, false)));
         }
     }
 }

@@ -43,11 +43,23 @@ use topology::Topology;
 /// The largest seed. Seeds pass through floats, which are exact up to here.
 pub(crate) const MAX_SEED: u64 = (1 << 53) - 1;
 
+/// The results that an expectation is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Over {
+    /// Those of each point.
+    #[default]
+    Point,
+    /// Those of all points of the sweep, with all seeds, together.
+    Points,
+}
+
 /// An expectation: an expression that must be true after the run.
 #[derive(Clone, Debug)]
 pub struct Expect {
     /// The expression.
     pub that: String,
+    /// The results that it is about.
+    pub over: Over,
     /// Where it was written, for messages.
     pub(crate) node: Node,
     pub(crate) path: String,
@@ -229,7 +241,16 @@ fn few_samples(at: &At<'_>, probe: Duration, duration: Duration, flows: usize) -
 fn read_expect(at: &At<'_>) -> Result<Expect> {
     let table = at.table()?;
     let that = table.need("that", "\"utilisation('bottleneck') > 0.9\"")?;
-    let expect = Expect { that: that.text()?.to_owned(), node: that.node.clone(), path: that.path.clone() };
+    let over = match table.get("over") {
+        None => Over::default(),
+        Some(at) => match at.text()? {
+            "point" => Over::Point,
+            "points" => Over::Points,
+            word => return Err(at.unknown("scope", word, &["point", "points"])),
+        },
+    };
+    let (node, path) = (that.node.clone(), that.path.clone());
+    let expect = Expect { that: that.text()?.to_owned(), over, node, path };
     table.get("note").map(|at| at.text()).transpose()?;
     table.finish()?;
     Ok(expect)

@@ -1,6 +1,6 @@
 //! Functions of the bursts that flows write: over all flows of a group, and over the whole run.
 
-use super::call::{Answer, Arguments, wrong};
+use super::call::{Answer, Arguments, refused};
 use super::functions::{FunctionRegistry, group_flows};
 use ackclock_scenario::results::{BurstResult, PointResult};
 use minijinja::Error;
@@ -35,7 +35,10 @@ fn written<'a>(point: &'a PointResult, args: &Arguments) -> Result<Vec<&'a Burst
     let all: Vec<_> =
         group_flows(point, &label)?.into_iter().filter_map(|flow| flow.bursts.as_ref()).collect();
     if all.is_empty() {
-        return Err(wrong(format!("\"{label}\" writes no bursts; give the group bursts = {{ size = ... }}")));
+        return Err(refused(
+            format!("\"{label}\" writes no bursts"),
+            "give the group bursts = { size = ... }",
+        ));
     }
     Ok(all)
 }

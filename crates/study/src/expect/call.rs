@@ -7,8 +7,28 @@ use minijinja::{Environment, Error, ErrorKind, Value};
 
 pub(crate) type Answer = Result<f64, Error>;
 
-pub(crate) fn wrong(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::InvalidOperation, message.into())
+/// What belongs to an error beside its reason. It travels as the source of the language's error.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{remedy}")]
+pub(crate) struct Advice {
+    /// What to do.
+    pub(crate) remedy: String,
+    /// True if no probe looked at the time that is meant. Made-up results prove nothing of such times.
+    pub(crate) no_look: bool,
+}
+
+pub(crate) fn wrong(reason: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidOperation, reason.into())
+}
+
+/// The same with a remedy.
+pub(crate) fn refused(reason: impl Into<String>, remedy: impl Into<String>) -> Error {
+    wrong(reason).with_source(Advice { remedy: remedy.into(), no_look: false })
+}
+
+/// No probe looked `when`.
+pub(crate) fn no_look(when: impl std::fmt::Display, remedy: impl Into<String>) -> Error {
+    wrong(format!("no probe looked {when}")).with_source(Advice { remedy: remedy.into(), no_look: true })
 }
 
 /// The positional and keyword arguments of a call.
@@ -30,7 +50,7 @@ impl Arguments {
     pub(crate) fn text(&self, at: usize, what: &str) -> Result<String, Error> {
         let value = self.given.get(at).ok_or_else(|| wrong(format!("{what} is missing")))?;
         if value.is_undefined() {
-            return Err(wrong(format!("{what} must be a text; put it in quotes: goodput('reno')")));
+            return Err(refused(format!("{what} must be a text"), "put it in quotes: goodput('reno')"));
         }
         value.as_str().map(str::to_owned).ok_or_else(|| wrong(format!("{what} must be a text, not {value}")))
     }
@@ -47,7 +67,10 @@ impl Arguments {
         match self.given.get(known) {
             Some(extra) if !inside.ends_with("...") => {
                 let extra = shown_value(extra);
-                Err(wrong(format!("the argument {extra} is one too many; it is written {written}")))
+                Err(refused(
+                    format!("the argument {extra} is one too many"),
+                    format!("it is written {written}"),
+                ))
             }
             _ => Ok(()),
         }

@@ -1,6 +1,6 @@
 //! Functions of time series: all samples as a list, and the time until a goodput or a fairness is reached.
 
-use super::call::{Arguments, add, wrong};
+use super::call::{Arguments, add, refused, wrong};
 use super::functions::{FunctionRegistry, meant};
 use super::series::{Looks, flow_looks, named, within};
 use ackclock_cc::analysis;
@@ -15,7 +15,7 @@ pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
         let mut rest = arguments.clone();
         let points = meant(&view, &mut rest, &trace)?;
         let [point] = points[..] else {
-            return Err(wrong("looks are those of one run; say seed=..."));
+            return Err(refused("looks are those of one run", "say seed=..."));
         };
         let values = within(point, named(point, &rest)?, &rest, 2)?;
         let (least, most) = values

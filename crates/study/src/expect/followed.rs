@@ -3,7 +3,7 @@
 //! They use the traced flows of a group, or the first of them for a single instant. Segments count from 0.
 //! Times are in seconds. A span includes its start, but not its end.
 
-use super::call::{Arguments, wrong};
+use super::call::{Arguments, refused, wrong};
 use super::functions::{FunctionRegistry, group_flows};
 use ackclock_scenario::flow_trace::{Estimate, EventKind, FlowTrace};
 use ackclock_scenario::results::{PointResult, Spread, percentile};
@@ -97,7 +97,10 @@ fn courses<'a>(point: &'a PointResult, args: &Arguments) -> Result<Vec<&'a FlowT
     let of_group = |course: &&FlowTrace| point.flows.get(course.flow).is_some_and(|flow| flow.label == label);
     let courses: Vec<_> = point.courses.iter().filter(of_group).collect();
     if courses.is_empty() {
-        return Err(wrong(format!("no flow of \"{label}\" is followed; add follow = 1 to its [[flows]]")));
+        return Err(refused(
+            format!("no flow of \"{label}\" is followed"),
+            "add follow = 1 to its [[flows]]",
+        ));
     }
     Ok(courses)
 }
@@ -119,7 +122,7 @@ fn what(args: &Arguments) -> Result<EventKind, Error> {
     let word = args.text(1, "what happened")?;
     EventKind::ALL.iter().find(|(known, _)| *known == word).map(|&(_, what)| what).ok_or_else(|| {
         let known: Vec<_> = EventKind::ALL.iter().map(|(word, _)| format!("'{word}'")).collect();
-        wrong(format!("nothing is called '{word}'; there are {}", known.join(", ")))
+        refused(format!("nothing is called '{word}'"), format!("there are {}", known.join(", ")))
     })
 }
 
@@ -136,7 +139,12 @@ fn estimate(word: &str) -> Result<fn(&Estimate) -> f64, Error> {
         "srtt" => |estimate| estimate.srtt_s,
         "rttvar" => |estimate| estimate.rttvar_s,
         "cwnd" => |estimate| estimate.cwnd,
-        _ => return Err(wrong(format!("there is no estimate '{word}'; there are {WHICH_ESTIMATE}"))),
+        _ => {
+            return Err(refused(
+                format!("there is no estimate '{word}'"),
+                format!("there are {WHICH_ESTIMATE}"),
+            ));
+        }
     })
 }
 

@@ -1,6 +1,6 @@
 //! Functions that look into results: how they are added, and what several of them need.
 
-use super::call::{Answer, Arguments, add, wrong};
+use super::call::{Answer, Arguments, add, refused, wrong};
 use super::select::{View, select, written};
 use super::trace::Trace;
 use super::values::number;
@@ -90,7 +90,7 @@ pub(super) fn group_flows<'a>(point: &'a PointResult, label: &str) -> Result<Vec
     let flows: Vec<_> = point.flows.iter().filter(|flow| flow.label == label).collect();
     if flows.is_empty() {
         let known: Vec<_> = point.groups.iter().map(|group| group.label.as_str()).collect();
-        return Err(wrong(format!("there are no flows called \"{label}\"; {}", suggest(label, &known))));
+        return Err(refused(format!("there are no flows called \"{label}\""), suggest(label, &known)));
     }
     Ok(flows)
 }

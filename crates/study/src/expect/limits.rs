@@ -4,7 +4,7 @@
 //! the chain is long. And a filter such as `indent` makes texts of any length. An expression has no loops, so
 //! its length limits its work, except for the functions that it defines and calls.
 
-use super::call::wrong;
+use super::call::refused;
 use minijinja::value::{Rest, ValueKind};
 use minijinja::{Environment, Error, State, Value};
 use std::sync::LazyLock;
@@ -35,12 +35,13 @@ const READING: [&str; 19] = [
 /// Refuses an expression that is too long to be parsed safely.
 pub(super) fn check(expression: &str) -> Result<(), Error> {
     if expression.len() > MAX_BYTES {
-        return Err(wrong(format!("it is longer than {MAX_BYTES} bytes; divide it into several")));
+        return Err(refused(format!("it is longer than {MAX_BYTES} bytes"), "divide it into several"));
     }
     if operators(expression) > MAX_OPERATORS {
-        return Err(wrong(format!(
-            "it has more than {MAX_OPERATORS} operators, filters and calls; divide it into several"
-        )));
+        return Err(refused(
+            format!("it has more than {MAX_OPERATORS} operators, filters and calls"),
+            "divide it into several",
+        ));
     }
     Ok(())
 }
@@ -86,9 +87,10 @@ pub(super) fn add_all(env: &mut Environment<'static>) {
                 false => one.max(other),
             });
             if volume.is_some_and(|volume| volume > MAX_VOLUME) {
-                return Err(wrong(format!(
-                    "the filter {name} would work on more than {MAX_VOLUME} letters or entries; give it less"
-                )));
+                return Err(refused(
+                    format!("the filter {name} would work on more than {MAX_VOLUME} letters or entries"),
+                    "give it less",
+                ));
             }
             UNBOUNDED.empty_state().apply_filter(name, &given)
         });

@@ -1,6 +1,6 @@
 //! Functions of results.
 
-use super::call::{add, wrong};
+use super::call::{add, refused};
 use super::functions::{FunctionRegistry, group_flows};
 use super::select::axis;
 use ackclock_cc::analysis;
@@ -94,7 +94,7 @@ fn add_link_functions(w: &mut FunctionRegistry<'_>) {
                 let value: fn(&LinkResult) -> f64 = $field;
                 point.links.iter().find(|link| link.name == name).map(value).ok_or_else(|| {
                     let known: Vec<_> = point.links.iter().map(|link| link.name.as_str()).collect();
-                    wrong(format!("there is no link called \"{name}\"; {}", suggest(&name, &known)))
+                    refused(format!("there is no link called \"{name}\""), suggest(&name, &known))
                 })
             });
         )*};
@@ -119,7 +119,7 @@ fn add_link_functions(w: &mut FunctionRegistry<'_>) {
         let stream = point.traffic.iter().find(|stream| stream.label == label);
         stream.map(|stream| stream.throughput_bps).ok_or_else(|| {
             let known: Vec<_> = point.traffic.iter().map(|stream| stream.label.as_str()).collect();
-            wrong(format!("there is no traffic called \"{label}\"; {}", suggest(&label, &known)))
+            refused(format!("there is no traffic called \"{label}\""), suggest(&label, &known))
         })
     });
 }

@@ -34,7 +34,7 @@ pub use select::View;
 
 use ackclock_scenario::nearest;
 use ackclock_scenario::results::{Evidence, Spread};
-use call::{Arguments, wrong};
+use call::{Advice, Arguments, refused, wrong};
 use functions::FunctionRegistry;
 use minijinja::value::{Kwargs, Rest};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
@@ -65,6 +65,8 @@ pub struct ExpectError {
     pub reason: String,
     /// The remedy.
     pub remedy: String,
+    /// True if no probe looked at a time that is meant.
+    no_look: bool,
 }
 
 /// An example of an expression, for messages.
@@ -73,20 +75,24 @@ const EXAMPLE: &str = "for example goodput('reno') > 0.9 * rate('bottleneck')";
 impl ExpectError {
     fn new(expression: &str, error: &Error) -> ExpectError {
         let mut reason = error.detail().map_or_else(|| error.to_string(), str::to_owned);
+        let mut advice: Option<&Advice> = None;
         let mut cause = std::error::Error::source(error);
         while let Some(inner) = cause {
-            reason += &format!(": {inner}");
+            match inner.downcast_ref() {
+                Some(known) => advice = Some(known),
+                None => reason += &format!(": {inner}"),
+            }
             cause = inner.source();
         }
-        let (reason, remedy) = match (error.kind(), reason.split_once("; ")) {
-            (ErrorKind::UndefinedError, _) => {
-                (reason, "names of flows and links stand in quotes: goodput('reno')".to_owned())
+        let remedy = match (advice, error.kind()) {
+            (Some(advice), _) => advice.remedy.clone(),
+            (None, ErrorKind::UndefinedError) => {
+                "names of flows and links stand in quotes: goodput('reno')".to_owned()
             }
-            // The message for a wrong argument ends with the remedy.
-            (ErrorKind::InvalidOperation, Some((reason, remedy))) => (reason.to_owned(), remedy.to_owned()),
-            _ => (reason, EXAMPLE.to_owned()),
+            (None, _) => EXAMPLE.to_owned(),
         };
-        ExpectError { expression: expression.to_owned(), reason, remedy }
+        let no_look = advice.is_some_and(|advice| advice.no_look);
+        ExpectError { expression: expression.to_owned(), reason, remedy, no_look }
     }
 }
 
@@ -141,9 +147,10 @@ impl Language {
                 let compiled = state.env().compile_expression(&made.is)?;
                 if !trace.may_call(limits::MAX_DEPTH, limits::MAX_CALLS) {
                     let name = &made.name;
-                    return Err(wrong(format!(
-                        "{name} calls itself without end, or too often; see its [define]"
-                    )));
+                    return Err(refused(
+                        format!("{name} calls itself without end, or too often"),
+                        "see its [define]",
+                    ));
                 }
                 let value = trace.deeper(|| compiled.eval(&names))?;
                 let std = if trace.at_the_top() {
@@ -192,22 +199,24 @@ impl Language {
             expression: expression.to_owned(),
             reason: error.to_string(),
             remedy: EXAMPLE.to_owned(),
+            no_look: false,
         })?;
         Ok((value, self.trace.take()))
     }
 
     /// Checks an expression over made-up results. It checks every call separately, even if the evaluation
-    /// does not reach it, and that the whole is true or false.
-    pub(crate) fn dry_run(&self, expression: &str) -> Result<(), ExpectError> {
+    /// does not reach it, and that the whole is true or false. `thinned`: the made-up probes look less often
+    /// than the real ones will.
+    pub(crate) fn dry_run(&self, expression: &str, thinned: bool) -> Result<(), ExpectError> {
         self.check(expression)?;
         // A time that is computed from made-up results has no meaning.
         let unless_made_up = |outcome: Result<(), ExpectError>, made_up: bool| match outcome {
-            Err(error) if made_up && error.reason.starts_with(series::NO_LOOK) => Ok(()),
+            Err(error) if made_up && error.no_look => Ok(()),
             other => other,
         };
         for call in calls::calls(expression) {
             let outcome = self.evaluate(call, &Names::new()).map(drop);
-            unless_made_up(outcome, call.matches('(').count() > 1)?;
+            unless_made_up(outcome, thinned || call.matches('(').count() > 1)?;
         }
         unless_made_up(self.judge(expression, &Names::new()).map(drop), true)
     }
@@ -234,6 +243,7 @@ impl Language {
                 expression: expression.to_owned(),
                 reason: format!("it gives {}, not true or false", kind(&other)),
                 remedy: format!("compare it with something: {EXAMPLE}"),
+                no_look: false,
             }),
         }
     }

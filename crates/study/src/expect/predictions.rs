@@ -1,6 +1,6 @@
 //! Functions of predictions, for scenarios with `[predict]`.
 
-use super::call::{Arguments, wrong};
+use super::call::{Arguments, refused, wrong};
 use super::functions::FunctionRegistry;
 use ackclock_scenario::predictions::{BINS, Outcome};
 use ackclock_scenario::results::PointResult;
@@ -16,7 +16,9 @@ pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
             "efficiency" => outcome.efficiency,
             "false_positives" => outcome.false_positives,
             "false_negatives" => outcome.false_negatives,
-            other => return Err(wrong(format!("there is no share '{other}'; there are {SHARES}"))),
+            other => {
+                return Err(refused(format!("there is no share '{other}'"), format!("there are {SHARES}")));
+            }
         };
         Ok(share.unwrap_or(f64::NAN))
     });
@@ -62,10 +64,10 @@ const SHARES: &str = "'efficiency', 'false_positives', 'false_negatives'";
 fn outcome<'a>(point: &'a PointResult, args: &Arguments) -> Result<&'a Outcome, Error> {
     let name = args.text(0, "a predictor's name")?;
     let all = point.predictions.as_ref();
-    let all = all.ok_or_else(|| wrong("no predictors were tried; add [predict] to the scenario"))?;
+    let all = all.ok_or_else(|| refused("no predictors were tried", "add [predict] to the scenario"))?;
     let of = all.predictors.iter().find(|it| it.name == name).ok_or_else(|| {
         let known: Vec<_> = all.predictors.iter().map(|it| it.name.as_str()).collect();
-        wrong(format!("there is no predictor called \"{name}\"; {}", suggest(&name, &known)))
+        refused(format!("there is no predictor called \"{name}\""), suggest(&name, &known))
     })?;
     match args.text(1, "'flow' or 'queue'")?.as_str() {
         "flow" => Ok(&of.flow_losses),

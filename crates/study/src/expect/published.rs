@@ -1,6 +1,6 @@
 //! The published analyses as functions: `ackclock_cc::analysis`, under names that tell the publication.
 
-use super::call::{Arguments, add, add_numeric, wrong};
+use super::call::{Arguments, add, add_numeric, refused, wrong};
 use super::trace::Trace;
 use super::values::{from_json, number};
 use ackclock_cc::analysis::{self, compound, layered, pert};
@@ -75,7 +75,7 @@ fn add_compound(env: &mut Environment<'static>, trace: &Trace) {
             }
         }
         if let Some((name, _)) = rest.named.first() {
-            return Err(wrong(format!("there is no {name}; there are alpha, beta, gamma, k")));
+            return Err(refused(format!("there is no {name}"), "there are alpha, beta, gamma, k"));
         }
         let value = period_value(&period, arguments.number(0, "p")?);
         trace.note(arguments.shown("compound_period"), &value, None);
@@ -187,7 +187,7 @@ fn add_responses(env: &mut Environment<'static>, trace: &Trace) {
 fn window(name: &str, p: f64, rtt_s: f64, arguments: &Arguments) -> Result<f64, Error> {
     let scheme = scheme(name).ok_or_else(|| {
         let known: Vec<_> = schemes().iter().map(|scheme| scheme.name).collect();
-        wrong(format!("there is no control \"{name}\"; there are {}", known.join(", ")))
+        refused(format!("there is no control \"{name}\""), format!("there are {}", known.join(", ")))
     })?;
     let response =
         scheme.response.ok_or_else(|| wrong(format!("{name} has no response function in its source")))?;

@@ -1,6 +1,6 @@
 //! Selects the points that an expression means.
 
-use super::call::wrong;
+use super::call::{refused, wrong};
 use super::values::{from_json, number};
 use ackclock_scenario::results::PointResult;
 use minijinja::{Error, Value};
@@ -24,6 +24,12 @@ impl View {
         View { sets: Arc::new(sets) }
     }
 
+    /// The results of the only scenario, as they came.
+    pub(crate) fn into_points(self) -> Vec<PointResult> {
+        let sets = Arc::try_unwrap(self.sets).unwrap_or_else(|shared| (*shared).clone());
+        sets.into_iter().flat_map(|(_, points)| points).collect()
+    }
+
     /// The results, by scenario.
     pub fn sets(&self) -> &[(String, Vec<PointResult>)] {
         &self.sets
@@ -44,10 +50,12 @@ impl View {
         match (name, &self.sets[..]) {
             (_, []) => Err(wrong("there is no scenario to look into")),
             (None, [(_, points)]) => Ok(points),
-            (None, _) => Err(wrong(format!("there are several scenarios; say {}", known()))),
+            (None, _) => Err(refused("there are several scenarios", format!("say {}", known()))),
             (Some(name), sets) => match sets.iter().find(|(known, _)| known == name) {
                 Some((_, points)) => Ok(points),
-                None => Err(wrong(format!("there is no scenario \"{name}\"; there are {}", known()))),
+                None => {
+                    Err(refused(format!("there is no scenario \"{name}\""), format!("there are {}", known())))
+                }
             },
         }
     }
@@ -68,15 +76,31 @@ pub(super) fn select<'a>(
     };
     let matching: Vec<_> = points.iter().filter(agrees).collect();
     let Some(first) = matching.first() else {
-        return Err(wrong(format!("no point has {}", shown(wanted))));
+        return Err(refused(format!("no point has {}", shown(wanted)), there_are(points, wanted)));
     };
     if let Some(other) = matching.iter().find(|point| point.parameters != first.parameters) {
         let differing =
             first.parameters.iter().find(|(key, value)| other.parameters.get(*key) != Some(value));
         let axis = differing.map_or("", |(key, _)| key);
-        return Err(wrong(format!("several points match; say which {}", short(axis))));
+        return Err(refused("several points match", format!("say which {}", short(axis))));
     }
     Ok(matching)
+}
+
+/// The values of the axes that are meant, for messages.
+fn there_are(points: &[PointResult], wanted: &[(String, String)]) -> String {
+    let values = |axis: &str| {
+        let mut values: Vec<String> = Vec::new();
+        for (_, value) in
+            points.iter().flat_map(|point| &point.parameters).filter(|(key, _)| names(key, axis))
+        {
+            if !values.contains(&plain(value)) {
+                values.push(plain(value));
+            }
+        }
+        format!("{axis} is {}", values.join(", "))
+    };
+    wanted.iter().map(|(axis, _)| values(axis)).collect::<Vec<_>>().join("; ")
 }
 
 /// The full name of the axis that a keyword means.
@@ -91,7 +115,7 @@ fn full_name<'a>(points: &'a [PointResult], keyword: &str) -> Result<&'a str, Er
             } else {
                 format!("the axes are {}", axes.join(", "))
             };
-            Err(wrong(format!("there is no axis \"{keyword}\"; {axes}")))
+            Err(refused(format!("there is no axis \"{keyword}\""), axes))
         }
     }
 }

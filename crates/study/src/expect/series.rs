@@ -4,15 +4,12 @@
 //! sample), `goodput` (bit/s since the last sample), and those of its controller, such as Compound's `dwnd`.
 //! For a group the values of its flows are added.
 
-use super::call::{Answer, Arguments, wrong};
+use super::call::{Answer, Arguments, no_look, refused, wrong};
 use super::functions::{FunctionRegistry, group_flows};
 use ackclock_scenario::results::{FlowResult, PointResult};
 use ackclock_scenario::series::{Sample, Series};
 use ackclock_scenario::suggest;
 use minijinja::Error;
-
-/// The start of messages about times without a sample.
-pub(super) const NO_LOOK: &str = "no probe looked";
 
 /// A time series: seconds and values.
 pub(super) type Looks = Vec<(f64, f64)>;
@@ -48,9 +45,7 @@ pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
             return Ok(f64::NAN); // the time of an event that never happened
         }
         let before = named(point, args)?.into_iter().take_while(|&(at, _)| at <= time).last();
-        before
-            .map(|(_, value)| value)
-            .ok_or_else(|| wrong(format!("{NO_LOOK} before {time} s; take a later time")))
+        before.map(|(_, value)| value).ok_or_else(|| no_look(format!("before {time} s"), "take a later time"))
     });
     w.add("probe_when(label, variable, 'above' or 'below', bound, after_s)", |point, args| {
         let (word, bound) = (args.text(2, "'above' or 'below'")?, args.number(3, "a bound")?);
@@ -73,7 +68,7 @@ pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
         let number = point.links.iter().position(|link| link.name == name);
         let number = number.ok_or_else(|| {
             let known: Vec<_> = point.links.iter().map(|link| link.name.as_str()).collect();
-            wrong(format!("there is no link called \"{name}\"; {}", suggest(&name, &known)))
+            refused(format!("there is no link called \"{name}\""), suggest(&name, &known))
         })?;
         let series = series(point)?;
         let looks = series.links[number].iter().map(|&(waiting, _)| f64::from(waiting));
@@ -92,7 +87,7 @@ fn least(values: &[f64]) -> f64 {
 }
 
 fn series(point: &PointResult) -> Result<&Series, Error> {
-    point.series.as_ref().ok_or_else(|| wrong("this needs probes; add probe = \"1 s\" to the scenario"))
+    point.series.as_ref().ok_or_else(|| refused("this needs probes", "add probe = \"1 s\" to the scenario"))
 }
 
 fn timed(series: &Series, values: impl Iterator<Item = f64>) -> Looks {
@@ -133,9 +128,10 @@ pub(super) fn flow_looks(point: &PointResult, args: &Arguments, variable: &str) 
         let (names, values) = &series.inner[flow.id];
         let column = names.iter().position(|name| name == variable).ok_or_else(|| {
             let own = names.iter().map(|name| format!(", {name}")).collect::<String>();
-            wrong(format!(
-                "there is no \"{variable}\"; there are cwnd, ssthresh, srtt, in_flight, delivered, goodput{own}"
-            ))
+            refused(
+                format!("there is no \"{variable}\""),
+                format!("there are cwnd, ssthresh, srtt, in_flight, delivered, goodput{own}"),
+            )
         })?;
         let values = values.iter().skip(column).step_by(names.len()).map(|&value| f64::from(value));
         sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
@@ -161,9 +157,10 @@ pub(super) fn within(
     let inside: Vec<_> =
         looks.into_iter().filter(|&(at, _)| at > from && at <= to).map(|(_, value)| value).collect();
     if inside.is_empty() {
-        return Err(wrong(format!(
-            "{NO_LOOK} between {from} s and {to} s; take a longer time or a shorter interval of the probes"
-        )));
+        return Err(no_look(
+            format!("between {from} s and {to} s"),
+            "take a longer time or a shorter interval of the probes",
+        ));
     }
     Ok(inside)
 }

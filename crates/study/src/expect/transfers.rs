@@ -1,6 +1,6 @@
 //! Functions over the transfers that a group's flows have finished, all of them or those of a range of sizes.
 
-use super::call::{Answer, Arguments, wrong};
+use super::call::{Answer, Arguments, refused};
 use super::functions::{FunctionRegistry, group_flows};
 use ackclock_scenario::results::{FlowResult, PointResult, Spread, percentile};
 use minijinja::Error;
@@ -62,9 +62,10 @@ fn with_transfers<'a>(point: &'a PointResult, args: &Arguments) -> Result<Vec<&'
     let label = args.text(0, "a group's label")?;
     let flows = group_flows(point, &label)?;
     if flows.iter().all(|flow| flow.transfers.is_none()) {
-        return Err(wrong(format!(
-            "\"{label}\" makes no transfers; give the group a size, such as size = \"1 MB\""
-        )));
+        return Err(refused(
+            format!("\"{label}\" makes no transfers"),
+            "give the group a size, such as size = \"1 MB\"",
+        ));
     }
     Ok(flows)
 }

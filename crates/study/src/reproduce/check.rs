@@ -4,7 +4,7 @@
 use super::format::{Asserted, Experiment};
 use super::library::Library;
 use super::verdict::{combinations, language};
-use crate::dry_run::dry_run;
+use crate::dry_run::{MAX_SAMPLES, dry_run};
 use crate::expect::View;
 use ackclock_scenario::ScenarioError;
 
@@ -16,7 +16,8 @@ use ackclock_scenario::ScenarioError;
 pub fn check(library: &Library, experiment: &Experiment) -> Result<(), ScenarioError> {
     let mut sets = Vec::new();
     for (name, sweep) in library.sweeps(experiment)? {
-        let points = sweep.points.iter().map(|point| Ok(dry_run(point, &point.scenario.build()?, 0)));
+        let points =
+            sweep.points.iter().map(|point| Ok(dry_run(point, &point.scenario.build()?, 0, MAX_SAMPLES).0));
         sets.push((name, points.collect::<Result<_, ScenarioError>>()?));
     }
     let language = language(experiment, &View::of_several(sets));

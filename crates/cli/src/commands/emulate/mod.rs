@@ -12,10 +12,10 @@ use crate::view::request::Request as Asked;
 use crate::view::table;
 use crate::{args, input, interrupt};
 use ackclock_live::{Fidelity, Load, Outcome, Program, Request};
-use ackclock_scenario::results::PointResult;
+use ackclock_scenario::results::{Expectation, PointResult};
 use ackclock_scenario::{Document, Sweep};
 use ackclock_study::captures;
-use ackclock_study::run::{check, judge};
+use ackclock_study::run::{check, judge, judge_points};
 use controllers::Counts;
 use miette::{Report, miette};
 use serde_json::{Value, json};
@@ -54,8 +54,7 @@ pub(crate) fn run(command: &args::Emulate) -> Result<(), Failure> {
         }
         (Err(failure), None) => return Err(failure),
         (Ok(emulated), Some(directory)) => {
-            let text = input::read(&command.file)?;
-            write(directory, &Asked::new(&text, &command.settings), &sweep, &emulated)?;
+            write(directory, command, &sweep, &emulated)?;
             emulated
         }
         (Ok(emulated), None) => emulated,
@@ -167,14 +166,28 @@ fn folders(sweep: &Sweep) -> Vec<PathBuf> {
         .collect()
 }
 
+/// The results, and the verdicts on all points together. What a program did, no expectation is about.
+fn judged(
+    command: &args::Emulate,
+    sweep: &Sweep,
+    results: Vec<PointResult>,
+) -> (Vec<PointResult>, Vec<Expectation>) {
+    match command.command.is_empty() && command.shell.is_none() {
+        true => judge_points(&sweep.points, results),
+        false => (results, Vec::new()),
+    }
+}
+
 fn write(
     directory: OutputDirectory,
-    asked: &Asked,
+    command: &args::Emulate,
     sweep: &Sweep,
     emulated: &[Emulated],
 ) -> Result<(), Failure> {
     let results: Vec<PointResult> = emulated.iter().map(|it| it.outcome.result.clone()).collect();
-    output::write(&directory, asked, sweep, &results)?;
+    let (results, over_points) = judged(command, sweep, results);
+    let asked = Asked::new(&input::read(&command.file)?, &command.settings);
+    output::write(&directory, &asked, sweep, &results, &over_points)?;
     let own: Vec<&Fidelity> = emulated.iter().map(|it| &it.outcome.emulation).collect();
     directory.write("emulation.json", format!("{:#}\n", json!(own)).as_bytes())?;
     directory.finish()
@@ -194,12 +207,13 @@ fn print(
         own.push(emulation);
         exits.push(exit);
     }
+    let (results, over_points) = judged(command, sweep, results);
     let compared = simulated.map(|simulated| (simulated, beside::compare(sweep, simulated, &results, &own)));
     if let (Some(path), Some((_, compared))) = (&command.beside, &compared) {
         beside::write(path, &sweep.points[0].scenario.name, compared, &own)?;
     }
     if command.json {
-        let mut document = document(sweep, &results, &own);
+        let mut document = document(sweep, &results, &over_points, &own);
         for (number, programs) in counted.iter().enumerate() {
             document["points"][number]["programs"] = json!(programs);
         }
@@ -208,7 +222,7 @@ fn print(
         }
         say!("{document}");
     } else {
-        table::print(sweep, &results);
+        table::print(sweep, &results, &over_points);
         compared.iter().for_each(|(_, compared)| beside::print(compared));
     }
     for (number, emulation) in own.iter().enumerate() {
@@ -233,13 +247,14 @@ fn print(
     if let Some(code) = exits.into_iter().flatten().find(|&code| code != 0) {
         return Err(Failure::Program(code));
     }
-    let all_hold = results.iter().flat_map(|point| &point.expectations).all(|expectation| expectation.holds);
+    let at_points = results.iter().flat_map(|point| &point.expectations);
+    let all_hold = at_points.chain(&over_points).all(|expectation| expectation.holds);
     if all_hold { Ok(()) } else { Err(Failure::Expectation) }
 }
 
 /// The simulator's document, with what the emulator says of itself in every point.
-fn document(sweep: &Sweep, results: &[PointResult], own: &[Fidelity]) -> Value {
-    let mut document = output::document(sweep, results);
+fn document(sweep: &Sweep, results: &[PointResult], over_points: &[Expectation], own: &[Fidelity]) -> Value {
+    let mut document = output::document(sweep, results, over_points);
     for (number, emulation) in own.iter().enumerate() {
         document["points"][number]["emulation"] = json!(emulation);
     }

@@ -2,19 +2,23 @@
 
 use super::cannot;
 use crate::failure::Failure;
-use ackclock_files::Folder;
+use ackclock_files::{Folder, Kind};
 use miette::miette;
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// An entry of every finished output directory, and of no other directory. It is written last.
 pub(super) const MARK: &str = "results.json";
+/// An entry of a finished directory: the names of all its files. What is not in it is somebody else's.
+pub(super) const CONTENTS: &str = "files.txt";
 /// All entries of a finished directory.
-pub(super) const ENTRIES: [&str; 9] = [
+pub(super) const ENTRIES: [&str; 10] = [
     MARK,
+    CONTENTS,
     "timing.json",
     "emulation.json",
     "report.html",
@@ -62,6 +66,43 @@ pub(super) fn only_ours(path: &Path, found: &[OsString]) -> Result<(), Failure> 
 /// The names in a directory.
 pub(super) fn names(folder: &Folder) -> Result<Vec<OsString>, Failure> {
     folder.names().map_err(|error| cannot("read", folder.path(), &error))
+}
+
+/// The files in a finished directory, by their paths from there, in order. Kept points do not count: they
+/// stay when the directory is replaced.
+pub(super) fn files(folder: &Folder) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for name in folder.names()?.into_iter().filter(|name| name != POINTS && name != MARKER) {
+        below(folder, &name, Path::new(&name), &mut found)?;
+    }
+    Ok(found)
+}
+
+fn below(folder: &Folder, name: &OsStr, path: &Path, found: &mut Vec<String>) -> io::Result<()> {
+    if folder.kind(name) != Some(Kind::Directory) {
+        found.push(path.to_string_lossy().into_owned());
+        return Ok(());
+    }
+    let inner = folder.enter(name)?;
+    inner.names()?.into_iter().try_for_each(|name| below(&inner, &name, &path.join(&name), found))
+}
+
+/// Checks that every file in the folders of a finished directory was written by ackclock. What lies beside
+/// them is told by its name. A directory of an older version has no list of its files.
+pub(super) fn all_ours(path: &Path, folder: &Folder) -> Result<(), Failure> {
+    if !folder.is_file(CONTENTS) {
+        return Ok(());
+    }
+    let mut list = String::new();
+    let read = folder.open(CONTENTS).and_then(|mut file| file.read_to_string(&mut list));
+    read.map_err(|error| cannot("read", &path.join(CONTENTS), &error))?;
+    let found = files(folder).map_err(|error| cannot("read", path, &error))?;
+    let known: HashSet<&str> = list.lines().collect();
+    let in_a_folder = |name: &&String| Path::new(name).components().count() > 1;
+    match found.iter().filter(in_a_folder).find(|name| !known.contains(name.as_str())) {
+        Some(other) => Err(refuse(path, &format!("it holds \"{other}\", which ackclock did not write"))),
+        None => Ok(()),
+    }
 }
 
 /// The names in the directory at this path; none if it does not exist.
@@ -112,6 +153,10 @@ pub(crate) fn check(path: &Path) -> Result<PathBuf, Failure> {
         return Err(refuse(path, "it is a file"));
     }
     whole(path, &names_at(&target)?)?;
+    if target.exists() {
+        let folder = Folder::at(&target).map_err(|error| cannot("read", path, &error))?;
+        all_ours(path, &folder)?;
+    }
     let partial = target.with_file_name(partial(name));
     match partial.symlink_metadata() {
         Ok(found) if !found.is_dir() => {

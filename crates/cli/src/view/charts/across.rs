@@ -5,7 +5,7 @@ use super::chart::{Chart, Curve, MAX_CURVES, Style};
 use super::curves::Unit;
 use crate::view::names::{plain, short};
 use ackclock_scenario::Sweep;
-use ackclock_scenario::results::{BurstResult, LinkResult, PointResult};
+use ackclock_scenario::results::{BurstResult, LinkResult, PointResult, Transfers};
 use ackclock_units::{Bytes, Duration, Rate};
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ struct Quantity {
     value: fn(&PointResult, usize) -> f64,
 }
 
-const QUANTITIES: [Quantity; 7] = [
+const QUANTITIES: [Quantity; 9] = [
     Quantity {
         id: "goodput",
         title: "Goodput",
@@ -46,6 +46,20 @@ const QUANTITIES: [Quantity; 7] = [
         unit: Unit::BitRate,
         of_groups: true,
         value: |point, group| of_bursts(point, group, |bursts| bursts.received_bps),
+    },
+    Quantity {
+        id: "completion",
+        title: "Median completion time",
+        unit: Unit::Fixed("ms"),
+        of_groups: true,
+        value: |point, group| of_transfers(point, group, |it| it.p50_s),
+    },
+    Quantity {
+        id: "completion-99",
+        title: "Completion time of 99 %",
+        unit: Unit::Fixed("ms"),
+        of_groups: true,
+        value: |point, group| of_transfers(point, group, |it| it.p99_s),
     },
     Quantity {
         id: "utilisation",
@@ -82,6 +96,12 @@ fn of_bursts(point: &PointResult, group: usize, value: fn(&BurstResult) -> Optio
     let label = &point.groups[group].label;
     let flows = point.flows.iter().filter(|flow| flow.label == *label);
     flows.map(|flow| flow.bursts.as_ref().and_then(value)).sum::<Option<f64>>().unwrap_or(f64::NAN)
+}
+
+/// A time of a group's transfers, ms; NaN if none finished.
+fn of_transfers(point: &PointResult, group: usize, value: fn(&Transfers) -> Option<f64>) -> f64 {
+    let seconds = point.groups[group].transfers.as_ref().and_then(value);
+    seconds.map_or(f64::NAN, |seconds| seconds * 1e3)
 }
 
 /// The link with the longest queue: the bottleneck, whatever its name is.

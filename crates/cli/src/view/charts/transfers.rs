@@ -34,7 +34,13 @@ fn completions(shown: &PointView<'_>) -> Option<Chart> {
     let (least, most) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
     Some(Chart {
         id: "completion-times".to_owned(),
-        title: "Transfers complete within this time".to_owned(),
+        title: match &curves[..] {
+            // There is no legend.
+            [only] if shown.result.groups.len() > 1 => {
+                format!("Transfers of {} complete within this time", only.label)
+            }
+            _ => "Transfers complete within this time".to_owned(),
+        },
         unit: "% of the finished".to_owned(),
         x: Axis::Log { label: "time", ticks: decades(least, most, seconds) },
         curves,
