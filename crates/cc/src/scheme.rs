@@ -242,6 +242,7 @@ pub const fn schemes() -> &'static [&'static Scheme] {
         &crate::vegas::SCHEME,
         &crate::fast::SCHEME,
         &crate::westwood::SCHEME,
+        &crate::illinois::SCHEME,
         &crate::compound::SCHEME,
         &crate::layered::SCHEME,
         &crate::pert::SCHEME,
