@@ -43,7 +43,7 @@ impl Equation {
         if throughput.is_nan() || self.throughput(1.0) >= throughput {
             return 1.0;
         }
-        // The throughput falls as p grows. Halvings of the exponent's range first, and then of p's.
+        // The throughput falls as p grows. Bisection, until no number lies between: small p have small steps.
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..1100 {
             let middle = 0.5 * (low + high);
