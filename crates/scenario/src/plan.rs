@@ -48,6 +48,9 @@ pub struct FlowPlan {
     pub config: Config,
     /// The congestion controller.
     pub control: Settings,
+    /// Tells the flow from others in a queue for each flow, as addresses and ports do. It depends on the flow's
+    /// own name only, so that other flows do not change it.
+    pub key: u64,
     /// The random numbers of the controller. They are its own, so other flows do not change them.
     pub draws: Rng,
     /// The start of the first transfer.
@@ -85,6 +88,8 @@ impl FlowPlan {
 pub struct CbrPlan {
     /// The links to its sink, in order.
     pub route: Vec<usize>,
+    /// Tells the stream from others in a queue for each flow.
+    pub key: u64,
     /// The rate on the wire while it is on.
     pub rate: Rate,
     /// The size of a packet on the wire, bytes.

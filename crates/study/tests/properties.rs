@@ -305,9 +305,6 @@ proptest! {
         );
         let watched = format!("[[flows]]\nlabel = \"watched\"\nfrom = \"a\"\nto = \"b\"\n{first}");
         let other = format!("[[flows]]\nlabel = \"other\"\nfrom = \"c\"\nto = \"d\"\n{second}");
-        // FQ-CoDel hashes the number of a flow, as a router hashes ports: a group in front of it changes
-        // which flows share a queue.
-        let before = before && !near.contains("fq_codel");
         let alone = result(&format!("{graph}{watched}"));
         let both = result(&if before { format!("{graph}{other}{watched}") } else { format!("{graph}{watched}{other}") });
         let flows = |result: &ackclock_scenario::results::PointResult| {

@@ -6,7 +6,7 @@
 //! - A queue's turn ends when its credits reach zero, as in Linux and section 3. Section 4.2 says "negative".
 //! - An overflow drops at least one packet. Section 4.1 says half of a queue's packets, which is none if only
 //!   one waits.
-//! - The host gives each flow a number. The number is salted by addition, as the RFC says, and hashed by
+//! - The host gives each flow a key. The key is salted by addition, as the RFC says, and hashed by
 //!   SplitMix64's finaliser instead of a Jenkins hash.
 
 use super::codel::{self, CoDelConfig, Law, Source};

@@ -22,12 +22,13 @@ impl<O: Observer> Engine<O> {
 
     /// Holds a packet that waits at the gate behind `exit`.
     fn hold<P: Kind>(&mut self, exit: usize, packet: P) {
-        let now = self.now;
-        let Lent { in_flight, links, .. } = P::lent(self);
-        let Exit { owner, stage: Some(stage), .. } = in_flight.exit(exit) else { return };
-        let Some(link) = stage.gate else { return };
-        let flow = packet.flow(*owner);
-        let ticket = links[link as usize].hold(now, flow, &packet);
+        let Exit { owner, stage: Some(stage), .. } = P::lent(self).in_flight.exit(exit) else { return };
+        let (owner, Some(link)) = (*owner as usize, stage.gate) else { return };
+        let key = match owner.checked_sub(self.flows.len()) {
+            None => self.flows[owner].plan.key,
+            Some(stream) => self.sources[stream].plan.key,
+        };
+        let ticket = self.links[link as usize].hold(self.now, packet.flow(key), &packet);
         let Some(number) = self.transmitters.of(link as usize) else { return };
         self.transmitters.get_mut(number).put(ticket, Held { exit, packet: packet.queued() });
         self.settle(number);

@@ -65,9 +65,9 @@ pub(super) trait Kind: Packet + Copy + Default {
     /// The packet as it waits in a dequeue-driven link.
     fn queued(self) -> QueuedPacket;
 
-    /// Distinguishes the packet's flow from others in a queue of the route of `owner`. Data and
-    /// acknowledgements are different flows, and so is each connection between two hosts.
-    fn flow(&self, owner: u32) -> u64;
+    /// Distinguishes the packet's flow from others in a queue for each flow, as its addresses and ports would.
+    /// `key` is that of its owner. Acknowledgements are a flow of their own, and so is each connection.
+    fn flow(&self, key: u64) -> u64;
 
     /// Forwards the packet to `exit`, where it is due at `due`.
     fn forward<O: Observer>(self, engine: &mut Engine<O>, exit: usize, due: Time);
@@ -92,8 +92,8 @@ impl Kind for Segment {
         QueuedPacket::Segment(self)
     }
 
-    fn flow(&self, owner: u32) -> u64 {
-        u64::from(owner) << 9 | u64::from(self.0.flags.epoch()) << 1
+    fn flow(&self, key: u64) -> u64 {
+        key.wrapping_add(u64::from(self.0.flags.epoch()) << 1)
     }
 
     #[inline(always)]
@@ -118,8 +118,8 @@ impl Kind for Acknowledgement {
         QueuedPacket::Acknowledgement(self)
     }
 
-    fn flow(&self, owner: u32) -> u64 {
-        u64::from(owner) << 9 | u64::from(self.0.flags.epoch()) << 1 | 1
+    fn flow(&self, key: u64) -> u64 {
+        key.wrapping_add(u64::from(self.0.flags.epoch()) << 1 | 1)
     }
 
     #[inline(always)]
