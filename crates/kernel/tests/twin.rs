@@ -289,8 +289,9 @@ proptest! {
     fn pert(
         steps in steps(),
         seed in any::<u32>(),
-        // The first threshold, and how far the second one is from it. They are in microseconds in C. Where they
-        // are in reverse order the curve jumps, and a delay that equals a threshold is on either side of it.
+        // The first threshold, and how far the second one is from it. They are in microseconds in C. Where
+        // they are in reverse order the curve jumps, and a delay that equals a threshold is on either side of
+        // it.
         delays in (0..20_000u32, 1..40_000u32),
         most in 0.0..=1.0f64,
         weight in 0.0..0.999f64,

@@ -48,8 +48,8 @@ pub struct FlowPlan {
     pub config: Config,
     /// The congestion controller.
     pub control: Settings,
-    /// Tells the flow from others in a queue for each flow, as addresses and ports do. It depends on the flow's
-    /// own name only, so that other flows do not change it.
+    /// Tells the flow from others in a queue for each flow, as addresses and ports do. It depends on the
+    /// flow's own name only, so that other flows do not change it.
     pub key: u64,
     /// The random numbers of the controller. They are its own, so other flows do not change them.
     pub draws: Rng,

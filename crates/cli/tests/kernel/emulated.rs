@@ -47,6 +47,21 @@ fn number(value: &Value) -> Result<f64, Failed> {
     value.as_f64().ok_or_else(|| format!("{value} is no number").into())
 }
 
+/// How late 99 % of the packets may be, s, where a controller answers delays of a few milliseconds.
+const PUNCTUAL_S: f64 = 1e-3;
+
+/// The only point of an emulation whose packets were punctual: a busy machine's delays would be answered as
+/// the path's. The third attempt counts however it went.
+fn punctual(text: &str) -> Result<Value, Failed> {
+    for _ in 0..2 {
+        let point = emulated(text)?;
+        if number(&point["emulation"]["lateness"]["p99_s"])? < PUNCTUAL_S {
+            return Ok(point);
+        }
+    }
+    emulated(text)
+}
+
 /// Over a deep queue PERT never fills it: it answers early, loses nothing, and has what it has in the
 /// simulator. Its answers are drawn, few of them come in 10 s, and twenty seeds lie 12 % apart: no one of
 /// them is the right one.
@@ -54,7 +69,7 @@ fn pert() -> Checked {
     for over in ["\"reno\"", "{ layered = { decrease = \"variable\" } }"] {
         let control = format!("{{ pert = {{ over = {over} }} }}");
         let text = scenario("{ droptail = \"2 bdp\" }", "", "", &control);
-        let emulated = emulated(&text)?;
+        let emulated = punctual(&text)?;
         let program = &emulated["programs"][0];
         ensure(
             program["scheme"] == "pert" && number(&program["early_responses"])? > 3.0,

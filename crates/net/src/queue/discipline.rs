@@ -68,6 +68,7 @@ pub fn disciplines() -> &'static [&'static Discipline] {
         &super::rem::DISCIPLINE,
         &super::pi::DISCIPLINE,
         &super::pie::DISCIPLINE,
+        &super::policer::DISCIPLINE,
         &super::codel::DISCIPLINE,
         &super::fq_codel::DISCIPLINE,
         &super::dualpi2::DISCIPLINE,

@@ -10,6 +10,7 @@ mod dualpi2;
 mod fq_codel;
 mod pi;
 mod pie;
+mod policer;
 mod pool;
 mod red;
 mod rem;
@@ -24,6 +25,7 @@ pub use dualpi2::{DualPi2, DualPi2Config};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use pi::{Pi, PiConfig};
 pub use pie::{Pie, PieConfig};
+pub use policer::Policer;
 pub use red::{Red, RedConfig};
 pub use rem::{Rem, RemConfig};
 pub use stepped::{Scheme, Stepped};
@@ -96,6 +98,8 @@ pub enum Queue {
     Pi(Box<Pi>),
     /// PIE: a proportional-integral controller of the queue delay.
     Pie(Box<Pie>),
+    /// A token bucket before a DropTail queue.
+    Policer(Box<Policer>),
     /// A dequeue-driven discipline.
     Stepped(Box<Stepped>),
 }
@@ -117,6 +121,7 @@ impl Queue {
             Queue::Rem(queue) => queue.judge(bytes, markable, backlog),
             Queue::Pi(queue) => queue.judge(bytes, markable, backlog),
             Queue::Pie(queue) => queue.judge(bytes, markable, backlog),
+            Queue::Policer(queue) => queue.judge(now, bytes, backlog),
             Queue::Stepped(_) => Verdict::Wait,
         }
     }
@@ -127,6 +132,7 @@ impl Queue {
             Queue::Unlimited => None,
             Queue::DropTail(queue) => Some(queue.limit()),
             Queue::Red(queue) => Some(queue.limit()),
+            Queue::Policer(queue) => Some(queue.limit()),
             Queue::Stepped(queue) => Some(queue.limit()),
             Queue::Rem(_) | Queue::Pi(_) | Queue::Pie(_) => self.sampled().map(Sampled::limit),
         }
@@ -156,20 +162,20 @@ impl Queue {
     /// change nothing until a packet arrives.
     pub fn renew(&mut self, backlog: &Backlog) -> bool {
         match self {
-            Queue::Unlimited | Queue::DropTail(_) | Queue::Red(_) | Queue::Stepped(_) => true,
             Queue::Rem(queue) => queue.renew(backlog),
             Queue::Pi(queue) => queue.renew(backlog),
             Queue::Pie(queue) => queue.renew(backlog),
+            _ => true, // no periodic updates
         }
     }
 
     /// Skips the updates up to `now`. To be called if they would change nothing.
     pub fn skip(&mut self, now: Time) {
         let sampled = match self {
-            Queue::Unlimited | Queue::DropTail(_) | Queue::Red(_) | Queue::Stepped(_) => return,
             Queue::Rem(queue) => queue.sampled_mut(),
             Queue::Pi(queue) => queue.sampled_mut(),
             Queue::Pie(queue) => queue.sampled_mut(),
+            _ => return,
         };
         sampled.clock_mut().skip(now);
     }
@@ -178,10 +184,10 @@ impl Queue {
     #[inline]
     fn sampled(&self) -> Option<&Sampled> {
         match self {
-            Queue::Unlimited | Queue::DropTail(_) | Queue::Red(_) | Queue::Stepped(_) => None,
             Queue::Rem(queue) => Some(queue.sampled()),
             Queue::Pi(queue) => Some(queue.sampled()),
             Queue::Pie(queue) => Some(queue.sampled()),
+            _ => None,
         }
     }
 

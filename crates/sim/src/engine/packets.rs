@@ -65,8 +65,9 @@ pub(super) trait Kind: Packet + Copy + Default {
     /// The packet as it waits in a dequeue-driven link.
     fn queued(self) -> QueuedPacket;
 
-    /// Distinguishes the packet's flow from others in a queue for each flow, as its addresses and ports would.
-    /// `key` is that of its owner. Acknowledgements are a flow of their own, and so is each connection.
+    /// Distinguishes the packet's flow from others in a queue for each flow, as its addresses and ports
+    /// would. `key` is that of its owner. Acknowledgements are a flow of their own, and so is each
+    /// connection.
     fn flow(&self, key: u64) -> u64;
 
     /// Forwards the packet to `exit`, where it is due at `due`.
