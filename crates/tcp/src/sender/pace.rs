@@ -79,8 +79,10 @@ impl Sender {
             self.pace.until = now; // no rate before the first sample
             return;
         };
+        let longest = now + self.longest_interval();
         let Some(pacer) = &mut self.pace.pacer else {
-            self.pace.until = self.pace.until.max(now) + interval;
+            // Segments that left early, while the controller had no rate, are not all paid for afterwards.
+            self.pace.until = (self.pace.until.max(now) + interval).min(longest);
             return;
         };
         pacer.next = pacer.next.max(now) + interval;
@@ -88,11 +90,16 @@ impl Sender {
         self.pace.until = Time::ZERO + (pacer.next.since(Time::ZERO) - ahead);
     }
 
+    /// The longest time from one segment to the next at a rate of the controller's.
+    fn longest_interval(&self) -> Duration {
+        self.timer.rtt().srtt().max(MAX_INTERVAL)
+    }
+
     /// The time from one segment to the next.
     fn interval(&self) -> Option<Duration> {
         if let Some(rate) = self.window.pacing {
-            let longest = self.timer.rtt().srtt().max(MAX_INTERVAL);
-            return Some(rate.time_for(u64::from(self.config.segment_bytes())).min(longest));
+            let segment = u64::from(self.config.segment_bytes());
+            return Some(rate.time_for(segment).min(self.longest_interval()));
         }
         let pacer = self.pace.pacer.as_ref()?;
         let rtt = match pacer.config.rtt {
