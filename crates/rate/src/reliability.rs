@@ -11,7 +11,11 @@ use std::collections::VecDeque;
 use std::fmt;
 
 /// How far ahead of the data in order a datum may be. No window is longer.
-pub const MOST_AHEAD: u64 = 1 << 16;
+pub const MAX_AHEAD: u64 = 1 << 16;
+
+/// How far ahead of the highest packet a packet number may be: more than any outage can swallow (a minute at
+/// 100 Gbit/s), and far from where numbers end.
+pub const MAX_LEAP: u64 = 1 << 32;
 
 /// An acknowledgement names a packet or a datum that was never sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,7 +96,7 @@ impl Outbox {
             return Some(datum);
         }
         let next = self.first_datum + self.data.len() as u64;
-        let inside = (self.data.len() as u64) < window.min(MOST_AHEAD);
+        let inside = (self.data.len() as u64) < window.min(MAX_AHEAD);
         (inside && self.total.is_none_or(|total| next <= total)).then_some(next)
     }
 
@@ -238,12 +242,16 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// A packet arrived. `None` if its datum is too far ahead to be accepted, or numbers are 0.
+    /// A packet arrived. `None` if its number or its datum is too far ahead to be accepted, or 0.
     pub fn on_packet(&mut self, number: u64, datum: u64) -> Option<Accepted> {
-        if number == 0 || datum == 0 || datum > self.delivered.saturating_add(MOST_AHEAD) {
+        let ahead = |value: u64, of: u64, most: u64| value > of.saturating_add(most);
+        if number == 0 || datum == 0 {
             return None;
         }
-        let (first, ahead) = (self.highest + 1, number > self.highest);
+        if ahead(number, self.highest, MAX_LEAP) || ahead(datum, self.delivered, MAX_AHEAD) {
+            return None;
+        }
+        let (first, ahead) = (self.highest.saturating_add(1), number > self.highest);
         let missing = if ahead { (first, number - first) } else { (first, 0) };
         let consecutive = ahead && number == first;
         Some(Accepted { fresh: self.note(number), useful: self.take(datum), consecutive, missing })
@@ -283,7 +291,7 @@ impl Inbox {
 
     fn take(&mut self, datum: u64) -> bool {
         let Some(at) = datum.checked_sub(self.delivered + 1) else { return false };
-        let at = at as usize; // at most MOST_AHEAD
+        let at = at as usize; // at most MAX_AHEAD
         if self.held.len() <= at {
             self.held.resize(at + 1, false);
         }
@@ -372,7 +380,7 @@ mod tests {
         assert_eq!(inbox.on_packet(2, 2), of(true, true, false, (5, 0)));
         assert_eq!(inbox.on_packet(5, 3), of(true, true, true, (5, 0)));
         assert_eq!((inbox.delivered(), inbox.sack(5), inbox.sack(2)), (4, 0b1101, 0b1));
-        assert_eq!(inbox.on_packet(6, 5 + MOST_AHEAD), None);
+        assert_eq!(inbox.on_packet(6, 5 + MAX_AHEAD), None);
         assert_eq!(inbox.on_packet(1000, 6), of(true, true, false, (6, 994)));
         assert_eq!(inbox.sack(1000), 0);
     }

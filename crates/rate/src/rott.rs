@@ -12,6 +12,10 @@ use crate::jitter::signed;
 use ackclock_units::Time;
 use std::collections::VecDeque;
 
+/// The largest relative trip time that is counted, nanoseconds: 13 days. A peer whose clock leaps further is not
+/// believed, and squares of 8,000 trip times fit.
+const MAX_TRIP: i64 = 1 << 50;
+
 /// Relative one-way trip times, with the statistics that loss labels need.
 #[derive(Clone, Debug)]
 pub struct Rott {
@@ -38,7 +42,7 @@ impl Rott {
     /// A packet that left at `sent` by the sender's clock arrived at `arrived` by the receiver's.
     pub fn on_packet(&mut self, sent: Time, arrived: Time) {
         let trip = signed(arrived, sent);
-        let trip = trip.saturating_sub(*self.first.get_or_insert(trip));
+        let trip = trip.saturating_sub(*self.first.get_or_insert(trip)).clamp(-MAX_TRIP, MAX_TRIP);
         self.current = trip;
         (self.min, self.max) = (self.min.min(trip), self.max.max(trip));
         if self.window.len() == self.length

@@ -240,4 +240,4 @@ impl Config {
 }
 
 /// The shortest round-trip time that is believed. Timers never stand still.
-const LEAST_RTT: Duration = Duration::from_micros(1);
+const MIN_RTT: Duration = Duration::from_micros(1);

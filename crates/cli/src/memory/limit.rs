@@ -7,7 +7,6 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::io::Write;
 
 /// The columns of `/proc/self/statm` (proc(5)), pages.
 #[derive(Clone, Copy)]
@@ -51,15 +50,21 @@ fn given(memory: *mut u8) -> *mut u8 {
     if memory.is_null() { end() } else { memory }
 }
 
-/// Nothing here may allocate.
+/// Any thread may come here, whatever it holds: in the middle of a message, with the lock of standard error,
+/// or of a list of things to do at the end. So nothing here allocates, locks, or runs what is to be run at an
+/// orderly end.
 #[cold]
 fn end() -> ! {
     let words = b"the run needs more memory than is available\n  \
         help: give every queue a limit, lengthen the probes' interval, simulate fewer flows or a shorter time, or run\n        \
         fewer points at once (--threads 1); with --out, points that are finished are kept, and the same command goes\n        \
         on with the others\n";
-    let _ = std::io::stderr().write_all(words);
-    std::process::exit(2)
+    let _ = rustix::io::write(rustix::stdio::stderr(), words);
+    // SAFETY: `_exit` takes any status, touches no memory of this process, and does not return.
+    #[allow(unsafe_code, reason = "the standard library and rustix end a process in an orderly way only")]
+    unsafe {
+        libc::_exit(2)
+    }
 }
 
 // SAFETY: every call goes to `System` with its arguments as they came, and what `System` returns comes back

@@ -78,7 +78,6 @@ fn links(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) -> Result<(
         Csv::open(to, folder, "links.csv", &["time_s", "link", "queue_packets", "throughput_bps"])?;
     for (look, at) in series.at.iter().enumerate() {
         let at = seconds(*at).to_string();
-        // The access links of the flows come after the links with names.
         for (link, samples) in shown.result.links.iter().zip(&series.links) {
             let (queue, throughput) = samples[look];
             let row = [&at, &link.name, &queue.to_string(), &throughput.to_string()];

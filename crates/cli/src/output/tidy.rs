@@ -12,7 +12,7 @@ use std::path::Path;
 /// A column: its name, and the value of a row.
 type Column<T> = (&'static str, fn(&T) -> Option<f64>);
 
-const OF_FLOWS: [Column<FlowResult>; 23] = [
+const OF_FLOWS: &[Column<FlowResult>] = &[
     ("goodput_bps", |it| Some(it.goodput_bps)),
     ("throughput_bps", |it| Some(it.throughput_bps)),
     ("sent", |it| Some(it.sent as f64)),
@@ -43,7 +43,7 @@ fn transfers(group: &GroupResult) -> Option<Transfers> {
     group.transfers
 }
 
-const OF_GROUPS: [Column<GroupResult>; 18] = [
+const OF_GROUPS: &[Column<GroupResult>] = &[
     ("flows", |it| Some(it.count as f64)),
     ("goodput_total_bps", |it| Some(it.goodput_bps.total)),
     ("goodput_mean_bps", |it| Some(it.goodput_bps.mean)),

@@ -15,7 +15,7 @@ const LONGEST_INTERVAL: f64 = 64.0;
 /// What is left of X_recv after a loss in an interval that was limited by data (section 4.3).
 const AFTER_LOSS: f64 = 0.85;
 /// Reports whose receive rate is kept at most. Those of the last two round trips count.
-const MOST_REPORTS: usize = 16;
+const MAX_REPORTS: usize = 16;
 
 /// What implementations do differently.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -77,7 +77,7 @@ impl Allowed {
     pub fn new(settings: Settings, now: Time, handshake: Duration) -> Allowed {
         let rtt = handshake.as_secs_f64().max(1e-6);
         let root = libm::sqrt(rtt);
-        let mut received = VecDeque::with_capacity(MOST_REPORTS);
+        let mut received = VecDeque::with_capacity(MAX_REPORTS);
         received.push_back((now, f64::INFINITY)); // section 4.2
         let rate = initial_window(settings.size) / rtt;
         Allowed { settings, rate, rtt, roots: (root, root), loss_event_rate: 0.0, received, doubled: None }
@@ -202,7 +202,7 @@ impl Allowed {
     fn update(&mut self, now: Time, rate: f64) -> f64 {
         let age = 2.0 * self.rtt;
         self.received.retain(|&(at, _)| now.since(at).as_secs_f64() <= age);
-        if self.received.len() == MOST_REPORTS {
+        if self.received.len() == MAX_REPORTS {
             self.received.pop_front();
         }
         self.received.push_back((now, rate));

@@ -1,6 +1,6 @@
 //! The receiving endpoint: estimates the capacity, labels losses, decides the rate and acknowledges.
 
-use super::{Config, LEAST_RTT};
+use super::{Config, MIN_RTT};
 use crate::blackout::Silence;
 use crate::jitter::Jitter;
 use crate::kde::Kde;
@@ -14,7 +14,7 @@ use ackclock_units::{Duration, Time};
 use std::collections::VecDeque;
 
 /// Losses that may wait for packets that were overtaken. Further ones are judged at once.
-const MOST_PENDING: usize = 1 << 16;
+const MAX_PENDING: usize = 1 << 16;
 
 /// A receiver.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl Receiver {
             ),
             law: None,
             silence: Silence::new(config.number("silence"), Time::ZERO),
-            srtt: LEAST_RTT,
+            srtt: MIN_RTT,
             last: None,
             duplicates: 0,
             config: config.clone(),
@@ -114,7 +114,7 @@ impl Receiver {
     /// Processes a packet. Returns the acknowledgement: one per packet, unless its datum is too far ahead.
     pub fn on_packet(&mut self, now: Time, data: &Data) -> Option<Ack> {
         let accepted = self.inbox.on_packet(data.number, data.datum)?;
-        self.srtt = data.srtt.max(LEAST_RTT);
+        self.srtt = data.srtt.max(MIN_RTT);
         let initial = start(self.config.number("start"), self.config.bits(), self.srtt);
         let law = self.law.get_or_insert_with(|| {
             RateLaw::new(self.config.law(), self.config.limits(), self.config.bits(), initial)
@@ -178,7 +178,7 @@ impl Receiver {
         if count == 0 && data.number < self.inbox.highest() {
             self.pending.retain(|&(number, _)| number != data.number); // it was only late
         }
-        for number in first..first + count.min(MOST_PENDING as u64) {
+        for number in first..first + count.min(MAX_PENDING as u64) {
             self.pending.push_back((number, label));
         }
         self.judge(now);
@@ -189,7 +189,7 @@ impl Receiver {
         let Some(law) = &mut self.law else { return };
         let edge = self.inbox.highest().saturating_sub(self.reorder);
         while let Some(&(number, label)) = self.pending.front() {
-            if number > edge && self.pending.len() <= MOST_PENDING {
+            if number > edge && self.pending.len() <= MAX_PENDING {
                 break;
             }
             self.pending.pop_front();

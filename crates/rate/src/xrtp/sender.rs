@@ -1,6 +1,6 @@
 //! The sending endpoint: paces packets at the rate it is told, in pairs, and repairs what is lost.
 
-use super::{Config, LEAST_RTT};
+use super::{Config, MIN_RTT};
 use crate::blackout::Silence;
 use crate::law::{Limits, start};
 use crate::packet::{Ack, Data};
@@ -36,7 +36,7 @@ impl Sender {
     /// A sender of `total` data (`None`: without end), after a handshake that took `handshake`.
     pub fn new(config: &Config, total: Option<u64>, now: Time, handshake: Duration) -> Sender {
         let limits = config.limits();
-        let srtt = handshake.max(LEAST_RTT);
+        let srtt = handshake.max(MIN_RTT);
         Sender {
             bytes: config.bytes,
             bits: config.bits(),
@@ -131,7 +131,7 @@ impl Sender {
         if let Some(echoed) = ack.echoed {
             let (old, new) = (self.srtt.as_secs_f64(), now.since(echoed).as_secs_f64());
             let srtt = Duration::from_secs_f64(self.rtt_memory * old + (1.0 - self.rtt_memory) * new);
-            self.srtt = srtt.max(LEAST_RTT);
+            self.srtt = srtt.max(MIN_RTT);
         }
         // What the receiver sends into silence must not keep the sender from probing.
         if ack.echoed.is_some() || progress != Progress::default() {

@@ -102,7 +102,7 @@ impl Recovery for Hoe {
     fn begin(
         &mut self,
         episode: &Episode,
-        _heard: AckSummary,
+        _summary: AckSummary,
         _board: &mut Scoreboard,
         w: &mut Window,
     ) -> Begin {

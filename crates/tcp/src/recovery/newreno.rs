@@ -62,7 +62,7 @@ impl Recovery for NewReno {
     fn begin(
         &mut self,
         episode: &Episode,
-        _heard: AckSummary,
+        _summary: AckSummary,
         _board: &mut Scoreboard,
         w: &mut Window,
     ) -> Begin {

@@ -36,7 +36,7 @@ impl Recovery for Reno {
     fn begin(
         &mut self,
         episode: &Episode,
-        _heard: AckSummary,
+        _summary: AckSummary,
         _board: &mut Scoreboard,
         w: &mut Window,
     ) -> Begin {

@@ -177,7 +177,7 @@ impl Recovery for Robust {
     fn begin(
         &mut self,
         episode: &Episode,
-        _heard: AckSummary,
+        _summary: AckSummary,
         _board: &mut Scoreboard,
         _w: &mut Window,
     ) -> Begin {
