@@ -8,9 +8,14 @@
 //! Parts of a transport are [`reliability`], [`blackout`], the rate law ([`law`]) and its variants
 //! ([`variant`]). [`xrtp`] composes them into two endpoints. [`model`] is the analytic model of XRTP.
 //! [`tfrc`] has the throughput equation, the loss intervals and the allowed rate of RFC 5348.
+//!
+//! A host chooses one of the registry's [`Transport`]s. It holds a [`Sender`] and a [`Receiver`], and carries
+//! the packets of [`packet`], whatever the transport.
 
 pub mod blackout;
+mod endpoint;
 pub mod ewma;
+mod half;
 pub mod jitter;
 pub mod kde;
 pub mod law;
@@ -25,6 +30,8 @@ pub mod tfrc;
 pub mod variant;
 pub mod xrtp;
 
+pub use endpoint::{Counters, Receiver, Sender};
+pub use half::{Opening, ReceivingHalf, SendingHalf};
 pub use scheme::Transport;
 
 #[cfg(doc)]

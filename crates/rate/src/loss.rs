@@ -110,6 +110,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// No losses.
+    pub const fn new() -> Tally {
+        Tally { counts: [[[0; 3]; 2]; 2] }
+    }
+
     /// Counts a loss. `acted` is false inside the guard after a halving, in which labels have no effect.
     pub fn add(&mut self, label: Label, cause: Option<Label>, acted: bool) {
         self.counts[usize::from(acted)][index(label)][cause.map_or(2, index)] += 1;

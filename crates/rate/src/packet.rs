@@ -1,23 +1,24 @@
-//! The packets of XRTP.
+//! The packets of all transports: one form for data and one for what is sent back, so that a host carries
+//! them all in the same way.
 //!
-//! Source: S. Gaonkar, M.S. thesis, University of Illinois, 2003, Table 3.1.
+//! Source: S. Gaonkar, M.S. thesis, University of Illinois, 2003, Table 3.1; RFC 5348 section 3.2.
 //!
 //! What differs: widths, units and the base of the SACK bitmap are not stated. Here numbers begin at 1, so
 //! that 0 is "none yet", and the bitmap is of packet numbers, so that its length does not limit the window.
-//! Data packets carry the smoothed round-trip time, which the receiver needs and the table lacks, and what
-//! they are in the pattern of pairs.
+//! Data packets carry the smoothed round-trip time, which receivers need and the table lacks, and what they
+//! are in the pattern of pairs.
 
 use crate::pair::Slot;
 use ackclock_units::{Duration, Time};
 
 /// A data packet.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Data {
     /// The packet number: one more with every transmission, from 1.
     pub number: u64,
     /// The number of what it carries, from 1. A retransmission carries the same datum.
     pub datum: u64,
-    /// The size in bytes.
+    /// The size on the wire, bytes.
     pub bytes: u32,
     /// The departure by the sender's clock.
     pub sent: Time,
@@ -30,7 +31,7 @@ pub struct Data {
 }
 
 /// An acknowledgement.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Ack {
     /// The number of the packet that caused it, or the highest that has arrived if none did; 0 for none yet.
     pub echo: u64,
@@ -38,8 +39,29 @@ pub struct Ack {
     pub cumulative: u64,
     /// Bit i: packet number `echo - 1 - i` has arrived.
     pub sack: u128,
-    /// The rate that the receiver asks for, bit/s.
-    pub rate: f64,
+    /// The size on the wire, bytes.
+    pub bytes: u32,
     /// The departure of the packet that caused it. `None` if it was not caused by a packet.
     pub echoed: Option<Time>,
+    /// How long that packet waited for this acknowledgement.
+    pub held: Duration,
+    /// What it tells about the rate.
+    pub report: Report,
+}
+
+impl Ack {
+    /// The sample of the round-trip time that an arrival at `now` gives. `None` if no packet caused it.
+    pub fn rtt(&self, now: Time) -> Option<Duration> {
+        self.echoed.map(|echoed| now.since(echoed + self.held))
+    }
+}
+
+/// What an acknowledgement tells about the rate.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Report {
+    /// Nothing: it only says what has arrived.
+    #[default]
+    Nothing,
+    /// The rate that the receiver asks for, bit/s.
+    Rate(f64),
 }

@@ -40,6 +40,19 @@ pub struct Progress {
     pub lost: u64,
 }
 
+/// What a sender has sent, and what became of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sent {
+    /// Packets.
+    pub sent: u64,
+    /// Packets whose datum had been sent before.
+    pub retransmitted: u64,
+    /// Packets found lost, whose data were sent again or wait for it.
+    pub lost: u64,
+    /// Data acknowledged in order.
+    pub acknowledged: u64,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     datum: u64,
@@ -68,6 +81,8 @@ pub struct Outbox {
     /// Data to send again, in the order in which their losses were found.
     again: VecDeque<u64>,
     highest_echo: u64,
+    retransmitted: u64,
+    lost: u64,
 }
 
 impl Outbox {
@@ -82,6 +97,8 @@ impl Outbox {
             first_datum: 1,
             again: VecDeque::new(),
             highest_echo: 0,
+            retransmitted: 0,
+            lost: 0,
         }
     }
 
@@ -120,6 +137,16 @@ impl Outbox {
         self.first_datum - 1
     }
 
+    /// What was sent, and what became of it.
+    pub fn sent(&self) -> Sent {
+        Sent {
+            sent: self.next_number() - 1,
+            retransmitted: self.retransmitted,
+            lost: self.lost,
+            acknowledged: self.delivered(),
+        }
+    }
+
     /// `datum`, which [`Outbox::next`] or [`Outbox::oldest`] named, leaves now. Returns the packet's number.
     pub fn send(&mut self, datum: u64) -> u64 {
         let number = self.next_number();
@@ -128,7 +155,10 @@ impl Outbox {
             self.again.pop_front();
         }
         match self.at(datum) {
-            Some(at) => self.data[at].number = number,
+            Some(at) => {
+                self.data[at].number = number;
+                self.retransmitted += 1;
+            }
             None => self.data.push_back(Datum { number, arrived: false }),
         }
         number
@@ -159,6 +189,7 @@ impl Outbox {
         }
         self.highest_echo = self.highest_echo.max(ack.echo);
         self.find_losses(&mut progress);
+        self.lost += progress.lost;
         self.skip_arrived();
         Ok(progress)
     }
@@ -315,7 +346,7 @@ mod tests {
     use super::*;
 
     fn ack(echo: u64, cumulative: u64, sack: u128) -> Ack {
-        Ack { echo, cumulative, sack, rate: 1e6, echoed: None }
+        Ack { echo, cumulative, sack, ..Ack::default() }
     }
 
     /// An outbox that has sent `data` data.
@@ -336,6 +367,7 @@ mod tests {
         assert_eq!((outbox.next(100), outbox.send(2)), (Some(2), 6));
         assert_eq!((outbox.next(100), outbox.send(3)), (Some(3), 7));
         assert_eq!(outbox.next(100), Some(6));
+        assert_eq!(outbox.sent(), Sent { sent: 7, retransmitted: 2, lost: 2, acknowledged: 1 });
     }
 
     #[test]

@@ -13,12 +13,12 @@ mod sender;
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-use crate::Transport;
 use crate::jitter::Clock;
 use crate::kde::{Estimate, Form, Kde, Kernel, Width};
 use crate::law::{JitterLaw, Limits};
 use crate::loss::{Biaz, Discriminator, Hybrid, HybridSettings, Spike, ZigZag};
 use crate::pair::Pairing;
+use crate::scheme::Transport;
 use crate::variant::Variant;
 use ackclock_registry::{Entry, Parameter, Settings};
 use ackclock_units::Duration;
@@ -46,6 +46,8 @@ pub const TRANSPORT: Transport = Transport {
         ],
         parameters: PARAMETERS,
     },
+    sender: |settings, bytes, opening| Box::new(Sender::new(&Config::new(settings.clone(), bytes), opening)),
+    receiver: |settings, bytes| Box::new(Receiver::new(&Config::new(settings.clone(), bytes))),
 };
 
 const PARAMETERS: &[Parameter] = &[
@@ -143,6 +145,7 @@ const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::number("rtt_memory", 0.875, "share of the old value", 0.0..=0.999, "srtt; not stated"),
     Parameter::time("tick", Duration::ZERO, Duration::ZERO, "the sender's clock tick; zero for none"),
+    Parameter::count("ack", 40, "bytes", 1..=1500, "an acknowledgement on the wire; not stated"),
     Parameter::number("least_rate", 1.0, "packets/s", 0.001..=1e6, "not stated"),
     Parameter::number("most_rate", 1e11, "bit/s", 1.0..=1e14, "not stated"),
 ];
@@ -151,12 +154,13 @@ const PARAMETERS: &[Parameter] = &[
 #[derive(Clone, Debug)]
 pub struct Config {
     settings: Settings,
-    /// The size of a packet, bytes.
+    /// The size of a packet on the wire, bytes.
     bytes: u32,
 }
 
 impl Config {
-    /// The parameters of [`TRANSPORT`] as `settings`, for packets of `bytes`, which are at least 1.
+    /// The parameters of [`TRANSPORT`] as `settings`, for packets of `bytes` on the wire, which are at least
+    /// 1.
     pub fn new(settings: Settings, bytes: u32) -> Config {
         Config { settings, bytes: bytes.max(1) }
     }
@@ -178,6 +182,7 @@ impl Config {
         self.settings.get::<&'static str>(name) == word
     }
 
+    /// S, bits of a data packet on the wire.
     fn bits(&self) -> f64 {
         f64::from(self.bytes) * 8.0
     }

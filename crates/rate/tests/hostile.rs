@@ -1,9 +1,10 @@
 //! XRTP's endpoints before a peer that sends anything: nothing panics, nothing grows without bound, and the
 //! rate keeps its limits.
 
-use ackclock_rate::packet::{Ack, Data};
+use ackclock_rate::packet::{Ack, Data, Report};
 use ackclock_rate::pair::Slot;
 use ackclock_rate::xrtp::{Config, Receiver, Sender, TRANSPORT};
+use ackclock_rate::{Opening, ReceivingHalf as _, SendingHalf as _};
 use ackclock_registry::{Given, Settings};
 use ackclock_units::{Duration, Time};
 use proptest::prelude::*;
@@ -40,8 +41,16 @@ fn data() -> impl Strategy<Value = Data> {
 
 fn ack() -> impl Strategy<Value = Ack> {
     let rate = prop_oneof![any::<f64>(), Just(f64::NAN), Just(0.0), Just(-1.0), Just(f64::INFINITY)];
-    (number(), number(), any::<u128>(), rate, prop::option::of(time()))
-        .prop_map(|(echo, cumulative, sack, rate, echoed)| Ack { echo, cumulative, sack, rate, echoed })
+    (number(), number(), any::<u128>(), rate, prop::option::of(time())).prop_map(
+        |(echo, cumulative, sack, rate, echoed)| Ack {
+            echo,
+            cumulative,
+            sack,
+            echoed,
+            report: Report::Rate(rate),
+            ..Ack::default()
+        },
+    )
 }
 
 fn config(loss: &str, reorder: f64) -> Config {
@@ -66,7 +75,7 @@ proptest! {
         for (wait, packet) in packets {
             now += Duration::from_nanos(wait);
             let ack = receiver.on_packet(now, &packet);
-            prop_assert!(ack.is_none_or(|ack| ack.rate.is_finite() && ack.rate >= 0.0));
+            prop_assert!(ack.is_none_or(|ack| matches!(ack.report, Report::Rate(rate) if rate.is_finite() && rate >= 0.0)));
             receiver.on_timeout(now);
             prop_assert!(receiver.rate().is_none_or(|rate| rate.is_finite() && (1.0..=1e11).contains(&rate)));
         }
@@ -77,7 +86,8 @@ proptest! {
         steps in prop::collection::vec((0..1_000_000_000_u64, prop::option::of(ack())), 1..120),
     ) {
         let handshake = Duration::from_millis(80);
-        let (mut sender, mut now) = (Sender::new(&config("hybrid", 0.0), None, Time::ZERO, handshake), Time::ZERO);
+        let mut now = Time::ZERO;
+        let mut sender = Sender::new(&config("hybrid", 0.0), Opening { total: None, now, handshake });
         let mut highest = 0;
         for (wait, ack) in steps {
             now += Duration::from_nanos(wait);

@@ -2,11 +2,12 @@
 
 use super::{Config, MIN_RTT};
 use crate::blackout::Silence;
+use crate::half::ReceivingHalf;
 use crate::jitter::Jitter;
 use crate::kde::Kde;
-use crate::law::{RateLaw, start};
+use crate::law::{JitterLaw, Limits, RateLaw, start};
 use crate::loss::{Arrival, Causes, Discriminator, Label, Tally};
-use crate::packet::{Ack, Data};
+use crate::packet::{Ack, Data, Report};
 use crate::pair::{PairMeter, Slot};
 use crate::reliability::{Accepted, Inbox};
 use crate::variant::Adaptation;
@@ -19,7 +20,15 @@ const MAX_PENDING: usize = 1 << 16;
 /// A receiver.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    config: Config,
+    /// S, bits.
+    bits: f64,
+    ack_bytes: u32,
+    /// The rate before the first estimate, packets per round trip.
+    start: f64,
+    /// A blackout ends with that rate.
+    restarts: bool,
+    reading: JitterLaw,
+    limits: Limits,
     inbox: Inbox,
     pairs: PairMeter,
     filter: Kde,
@@ -42,10 +51,85 @@ pub struct Receiver {
     duplicates: u64,
 }
 
+impl ReceivingHalf for Receiver {
+    /// One acknowledgement per packet, unless its number or its datum is too far ahead.
+    fn on_packet(&mut self, now: Time, data: &Data) -> Option<Ack> {
+        let accepted = self.inbox.on_packet(data.number, data.datum)?;
+        self.srtt = data.srtt.max(MIN_RTT);
+        let initial = start(self.start, self.bits, self.srtt);
+        let (reading, limits, bits) = (self.reading, self.limits, self.bits);
+        let law = self.law.get_or_insert_with(|| RateLaw::new(reading, limits, bits, initial));
+        if self.silence.heard(now) && self.restarts {
+            law.set(initial);
+        }
+        self.duplicates += u64::from(!accepted.useful);
+        if data.last {
+            self.last = Some(data.datum);
+        }
+        if accepted.fresh {
+            self.measure(now, data, &accepted);
+        }
+        Some(self.acknowledge(data.number, Some(data.sent)))
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let law = self.law.as_ref()?;
+        if self.last.is_some_and(|last| self.inbox.delivered() >= last) {
+            return None;
+        }
+        // A slow sender is not a silent one: two intervals follow a pair.
+        let least = if self.silence.is_dark() { 0.0 } else { 4.0 * self.bits / law.rate() };
+        Some(self.silence.deadline(self.srtt, Duration::from_secs_f64(least)))
+    }
+
+    /// Silence has lasted: one acknowledgement per round trip.
+    fn on_timeout(&mut self, now: Time) -> Option<Ack> {
+        if now < self.poll_timeout()? {
+            return None;
+        }
+        self.silence.probed(now);
+        Some(self.acknowledge(self.inbox.highest(), None))
+    }
+
+    fn on_drop(&mut self, number: u64, cause: Label) {
+        self.causes.tell(number, cause);
+    }
+
+    fn delivered(&self) -> u64 {
+        self.inbox.delivered()
+    }
+
+    fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    fn rate(&self) -> Option<f64> {
+        self.law.as_ref().map(RateLaw::rate)
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(capacity) = self.capacity() {
+            see("capacity_bps", capacity);
+        }
+        see("alpha", self.alpha());
+        see("halvings", self.halvings() as f64);
+    }
+}
+
 impl Receiver {
     /// A receiver.
     pub fn new(config: &Config) -> Receiver {
         Receiver {
+            bits: config.bits(),
+            ack_bytes: config.count("ack") as u32, // at most 1500
+            start: config.number("start"),
+            restarts: config.is("restart", "initial"),
+            reading: config.law(),
+            limits: config.limits(),
             inbox: Inbox::default(),
             pairs: PairMeter::default(),
             filter: config.filter(),
@@ -67,13 +151,7 @@ impl Receiver {
             srtt: MIN_RTT,
             last: None,
             duplicates: 0,
-            config: config.clone(),
         }
-    }
-
-    /// The rate that it asks for, bit/s. `None` before the first packet.
-    pub fn rate(&self) -> Option<f64> {
-        self.law.as_ref().map(RateLaw::rate)
     }
 
     /// The estimate of the capacity, bit/s. `None` before the first pair.
@@ -91,70 +169,16 @@ impl Receiver {
         self.law.as_ref().map_or(0, RateLaw::halvings)
     }
 
-    /// Losses by label and cause.
-    pub fn tally(&self) -> &Tally {
-        &self.tally
-    }
-
-    /// Data delivered in order.
-    pub fn delivered(&self) -> u64 {
-        self.inbox.delivered()
-    }
-
-    /// Packets whose datum had arrived before.
-    pub fn duplicates(&self) -> u64 {
-        self.duplicates
-    }
-
-    /// The host lost packet `number` for this reason. Judges labels, and is the label of `loss = "perfect"`.
-    pub fn on_drop(&mut self, number: u64, cause: Label) {
-        self.causes.tell(number, cause);
-    }
-
-    /// Processes a packet. Returns the acknowledgement: one per packet, unless its datum is too far ahead.
-    pub fn on_packet(&mut self, now: Time, data: &Data) -> Option<Ack> {
-        let accepted = self.inbox.on_packet(data.number, data.datum)?;
-        self.srtt = data.srtt.max(MIN_RTT);
-        let initial = start(self.config.number("start"), self.config.bits(), self.srtt);
-        let law = self.law.get_or_insert_with(|| {
-            RateLaw::new(self.config.law(), self.config.limits(), self.config.bits(), initial)
-        });
-        if self.silence.heard(now) && self.config.is("restart", "initial") {
-            law.set(initial);
-        }
-        self.duplicates += u64::from(!accepted.useful);
-        if data.last {
-            self.last = Some(data.datum);
-        }
-        if accepted.fresh {
-            self.measure(now, data, &accepted);
-        }
-        Some(self.acknowledge(data.number, Some(data.sent)))
-    }
-
-    /// When to call [`Receiver::on_timeout`]. `None` before the first packet, and once all data are there.
-    pub fn poll_timeout(&self) -> Option<Time> {
-        let law = self.law.as_ref()?;
-        if self.last.is_some_and(|last| self.inbox.delivered() >= last) {
-            return None;
-        }
-        // A slow sender is not a silent one: two intervals follow a pair.
-        let least = if self.silence.is_dark() { 0.0 } else { 4.0 * self.config.bits() / law.rate() };
-        Some(self.silence.deadline(self.srtt, Duration::from_secs_f64(least)))
-    }
-
-    /// Silence has lasted: one acknowledgement per round trip.
-    pub fn on_timeout(&mut self, now: Time) -> Option<Ack> {
-        if now < self.poll_timeout()? {
-            return None;
-        }
-        self.silence.probed(now);
-        Some(self.acknowledge(self.inbox.highest(), None))
-    }
-
     fn acknowledge(&self, echo: u64, echoed: Option<Time>) -> Ack {
-        let rate = self.rate().unwrap_or(0.0);
-        Ack { echo, cumulative: self.inbox.delivered(), sack: self.inbox.sack(echo), rate, echoed }
+        Ack {
+            echo,
+            cumulative: self.inbox.delivered(),
+            sack: self.inbox.sack(echo),
+            bytes: self.ack_bytes,
+            echoed,
+            held: Duration::ZERO,
+            report: self.law.as_ref().map_or(Report::Nothing, |law| Report::Rate(law.rate())),
+        }
     }
 
     /// The steps of section 3.3 and 3.5, in order.

@@ -2,10 +2,11 @@
 
 use super::{Config, MIN_RTT};
 use crate::blackout::Silence;
+use crate::half::{Opening, SendingHalf};
 use crate::law::{Limits, start};
-use crate::packet::{Ack, Data};
+use crate::packet::{Ack, Data, Report};
 use crate::pair::{Pattern, Slot};
-use crate::reliability::{NeverSent, Outbox, Progress};
+use crate::reliability::{NeverSent, Outbox, Progress, Sent};
 use ackclock_units::{Duration, Time};
 
 /// A sender.
@@ -30,65 +31,12 @@ pub struct Sender {
     paired: Time,
     /// The echo whose rate counts.
     told: u64,
+    /// Blackouts so far, and tails that were repaired in the same way.
+    blackouts: u64,
 }
 
-impl Sender {
-    /// A sender of `total` data (`None`: without end), after a handshake that took `handshake`.
-    pub fn new(config: &Config, total: Option<u64>, now: Time, handshake: Duration) -> Sender {
-        let limits = config.limits();
-        let srtt = handshake.max(MIN_RTT);
-        Sender {
-            bytes: config.bytes,
-            bits: config.bits(),
-            limits,
-            outbox: Outbox::new(config.count("reorder"), total),
-            pattern: Pattern::new(config.pairing(), config.count("pair_every")),
-            silence: Silence::new(config.number("silence"), now),
-            rate: limits.hold(start(config.number("start"), config.bits(), srtt)),
-            srtt,
-            rtt_memory: config.number("rtt_memory"),
-            window: config.number("window"),
-            least_window: config.count("least_window") as f64,
-            tick: config.settings.get("tick"),
-            departed: None,
-            paired: Time::NEVER,
-            told: 0,
-        }
-    }
-
-    /// The rate, bit/s.
-    pub fn rate(&self) -> f64 {
-        self.rate
-    }
-
-    /// The smoothed round-trip time.
-    pub fn srtt(&self) -> Duration {
-        self.srtt
-    }
-
-    /// Data acknowledged in order.
-    pub fn delivered(&self) -> u64 {
-        self.outbox.delivered()
-    }
-
-    /// True if all data are acknowledged.
-    pub fn is_done(&self) -> bool {
-        self.outbox.is_done()
-    }
-
-    /// True during a blackout.
-    pub fn is_dark(&self) -> bool {
-        self.silence.is_dark()
-    }
-
-    /// The window in data, from the oldest that is not acknowledged.
-    pub fn window(&self) -> u64 {
-        let product = self.window * self.rate * self.srtt.as_secs_f64() / self.bits;
-        product.max(self.least_window) as u64
-    }
-
-    /// The next packet, if one may leave at `now`. Call again until there is none.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Data> {
+impl SendingHalf for Sender {
+    fn poll_transmit(&mut self, now: Time) -> Option<Data> {
         match self.outbox.next(self.window()) {
             Some(datum) => {
                 if now < self.due() {
@@ -106,30 +54,24 @@ impl Sender {
                 if now < self.silence.deadline(self.srtt, Duration::ZERO) {
                     return None;
                 }
+                self.blackouts += u64::from(!self.silence.is_dark());
                 self.silence.probed(now);
                 Some(self.packet(oldest, Slot::Single, now))
             }
         }
     }
 
-    /// When to call [`Sender::poll_transmit`] next, if no acknowledgement comes before. `None` if there is
-    /// nothing to send and nothing to wait for.
-    pub fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&self) -> Option<Time> {
         if self.outbox.next(self.window()).is_some() {
             return Some(self.due());
         }
         self.outbox.oldest().map(|_| self.silence.deadline(self.srtt, Duration::ZERO))
     }
 
-    /// Processes an acknowledgement.
-    ///
-    /// # Errors
-    ///
-    /// [`NeverSent`] if it is of what was never sent.
-    pub fn on_ack(&mut self, now: Time, ack: &Ack) -> Result<Progress, NeverSent> {
+    fn on_ack(&mut self, now: Time, ack: &Ack) -> Result<Progress, NeverSent> {
         let progress = self.outbox.on_ack(ack)?;
-        if let Some(echoed) = ack.echoed {
-            let (old, new) = (self.srtt.as_secs_f64(), now.since(echoed).as_secs_f64());
+        if let Some(sample) = ack.rtt(now) {
+            let (old, new) = (self.srtt.as_secs_f64(), sample.as_secs_f64());
             let srtt = Duration::from_secs_f64(self.rtt_memory * old + (1.0 - self.rtt_memory) * new);
             self.srtt = srtt.max(MIN_RTT);
         }
@@ -137,11 +79,72 @@ impl Sender {
         if ack.echoed.is_some() || progress != Progress::default() {
             self.silence.heard(now);
         }
-        if ack.echo >= self.told && ack.rate.is_finite() && ack.rate > 0.0 {
+        if let Report::Rate(rate) = ack.report
+            && ack.echo >= self.told
+            && rate.is_finite()
+            && rate > 0.0
+        {
             self.told = ack.echo;
-            self.rate = self.limits.hold(ack.rate);
+            self.rate = self.limits.hold(rate);
         }
         Ok(progress)
+    }
+
+    fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    fn srtt(&self) -> Duration {
+        self.srtt
+    }
+
+    fn sent(&self) -> Sent {
+        self.outbox.sent()
+    }
+
+    fn timeouts(&self) -> u64 {
+        self.blackouts
+    }
+
+    fn is_finished(&self) -> bool {
+        self.outbox.is_done()
+    }
+}
+
+impl Sender {
+    /// A sender of data as the `opening` says.
+    pub fn new(config: &Config, opening: Opening) -> Sender {
+        let limits = config.limits();
+        let srtt = opening.handshake.max(MIN_RTT);
+        Sender {
+            bytes: config.bytes,
+            bits: config.bits(),
+            limits,
+            outbox: Outbox::new(config.count("reorder"), opening.total),
+            pattern: Pattern::new(config.pairing(), config.count("pair_every")),
+            silence: Silence::new(config.number("silence"), opening.now),
+            rate: limits.hold(start(config.number("start"), config.bits(), srtt)),
+            srtt,
+            rtt_memory: config.number("rtt_memory"),
+            window: config.number("window"),
+            least_window: config.count("least_window") as f64,
+            tick: config.settings.get("tick"),
+            departed: None,
+            paired: Time::NEVER,
+            told: 0,
+            blackouts: 0,
+        }
+    }
+
+    /// True during a blackout.
+    pub fn is_dark(&self) -> bool {
+        self.silence.is_dark()
+    }
+
+    /// The window in data, from the oldest that is not acknowledged.
+    pub fn window(&self) -> u64 {
+        let product = self.window * self.rate * self.srtt.as_secs_f64() / self.bits;
+        product.max(self.least_window) as u64
     }
 
     /// When the next packet would leave at the rate of now, if the clock were exact.
