@@ -49,17 +49,22 @@ fn number(value: &Value) -> Result<f64, Failed> {
 
 /// How late 99 % of the packets may be, s, where a controller answers delays of a few milliseconds.
 const PUNCTUAL_S: f64 = 1e-3;
+/// How often a busy machine is asked again.
+const ATTEMPTS: u32 = 6;
 
-/// The only point of an emulation whose packets were punctual: a busy machine's delays would be answered as
-/// the path's. The third attempt counts however it went.
-fn punctual(text: &str) -> Result<Value, Failed> {
-    for _ in 0..2 {
-        let point = emulated(text)?;
-        if number(&point["emulation"]["lateness"]["p99_s"])? < PUNCTUAL_S {
-            return Ok(point);
+/// The only point of an emulation that is trusted, whose packets were punctual, and that is `telling`: a busy
+/// machine's delays would be answered as the path's, and where losses are drawn, few of them tell nothing.
+fn judged(text: &str, telling: impl Fn(&Value) -> bool) -> Result<Value, Failed> {
+    let mut last = Value::Null;
+    for attempt in 0..ATTEMPTS {
+        sleep(Duration::from_secs(2) * attempt);
+        last = emulated(text)?;
+        let own = &last["emulation"];
+        if own["trusted"] == true && number(&own["lateness"]["p99_s"])? < PUNCTUAL_S && telling(&last) {
+            return Ok(last);
         }
     }
-    emulated(text)
+    Err(format!("{ATTEMPTS} emulations, and none that can be judged: {}", last["emulation"]).into())
 }
 
 /// Over a deep queue PERT never fills it: it answers early, loses nothing, and has what it has in the
@@ -69,7 +74,7 @@ fn pert() -> Checked {
     for over in ["\"reno\"", "{ layered = { decrease = \"variable\" } }"] {
         let control = format!("{{ pert = {{ over = {over} }} }}");
         let text = scenario("{ droptail = \"2 bdp\" }", "", "", &control);
-        let emulated = punctual(&text)?;
+        let emulated = judged(&text, |_| true)?;
         let program = &emulated["programs"][0];
         ensure(
             program["scheme"] == "pert" && number(&program["early_responses"])? > 3.0,
@@ -96,7 +101,7 @@ fn marks() -> Checked {
         [("\"layered\"", true), ("\"compound\"", true), (late, true), ("\"reno\"", false)]
     {
         let text = scenario(red, "", ", ecn = true", control);
-        let emulated = emulated(&text)?;
+        let emulated = judged(&text, |_| true)?;
         let (link, flow) = (&emulated["links"][0], &emulated["flows"][0]);
         let said = format!("{control}: {link} {flow} {}", emulated["programs"]);
         ensure(number(&link["marks"])? > 0.0 && number(&link["drops"])? == 0.0, &*said)?;
@@ -111,15 +116,18 @@ fn marks() -> Checked {
     Ok(())
 }
 
-/// Three segments in flight of which one in three is lost: timeouts come, and the window stays what it was
-/// set to.
+/// Three segments in flight of which one in five is lost: timeouts come, and the window stays what it was set
+/// to.
 fn none() -> Checked {
-    let text = scenario("{ droptail = \"2 bdp\" }", ", loss = 0.3", "", "{ none = { cap = 3 } }");
-    let emulated = emulated(&text)?;
+    let text = scenario("{ droptail = \"2 bdp\" }", ", loss = 0.2", "", "{ none = { cap = 3 } }");
+    let above = |value: &Value, least: f64| value.as_f64().is_some_and(|value| value > least);
+    let emulated = judged(&text, |point| {
+        let flow = &point["flows"][0];
+        above(&flow["timeouts"], 0.0) && above(&flow["retransmits"], 20.0)
+    })?;
     let (flow, program) = (&emulated["flows"][0], &emulated["programs"][0]);
     let said = format!("{flow} {program}");
     ensure(number(&program["timeouts"])? > 0.0 && number(&program["cuts"])? == 0.0, &*said)?;
-    ensure(number(&flow["timeouts"])? > 0.0 && number(&flow["retransmits"])? > 20.0, &*said)?;
     ensure((number(&flow["cwnd_mean"])? - 3.0).abs() < 0.01, &*said)
 }
 
