@@ -126,7 +126,8 @@ impl Sender {
         self.half.is_finished()
     }
 
-    /// Shows the rate, the round-trip time and what else the transport has (name, value) to a probe.
+    /// Shows the rate, the round-trip time and what else the transport has (name, value) to a probe. The
+    /// names and their order never change; what has no value yet is NaN.
     pub fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("rate_bps", self.rate());
         see("srtt_s", self.srtt().as_secs_f64());
@@ -188,11 +189,10 @@ impl Receiver {
         self.half.tally()
     }
 
-    /// Shows the rate that it asks for and what else the transport has (name, value) to a probe.
+    /// Shows the rate that it asks for and what else the transport has (name, value) to a probe. The names
+    /// and their order never change; what has no value yet is NaN.
     pub fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        if let Some(rate) = self.rate() {
-            see("asked_bps", rate);
-        }
+        see("asked_bps", self.rate().unwrap_or(f64::NAN));
         self.half.inspect(see);
     }
 }

@@ -55,7 +55,8 @@ pub trait SendingHalf: fmt::Debug + Send {
     /// True if all data are acknowledged.
     fn is_finished(&self) -> bool;
 
-    /// Shows internal variables (name, value) to a probe. Never called on the hot path.
+    /// Shows internal variables (name, value) to a probe: the same names in the same order at every call, NaN
+    /// where there is no value yet. Never called on the hot path.
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let _ = see;
     }
@@ -95,7 +96,8 @@ pub trait ReceivingHalf: fmt::Debug + Send {
         const { &Tally::new() }
     }
 
-    /// Shows internal variables (name, value) to a probe. Never called on the hot path.
+    /// Shows internal variables (name, value) to a probe: the same names in the same order at every call, NaN
+    /// where there is no value yet. Never called on the hot path.
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let _ = see;
     }

@@ -64,4 +64,13 @@ pub enum Report {
     Nothing,
     /// The rate that the receiver asks for, bit/s.
     Rate(f64),
+    /// What the throughput equation needs (RFC 5348 section 3.2.2).
+    LossEvents {
+        /// p, the loss event rate.
+        rate: f64,
+        /// X_recv, bytes of payload per second.
+        received: f64,
+        /// It is sent because of a new loss event.
+        new: bool,
+    },
 }

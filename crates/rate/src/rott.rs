@@ -12,8 +12,8 @@ use crate::jitter::signed;
 use ackclock_units::Time;
 use std::collections::VecDeque;
 
-/// The largest relative trip time that is counted, nanoseconds: 13 days. A peer whose clock leaps further is not
-/// believed, and squares of 8,000 trip times fit.
+/// The largest relative trip time that is counted, nanoseconds: 13 days. A peer whose clock leaps further is
+/// not believed, and squares of 8,000 trip times fit.
 const MAX_TRIP: i64 = 1 << 50;
 
 /// Relative one-way trip times, with the statistics that loss labels need.

@@ -18,7 +18,7 @@ impl Listed for Transport {
     const KIND: &'static str = "control";
 
     fn all() -> &'static [&'static Transport] {
-        const { &[&crate::xrtp::TRANSPORT] }
+        const { &[&crate::xrtp::TRANSPORT, &crate::tfrc::TRANSPORT] }
     }
 
     fn entry(&self) -> &Entry {

@@ -4,9 +4,10 @@
 //!
 //! What differs: the round-trip time is known from a handshake, so the rate begins at the initial window per
 //! round trip. Whether an interval was limited by data is the caller's to say. The switches of [`Settings`]
-//! make it comparable with other implementations.
+//! make it comparable with other implementations. It is at most [`Settings::most`], whoever reports.
 
 use super::equation::Equation;
+use super::timeout::Timeout;
 use ackclock_units::{Duration, Time};
 use std::collections::VecDeque;
 
@@ -26,16 +27,34 @@ pub struct Settings {
     pub memory: f64,
     /// The least t_RTO of the equation. Zero in the RFC; some have 1 s.
     pub least_timeout: Duration,
-    /// t_RTO is rounded up to whole ticks; zero for none. ns-2 has 0.1 s.
+    /// t_RTO is TCP's timeout with a clock of this tick; zero for 4R. ns-2 has 0.1 s.
     pub tick: Duration,
     /// Spacing by the square root of the round-trip time (section 4.5, optional).
     pub damped: bool,
+    /// After slow start the rate rises by at most s/R per round trip, as in ns-2.
+    pub gradual: bool,
+    /// In slow start the rate rises a little with each packet, as in ns-2.
+    pub ramped: bool,
+    /// The nofeedback timer in round-trip times. 4 in section 4.3; ns-2 has 2.
+    pub patience: f64,
+    /// The highest rate, bytes per second.
+    pub most: f64,
 }
 
 impl Settings {
-    /// The RFC's, for packets of `size` bytes.
+    /// The RFC's, for packets of `size` bytes, and 100 Gbit/s at most.
     pub fn recommended(size: f64) -> Settings {
-        Settings { size, memory: 0.9, least_timeout: Duration::ZERO, tick: Duration::ZERO, damped: false }
+        Settings {
+            size,
+            memory: 0.9,
+            least_timeout: Duration::ZERO,
+            tick: Duration::ZERO,
+            damped: false,
+            gradual: false,
+            ramped: false,
+            patience: 4.0,
+            most: 1.25e10,
+        }
     }
 }
 
@@ -64,6 +83,12 @@ pub struct Allowed {
     rtt: f64,
     /// The average of the square roots of samples, and the last sample's root.
     roots: (f64, f64),
+    /// TCP's timeout, if that is asked for.
+    timeout: Option<Timeout>,
+    /// In slow start: the rate that rises packet by packet, and its step.
+    ramp: Option<(f64, f64)>,
+    /// When the rate was changed last by a report after slow start.
+    changed: Time,
     /// p of the last report.
     loss_event_rate: f64,
     /// X_recv_set: rates with their times, oldest first.
@@ -79,8 +104,20 @@ impl Allowed {
         let root = libm::sqrt(rtt);
         let mut received = VecDeque::with_capacity(MAX_REPORTS);
         received.push_back((now, f64::INFINITY)); // section 4.2
-        let rate = initial_window(settings.size) / rtt;
-        Allowed { settings, rate, rtt, roots: (root, root), loss_event_rate: 0.0, received, doubled: None }
+        let mut allowed = Allowed {
+            settings,
+            rate: initial_window(settings.size) / rtt,
+            rtt,
+            roots: (root, root),
+            timeout: (!settings.tick.is_zero()).then(|| Timeout::new(settings.tick)),
+            ramp: None,
+            changed: now,
+            loss_event_rate: 0.0,
+            received,
+            doubled: None,
+        };
+        allowed.hold();
+        allowed
     }
 
     /// X, bytes per second.
@@ -88,12 +125,20 @@ impl Allowed {
         self.rate
     }
 
+    /// p of the last report.
+    pub fn loss_event_rate(&self) -> f64 {
+        self.loss_event_rate
+    }
+
     /// X_inst, bytes per second: X, damped by the last round-trip time if that is asked for (section 4.5).
     pub fn instant_rate(&self) -> f64 {
+        if let Some((rate, _)) = self.ramp {
+            return rate;
+        }
         if !self.settings.damped {
             return self.rate;
         }
-        (self.rate * self.roots.0 / self.roots.1).max(self.least())
+        (self.rate * self.roots.0 / self.roots.1).clamp(self.least(), self.settings.most)
     }
 
     /// R, the smoothed round-trip time.
@@ -101,9 +146,14 @@ impl Allowed {
         Duration::from_secs_f64(self.rtt)
     }
 
+    /// A packet leaves.
+    pub fn on_packet(&mut self) {
+        self.ramp = self.ramp.map(|(rate, step)| (rate + step, step)).filter(|&(rate, _)| rate < self.rate);
+    }
+
     /// The nofeedback timer: max(4R, 2s/X) (section 4.3).
     pub fn patience(&self) -> Duration {
-        Duration::from_secs_f64((4.0 * self.rtt).max(2.0 * self.settings.size / self.rate))
+        Duration::from_secs_f64((self.settings.patience * self.rtt).max(2.0 * self.settings.size / self.rate))
     }
 
     /// A report came (section 4.3).
@@ -118,7 +168,10 @@ impl Allowed {
         } else {
             let q = self.settings.memory;
             self.rtt = q * self.rtt + (1.0 - q) * sample;
-            self.roots = (0.9 * self.roots.0 + 0.1 * root, root); // q2 is 0.9 in section 4.5
+            self.roots = (q * self.roots.0 + (1.0 - q) * root, root); // q2 is 0.9, too, in section 4.5
+        }
+        if let Some(timeout) = &mut self.timeout {
+            timeout.on_sample(report.rtt);
         }
         let rising = report.new_loss_event || report.loss_event_rate > self.loss_event_rate;
         self.loss_event_rate = report.loss_event_rate;
@@ -145,7 +198,9 @@ impl Allowed {
         }
         if p <= 0.0 {
             if self.doubled.is_some() || !idle {
-                self.rate = (self.rate / 2.0).max(self.least());
+                self.rate /= 2.0;
+                self.ramp = None;
+                self.hold();
             }
             return;
         }
@@ -158,22 +213,38 @@ impl Allowed {
 
     /// The end of step 4 of section 4.3.
     fn recompute(&mut self, now: Time, limit: f64) {
+        let before = self.rate;
         if self.loss_event_rate > 0.0 {
-            let fair = self.equation().throughput(self.loss_event_rate);
-            self.rate = fair.min(limit).max(self.least());
+            let fair = self.equation().throughput(self.loss_event_rate).min(limit);
+            self.rate = if self.settings.gradual { fair.min(self.gradual(now)) } else { fair };
+            self.ramp = None;
+            self.changed = now;
         } else if self.doubled.is_none_or(|at| now.since(at).as_secs_f64() >= self.rtt) {
             self.rate = (2.0 * self.rate).min(limit).max(self.initial_rate());
             self.doubled = Some(now);
+            self.changed = now;
+            // As many steps as packets leave in a round trip at the new rate.
+            let step = (self.rate - before) / (self.rate * self.rtt / self.settings.size);
+            self.ramp = (self.settings.ramped && step > 0.0).then_some((before, step));
         }
+        self.hold();
+    }
+
+    /// The rate, increased by s/R per round trip since the last report, two of which count at most.
+    fn gradual(&self, now: Time) -> f64 {
+        let rounds = now.since(self.changed).as_secs_f64() / self.rtt;
+        self.rate + self.settings.size / self.rtt * rounds.min(2.0)
     }
 
     fn equation(&self) -> Equation {
-        let timeout = Duration::from_secs_f64(4.0 * self.rtt).max(self.settings.least_timeout);
-        let timeout = match self.settings.tick.as_nanos() {
-            0 => timeout,
-            tick => Duration::from_nanos(timeout.as_nanos().div_ceil(tick).saturating_mul(tick)),
-        };
-        Equation { timeout, ..Equation::recommended(self.settings.size, self.rtt()) }
+        let recommended = Equation::recommended(self.settings.size, self.rtt());
+        let timeout = self.timeout.map_or(recommended.timeout, |timeout| timeout.value());
+        Equation { timeout: timeout.max(self.settings.least_timeout), ..recommended }
+    }
+
+    /// Keeps the rate within its limits.
+    fn hold(&mut self) {
+        self.rate = self.rate.min(self.settings.most).max(self.least());
     }
 
     fn initial_rate(&self) -> f64 {
@@ -307,9 +378,30 @@ mod tests {
         let settings = Settings { tick: Duration::from_millis(150), ..Settings::recommended(1000.0) };
         let mut it = Allowed::new(settings, at(0), Duration::from_millis(100));
         it.on_report(at(100), &report(0.05, 1e6));
-        let timeout = Duration::from_millis(450);
+        let timeout = Duration::from_millis(450); // a tick, and four deviations of half a tick
         let equation = Equation { timeout, ..Equation::recommended(1000.0, Duration::from_millis(100)) };
         close(it.rate(), equation.throughput(0.05));
+    }
+
+    #[test]
+    fn other_implementations_rise_packet_by_packet() {
+        let settings = Settings { ramped: true, gradual: true, ..Settings::recommended(1000.0) };
+        let mut it = Allowed::new(settings, at(0), Duration::from_millis(100));
+        it.on_report(at(100), &report(0.0, 40_000.0));
+        it.on_report(at(200), &report(0.0, 40_000.0));
+        for packets in 0..8 {
+            close(it.instant_rate(), 40_000.0 + 5000.0 * f64::from(packets));
+            it.on_packet();
+        }
+        close(it.instant_rate(), 80_000.0);
+        // After slow start: at once downwards, and one packet per round trip upwards.
+        it.on_report(at(300), &report(0.2, 80_000.0));
+        let slow = Equation::recommended(1000.0, Duration::from_millis(100)).throughput(0.2);
+        close(it.instant_rate(), slow);
+        it.on_report(at(400), &report(0.01, 80_000.0));
+        close(it.rate(), slow + 10_000.0);
+        it.on_report(at(1000), &report(0.01, 80_000.0));
+        close(it.rate(), slow + 30_000.0);
     }
 
     #[test]
@@ -325,7 +417,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_rate_is_finite_and_never_below_a_packet_in_64_s(
+        fn the_rate_is_bounded_and_never_below_a_packet_in_64_s(
             events in proptest::collection::vec(
                 (0_u64..2000, 0.0..=1.0, 0.0..1e9, any::<[bool; 3]>(), 1_u64..3000), 1..100),
         ) {
@@ -337,7 +429,7 @@ mod tests {
                 let loss_event_rate = if p < 0.3 { 0.0 } else { p };
                 let report = Report { rtt, loss_event_rate, received, new_loss_event, data_limited };
                 if silent { it.on_silence(at(now), data_limited) } else { it.on_report(at(now), &report) }
-                prop_assert!(it.rate().is_finite() && it.rate() >= 1000.0 / 64.0, "{}", it.rate());
+                prop_assert!((1000.0 / 64.0..=1.25e10).contains(&it.rate()), "{}", it.rate());
                 // R is rounded to a nanosecond before it is multiplied.
                 prop_assert!(it.patience() + Duration::from_nanos(4) >= it.rtt().saturating_mul(4));
             }

@@ -112,9 +112,7 @@ impl ReceivingHalf for Receiver {
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        if let Some(capacity) = self.capacity() {
-            see("capacity_bps", capacity);
-        }
+        see("capacity_bps", self.capacity().unwrap_or(f64::NAN));
         see("alpha", self.alpha());
         see("halvings", self.halvings() as f64);
     }

@@ -1,0 +1,6 @@
+//! Transports from end to end, over paths that lose, delay, duplicate and overtake.
+
+mod any;
+mod path;
+mod tfrc;
+mod xrtp;
