@@ -18,7 +18,7 @@ use crate::share::Share;
 use crate::trains::Trains;
 use ackclock_net::LinkTally;
 use ackclock_net::{Detour, Stage};
-use ackclock_net::{Ecn, Fate, Link, Packet, Settled};
+use ackclock_net::{Ecn, Fate, Headers, Link, Packet, Settled};
 use ackclock_scenario::measured::CbrTally;
 use ackclock_scenario::plan::CbrPlan;
 use ackclock_units::{Duration, Time};
@@ -404,9 +404,13 @@ impl<'a> Carrier<'a> {
         let gate = self.part.ways[way].stages[stage].gate.map(|gate| gate as usize);
         let Some(number) = self.stepped.iter().position(|(link, _)| Some(*link) == gate) else { return };
         // Unresponsive traffic has no headers. Each path of it is a flow.
-        let flow = self.trains.get(parcel.train).map_or(way as u64, |train| packet::flow(train.packet()));
+        let headers =
+            self.trains.get(parcel.train).map_or(Headers { flow: way as u64, ack: None }, |train| Headers {
+                flow: packet::flow(train.packet()),
+                ack: packet::pure_ack(train.packet()),
+            });
         let (link, waiting) = &mut self.stepped[number];
-        let ticket = self.part.links[*link].hold(at, flow, &parcel) as usize;
+        let ticket = self.part.links[*link].hold(at, headers, &parcel) as usize;
         if ticket >= waiting.len() {
             waiting.resize(ticket + 1, None);
         }

@@ -5,7 +5,7 @@
 //! virtual time and real time. In virtual time the answer becomes an event; in real time the host sleeps
 //! until the arrival is due. The host decides what a link carries: anything that implements [`Packet`].
 //!
-//! Some queue disciplines decide at dequeue time: CoDel, FQ-CoDel and DualPI2. A link with such a queue is
+//! Some queue disciplines decide at dequeue time: CoDel, FQ-CoDel, DualPI2 and the ACK filter. A link with such a queue is
 //! *stepped*. A packet [waits](Fate::Queued) there, and the link tells the host when to ask for decisions.
 
 mod distribution;
@@ -30,9 +30,9 @@ pub use loss::{Loss, Span};
 pub use multipath::Multipath;
 pub use path::{Access, Detour, Stage, accesses, stages};
 pub use queue::{
-    Backlog, CoDel, CoDelConfig, Contradiction, Discipline, DropTail, DualPi2, DualPi2Config, FqCoDel,
-    FqCoDelConfig, Limit, Pi, PiConfig, Pie, PieConfig, Queue, Red, RedConfig, Rem, RemConfig, Scale, Scheme,
-    Stepped, UNLIMITED, Verdict, discipline, disciplines,
+    AckFilter, Backlog, CoDel, CoDelConfig, Contradiction, Discipline, DropTail, DualPi2, DualPi2Config,
+    FqCoDel, FqCoDelConfig, Limit, Pi, PiConfig, Pie, PieConfig, Queue, Red, RedConfig, Rem, RemConfig,
+    Scale, Scheme, Stepped, UNLIMITED, Verdict, discipline, disciplines,
 };
 pub use random::Rng;
 pub use reorder::Reorder;
@@ -49,6 +49,33 @@ pub trait Packet {
     }
     /// Sets the CE codepoint (RFC 3168): the packet has met congestion.
     fn mark(&mut self) {}
+}
+
+/// What a queue that keeps its packets reads in their headers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Headers {
+    /// A number that identifies the flow. The two directions of a connection are two flows.
+    pub flow: u64,
+    /// What the packet acknowledges, if it does nothing else.
+    pub ack: Option<PureAck>,
+}
+
+/// An acknowledgement without data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PureAck {
+    /// The cumulative acknowledgement, modulo 2^32.
+    pub number: u32,
+    /// The ECN flags of the TCP header: what they echo is news by itself.
+    pub ecn: u8,
+}
+
+impl PureAck {
+    /// True if this ACK says all that `older` says, and acknowledges more. A duplicate does not: three of them
+    /// start a fast retransmit (RFC 5681 section 3.2).
+    pub fn supersedes(&self, older: &PureAck) -> bool {
+        let ahead = self.number.wrapping_sub(older.number) as i32;
+        self.ecn == older.ecn && ahead > 0
+    }
 }
 
 impl Packet for u32 {

@@ -1,7 +1,7 @@
 //! IP and TCP headers in place: the fields that the path reads and changes, and checksums (RFC 791, 8200,
 //! 9293, 3168, 1071).
 
-use ackclock_net::Ecn;
+use ackclock_net::{Ecn, PureAck};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 
@@ -15,6 +15,11 @@ pub(crate) const TCP: usize = 20;
 pub(crate) const FIN: u8 = 0x01;
 pub(crate) const PSH: u8 = 0x08;
 pub(crate) const CWR: u8 = 0x80;
+const ECE: u8 = 0x40;
+const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
+const ACK: u8 = 0x10;
+const URG: u8 = 0x20;
 /// The position of the flags in the TCP header.
 pub(crate) const FLAGS: usize = 13;
 /// The position of the checksum in the TCP header.
@@ -67,6 +72,21 @@ pub fn flow(packet: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     (addresses, protocol, ports).hash(&mut hasher);
     hasher.finish()
+}
+
+/// What a TCP segment acknowledges, if it does nothing else: it has no data, and opens, closes or resets
+/// nothing. `packet` is one for which `ip_header` returned a size.
+pub fn pure_ack(packet: &[u8]) -> Option<PureAck> {
+    let ip = ip_header(packet)?;
+    let protocol = if packet[0] >> 4 == 4 { packet[9] } else { packet[6] };
+    let tcp = packet.get(ip..).filter(|tcp| protocol == 6 && tcp.len() >= TCP)?;
+    let flags = tcp[FLAGS];
+    let has_data = tcp.len() > usize::from(tcp[12] >> 4) * 4;
+    if has_data || flags & (FIN | SYN | RST | ACK | URG) != ACK {
+        return None;
+    }
+    // RFC 3168 section 6.1, and the third flag of RFC 9768.
+    Some(PureAck { number: double_word(tcp, 8), ecn: flags & (CWR | ECE) | tcp[12] & 1 })
 }
 
 /// Sets CE. The caller must renew the checksum of an IPv4 header.
@@ -135,4 +155,45 @@ pub(crate) fn double_word(bytes: &[u8], at: usize) -> u32 {
 
 pub(crate) fn set_double_word(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::{IpNumber, Ipv4Header, Ipv6Header, TcpHeader};
+
+    /// A segment of IPv4 or IPv6 with these flags and bytes of payload that acknowledges 77.
+    fn segment(six: bool, flags: u8, payload: usize) -> Vec<u8> {
+        let mut tcp = TcpHeader::new(40_000, 5001, 1, 500).to_bytes().to_vec();
+        set_double_word(&mut tcp, 8, 77);
+        tcp[FLAGS] = flags;
+        tcp.resize(tcp.len() + payload, 0);
+        let length = tcp.len() as u16;
+        let ip = if six {
+            let ip = Ipv6Header { payload_length: length, next_header: IpNumber::TCP, ..Default::default() };
+            ip.to_bytes().to_vec()
+        } else {
+            let ip = Ipv4Header::new(length, 64, IpNumber::TCP, [10, 0, 0, 1], [10, 0, 0, 2]);
+            ip.expect("short enough").to_bytes().to_vec()
+        };
+        [ip, tcp].concat()
+    }
+
+    #[test]
+    fn a_pure_ack_does_nothing_else() {
+        for six in [false, true] {
+            let of = |flags, payload| pure_ack(&segment(six, flags, payload));
+            assert_eq!(of(ACK, 0), Some(PureAck { number: 77, ecn: 0 }));
+            assert_eq!(of(ACK | PSH, 0), of(ACK, 0));
+            assert_eq!(of(ACK | ECE, 0), Some(PureAck { number: 77, ecn: ECE }));
+            assert_eq!(of(ACK, 1), None);
+            for flag in [SYN, FIN, RST, URG] {
+                assert_eq!(of(ACK | flag, 0), None);
+            }
+            assert_eq!(of(0, 0), None);
+            let mut udp = segment(six, ACK, 0);
+            udp[if six { 6 } else { 9 }] = 17;
+            assert_eq!(pure_ack(&udp), None);
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! The counters of a link.
 
+use super::Cause;
+
 /// What a link has counted since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
@@ -11,6 +13,8 @@ pub struct Counters {
     pub early: u64,
     /// Packets lost at random.
     pub errors: u64,
+    /// ACKs dropped because a newer one of their flow waits.
+    pub filtered: u64,
     /// Packets that were delayed so that later ones may overtake them.
     pub late: u64,
     /// Packets that arrived twice.
@@ -31,9 +35,19 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// All packets dropped: overflows, early drops and errors.
+    /// All packets dropped, whatever the cause.
     pub fn drops(&self) -> u64 {
-        self.overflows + self.early + self.errors
+        self.overflows + self.early + self.errors + self.filtered
+    }
+
+    /// Counts so many drops.
+    pub(super) fn add_drops(&mut self, cause: Cause, number: u64) {
+        *match cause {
+            Cause::Overflow => &mut self.overflows,
+            Cause::Early => &mut self.early,
+            Cause::Error => &mut self.errors,
+            Cause::Filtered => &mut self.filtered,
+        } += number;
     }
 
     /// The difference between these counters and `earlier` ones. `longest` is not a difference: it stays the
@@ -44,6 +58,7 @@ impl Counters {
             overflows: self.overflows - earlier.overflows,
             early: self.early - earlier.early,
             errors: self.errors - earlier.errors,
+            filtered: self.filtered - earlier.filtered,
             late: self.late - earlier.late,
             copies: self.copies - earlier.copies,
             corrected: self.corrected - earlier.corrected,

@@ -7,8 +7,8 @@
 //! however late the host asks: all decisions that are due are made before a later packet is queued.
 
 use super::{Cause, Fate, Link};
-use crate::Packet;
 use crate::queue::{Queue, Sent, Stepped, Waiting};
+use crate::{Headers, Packet};
 use ackclock_units::Time;
 use std::collections::VecDeque;
 
@@ -51,10 +51,9 @@ impl Link {
         if let Queue::Stepped(queue) = &self.queue { Some(queue) } else { None }
     }
 
-    /// Queues a packet whose fate was [`Fate::Queued`]. To be called at the same instant `now`. `flow`
-    /// identifies the packet's flow. Returns the ticket under which the decision will come. Tickets are small
+    /// Queues a packet whose fate was [`Fate::Queued`]. To be called at the same instant `now`. Returns the ticket under which the decision will come. Tickets are small
     /// numbers and are reused.
-    pub fn hold<P: Packet>(&mut self, now: Time, flow: u64, packet: &P) -> u32 {
+    pub fn hold<P: Packet>(&mut self, now: Time, headers: Headers, packet: &P) -> u32 {
         self.decide(now);
         self.count_waiting(now);
         let idle = self.free_at <= now;
@@ -63,12 +62,14 @@ impl Link {
         if queue.pool().packets() == 0 {
             queue.steps.filled_at = now;
         }
-        let ticket =
-            queue.enqueue(Waiting { since: now, flow, bytes: packet.bytes(), ecn: packet.ecn() }, idle);
-        self.counters.overflows += queue.settle_dropped(now, Cause::Overflow);
+        let Headers { flow, ack } = headers;
+        let waiting = Waiting { since: now, flow, bytes: packet.bytes(), ecn: packet.ecn(), ack };
+        let (ticket, cause) = queue.enqueue(waiting, idle);
+        let dropped = queue.settle_dropped(now, cause);
         // A packet that the transmitter takes at once does not wait.
         let waiting = if idle { 0 } else { queue.pool().packets() };
         self.counters.longest = self.counters.longest.max(waiting);
+        self.counters.add_drops(cause, dropped);
         ticket
     }
 
@@ -106,7 +107,8 @@ impl Link {
         let Queue::Stepped(queue) = &mut self.queue else { return };
         let sent = queue.dequeue(at);
         queue.steps.worked = sent.is_some();
-        self.counters.early += queue.settle_dropped(at, Cause::Early);
+        let dropped = queue.settle_dropped(at, Cause::Early);
+        self.counters.add_drops(Cause::Early, dropped);
         let Some(Sent { place, marked }) = sent else { return };
         let bytes = queue.pool()[place].bytes;
         self.counters.marks += u64::from(marked);

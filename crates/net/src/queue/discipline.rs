@@ -72,6 +72,7 @@ pub fn disciplines() -> &'static [&'static Discipline] {
         &super::codel::DISCIPLINE,
         &super::fq_codel::DISCIPLINE,
         &super::dualpi2::DISCIPLINE,
+        &super::ack_filter::DISCIPLINE,
         &super::unlimited::DISCIPLINE,
     ]
 }

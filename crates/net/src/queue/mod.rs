@@ -3,6 +3,7 @@
 //! Most disciplines decide about arrivals only, and the [link](crate::Link) keeps the backlog. Dequeue-driven
 //! disciplines decide when the transmitter is free, and keep their packets themselves.
 
+mod ack_filter;
 mod codel;
 mod discipline;
 mod droptail;
@@ -18,6 +19,7 @@ mod sampled;
 mod stepped;
 mod unlimited;
 
+pub use ack_filter::AckFilter;
 pub use codel::{CoDel, CoDelConfig};
 pub use discipline::{Contradiction, Discipline, Scale, discipline, disciplines};
 pub use droptail::{DropTail, Limit};

@@ -3,7 +3,7 @@
 //! A link has one pool, however many queues its discipline has. So memory follows the number of waiting
 //! packets. Once the pool has grown to its largest size, nothing is allocated.
 
-use crate::Ecn;
+use crate::{Ecn, PureAck};
 use ackclock_units::Time;
 use std::ops::Index;
 
@@ -16,6 +16,8 @@ pub(crate) struct Waiting {
     pub(crate) flow: u64,
     pub(crate) bytes: u32,
     pub(crate) ecn: Ecn,
+    /// What it acknowledges, if it does nothing else.
+    pub(crate) ack: Option<PureAck>,
 }
 
 /// The end of a chain.
@@ -105,17 +107,13 @@ impl Chain {
 
     /// Appends the packet at `place`.
     pub(crate) fn push(&mut self, pool: &mut Pool, place: u32) {
-        let bytes = u64::from(pool[place].bytes);
         if self.packets == 0 {
             self.head = place;
         } else {
             pool.behind[self.tail as usize] = place;
         }
         self.tail = place;
-        self.packets += 1;
-        self.bytes += bytes;
-        pool.packets += 1;
-        pool.bytes += bytes;
+        self.count_in(pool, place);
     }
 
     /// Removes the packet that has waited longest. Its place stays occupied until it is released.
@@ -124,13 +122,66 @@ impl Chain {
             return None;
         }
         let place = self.head;
+        self.count_out(pool, place);
+        self.head = if self.packets == 0 { NOWHERE } else { pool.behind[place as usize] };
+        Some(place)
+    }
+
+    /// Puts the packet at `place` where the first of the packets waits that `is_superseded` names, and removes
+    /// all of those. Adds their places, which stay occupied, to `removed`. False if there is none: then
+    /// nothing changes.
+    pub(crate) fn supersede(
+        &mut self,
+        pool: &mut Pool,
+        place: u32,
+        is_superseded: impl Fn(&Waiting) -> bool,
+        removed: &mut Vec<u32>,
+    ) -> bool {
+        let already = removed.len();
+        let (mut before, mut at) = (NOWHERE, self.head);
+        for _ in 0..self.packets {
+            let next = pool.behind[at as usize];
+            if !is_superseded(&pool.places[at as usize]) {
+                before = at;
+            } else {
+                let first = removed.len() == already;
+                removed.push(at);
+                self.count_out(pool, at);
+                let follower = if first { place } else { next };
+                if before == NOWHERE {
+                    self.head = follower;
+                } else {
+                    pool.behind[before as usize] = follower;
+                }
+                if first {
+                    pool.behind[place as usize] = next;
+                    before = place;
+                }
+            }
+            at = next;
+        }
+        if removed.len() == already {
+            return false;
+        }
+        self.tail = before;
+        self.count_in(pool, place);
+        true
+    }
+
+    fn count_in(&mut self, pool: &mut Pool, place: u32) {
+        let bytes = u64::from(pool[place].bytes);
+        self.packets += 1;
+        self.bytes += bytes;
+        pool.packets += 1;
+        pool.bytes += bytes;
+    }
+
+    fn count_out(&mut self, pool: &mut Pool, place: u32) {
         let bytes = u64::from(pool[place].bytes);
         self.packets -= 1;
-        self.head = if self.packets == 0 { NOWHERE } else { pool.behind[place as usize] };
         self.bytes -= bytes;
         pool.packets -= 1;
         pool.bytes -= bytes;
-        Some(place)
     }
 }
 
@@ -152,7 +203,7 @@ mod tests {
             for (chain, what, bytes) in steps {
                 match what {
                     0 | 1 => {
-                        let packet = Waiting { since: Time::ZERO, flow: 0, bytes, ecn: Ecn::NotEct };
+                        let packet = Waiting { since: Time::ZERO, flow: 0, bytes, ecn: Ecn::NotEct, ack: None };
                         let place = pool.place(packet);
                         prop_assert!(out.iter().all(|(kept, _)| *kept != place));
                         chains[chain].push(&mut pool, place);

@@ -1,10 +1,12 @@
 //! Dequeue-driven disciplines: they keep their packets, and decide about them when the transmitter is free.
 
+use super::ack_filter::AckFilter;
 use super::codel::CoDel;
 use super::dualpi2::DualPi2;
 use super::fq_codel::FqCoDel;
 use super::pool::{Pool, Waiting};
 use super::{Limit, Sent};
+use crate::Cause;
 use crate::link::Steps;
 use ackclock_units::Time;
 
@@ -17,6 +19,8 @@ pub enum Scheme {
     FqCoDel(FqCoDel),
     /// DualPI2: a shallow queue for scalable flows beside one for classic flows.
     DualPi2(DualPi2),
+    /// First in, first out; of the ACKs of a flow only the newest waits.
+    AckFilter(AckFilter),
 }
 
 /// A dequeue-driven discipline with its waiting packets.
@@ -47,6 +51,7 @@ impl Stepped {
             Scheme::CoDel(scheme) => scheme.limit(),
             Scheme::FqCoDel(scheme) => scheme.limit(),
             Scheme::DualPi2(scheme) => scheme.limit(),
+            Scheme::AckFilter(scheme) => scheme.limit(),
         }
     }
 
@@ -59,8 +64,8 @@ impl Stepped {
     }
 
     /// Queues a packet, or drops it or others. `idle`: true if the transmitter will take the packet at once.
-    /// Returns the packet's place.
-    pub(crate) fn enqueue(&mut self, packet: Waiting, idle: bool) -> u32 {
+    /// Returns the packet's place, and why those were dropped that were.
+    pub(crate) fn enqueue(&mut self, packet: Waiting, idle: bool) -> (u32, Cause) {
         let Stepped { scheme, pool, dropped, .. } = self;
         dropped.clear();
         let place = pool.place(packet);
@@ -68,8 +73,9 @@ impl Stepped {
             Scheme::CoDel(scheme) => scheme.enqueue(place, idle, pool, dropped),
             Scheme::FqCoDel(scheme) => scheme.enqueue(place, idle, pool, dropped),
             Scheme::DualPi2(scheme) => scheme.enqueue(place, idle, pool, dropped),
+            Scheme::AckFilter(scheme) => return (place, scheme.enqueue(place, idle, pool, dropped)),
         }
-        place
+        (place, Cause::Overflow)
     }
 
     /// The packet that leaves at `now`, if there is one. Others may be dropped before it.
@@ -80,6 +86,7 @@ impl Stepped {
             Scheme::CoDel(scheme) => scheme.dequeue(now, pool, dropped),
             Scheme::FqCoDel(scheme) => scheme.dequeue(now, pool, dropped),
             Scheme::DualPi2(scheme) => scheme.dequeue(now, pool, dropped),
+            Scheme::AckFilter(scheme) => scheme.dequeue(pool),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A stepped link and what is offered to it.
 
-use ackclock_net::{Cause, Ecn, Fate, Limit, Link, Packet, Queue, Scheme, Stepped};
+use ackclock_net::{Cause, Ecn, Fate, Headers, Limit, Link, Packet, PureAck, Queue, Scheme, Stepped};
 use ackclock_units::{Duration, Rate, Time};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -17,6 +17,14 @@ pub struct Offer {
     pub bytes: u32,
     pub flow: u64,
     pub ecn: Ecn,
+    /// The number that it acknowledges, if it does nothing else.
+    pub ack: Option<u32>,
+}
+
+impl Offer {
+    pub fn headers(&self) -> Headers {
+        Headers { flow: self.flow, ack: self.ack.map(|number| PureAck { number, ecn: 0 }) }
+    }
 }
 
 impl Packet for Offer {
@@ -85,7 +93,7 @@ pub fn carry(link: &mut Link, offers: &[Offer], late: bool) -> Vec<Outcome> {
             settle(link, due, &mut held);
         }
         assert_eq!(link.offer(time(offer.at), &mut { *offer }), Fate::Queued);
-        let ticket = link.hold(time(offer.at), offer.flow, offer);
+        let ticket = link.hold(time(offer.at), offer.headers(), offer);
         if late {
             // What was decided before leaves its ticket to nobody until it is asked for.
             assert!(held.insert(ticket, number).is_none());
@@ -102,7 +110,7 @@ pub fn carry(link: &mut Link, offers: &[Offer], late: bool) -> Vec<Outcome> {
 
 /// Packets that come one `gap` after the other.
 pub fn steady(count: u64, gap: u64, flow: u64, ecn: Ecn) -> Vec<Offer> {
-    (0..count).map(|number| Offer { at: number * gap, bytes: LARGE, flow, ecn }).collect()
+    (0..count).map(|number| Offer { at: number * gap, bytes: LARGE, flow, ecn, ack: None }).collect()
 }
 
 /// All of them in order of time.
@@ -121,7 +129,7 @@ pub fn offers() -> impl Strategy<Value = Vec<Offer>> {
         let mut at = 0;
         let place = |(gap, bytes, flow, ecn)| {
             at += gap;
-            Offer { at, bytes, flow, ecn }
+            Offer { at, bytes, flow, ecn, ack: None }
         };
         offers.into_iter().map(place).collect()
     })

@@ -34,7 +34,7 @@ fn the_defaults_are_those_of_the_rfc() {
 /// Marks are certain from 1.2 ms on, and add up from 0.8 ms: 0.25 at 0.9, 0.5 at 1.0, 0.75 at 1.1.
 #[test]
 fn the_low_latency_queue_marks_by_its_ramp() {
-    let burst = |at| vec![Offer { at, bytes: 100, flow: 1, ecn: Ecn::Ect1 }; 30];
+    let burst = |at| vec![Offer { at, bytes: 100, flow: 1, ecn: Ecn::Ect1, ack: None }; 30];
     let outcomes = carry(&mut dual(DualPi2Config::usual(LARGE, ROOM)), &burst(0), false);
     let marked: Vec<usize> = (0..30).filter(|&number| outcomes[number].is_marked()).collect();
     // Sums: 0.25 (9), 0.75 (10), 1.5 (11, marked: 0.5 is left), 1.5 (12, marked), ...; the last two leave at
@@ -78,7 +78,7 @@ fn the_probability_follows_its_equation() {
             while link.settle(due).is_some() {}
         }
         let updates = offer.at / (15 * MS);
-        link.hold(time(offer.at), 1, offer);
+        link.hold(time(offer.at), offer.headers(), offer);
         while link.settle(time(offer.at)).is_some() {}
         for update in held..updates {
             // At t the packet that came at t/2 has just left, and the first one that waits came half a

@@ -29,7 +29,7 @@ fn the_defaults_are_those_of_the_rfc() {
 /// Section 3's example: with packets of a third of a quantum three leave in a turn, of a whole one one.
 #[test]
 fn turns_are_counted_in_bytes() {
-    let at_once = |flow, bytes, count| vec![Offer { at: 0, bytes, flow, ecn: Ecn::NotEct }; count];
+    let at_once = |flow, bytes, count| vec![Offer { at: 0, bytes, flow, ecn: Ecn::NotEct, ack: None }; count];
     // The first packet finds the transmitter free.
     let offers = [at_once(0, 1500, 1), at_once(1, 500, 9), at_once(2, 1500, 3)].concat();
     let queue = fq(patient(1500, Limit::Packets(100)), 1);
@@ -49,7 +49,13 @@ fn turns_are_counted_in_bytes() {
 fn a_sparse_flow_waits_for_one_packet_at_most() {
     let bulk = (0..3).map(|flow| steady(3000, 300 * US, flow, Ecn::NotEct)).collect::<Vec<_>>();
     let sparse: Vec<Offer> = (0..80)
-        .map(|number| Offer { at: 60 * MS + number * 10_123 * US, bytes: 100, flow: 9, ecn: Ecn::NotEct })
+        .map(|number| Offer {
+            at: 60 * MS + number * 10_123 * US,
+            bytes: 100,
+            flow: 9,
+            ecn: Ecn::NotEct,
+            ack: None,
+        })
         .collect();
     let offers = together([bulk, vec![sparse]].concat());
     let queue = fq(FqCoDelConfig::usual(LARGE), 1);
@@ -63,7 +69,7 @@ fn a_sparse_flow_waits_for_one_packet_at_most() {
 
 #[test]
 fn an_overflow_takes_half_of_the_fattest_queue_from_its_head() {
-    let burst = |flow, count| vec![Offer { at: 1, bytes: LARGE, flow, ecn: Ecn::NotEct }; count];
+    let burst = |flow, count| vec![Offer { at: 1, bytes: LARGE, flow, ecn: Ecn::NotEct, ack: None }; count];
     let offers = [burst(1, 41), burst(2, 10), burst(3, 1)].concat();
     let outcomes =
         carry(&mut link(Scheme::FqCoDel(fq(patient(1500, Limit::Packets(50)), 1))), &offers, false);
@@ -117,7 +123,7 @@ proptest! {
             .iter()
             .enumerate()
             .flat_map(|(flow, &bytes)| {
-                let offer = Offer { at: 0, bytes, flow: 7 * flow as u64, ecn: Ecn::NotEct };
+                let offer = Offer { at: 0, bytes, flow: 7 * flow as u64, ecn: Ecn::NotEct, ack: None };
                 (0..EACH / bytes).map(move |_| offer)
             })
             .collect();

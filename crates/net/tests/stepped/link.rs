@@ -2,10 +2,12 @@
 
 use super::bench::*;
 use ackclock_net::{
-    CoDel, CoDelConfig, Ecn, Fate, Impairments, Limit, Link, Loss, Multipath, Retransmission, Scheme,
+    CoDel, CoDelConfig, Ecn, Fate, Headers, Impairments, Limit, Link, Loss, Multipath, Retransmission, Scheme,
 };
 use ackclock_units::Duration;
 use proptest::prelude::*;
+
+const HEADERS: Headers = Headers { flow: 1, ack: None };
 
 fn codel(limit: Limit) -> Link {
     link(Scheme::CoDel(CoDel::new(CoDelConfig::usual(LARGE), limit)))
@@ -26,7 +28,7 @@ fn what_finds_the_link_idle_does_not_wait() {
 fn time_is_counted_as_it_passes() {
     let mut link = codel(Limit::Packets(10));
     for offer in steady(3, 0, 1, Ecn::NotEct) {
-        link.hold(time(0), 1, &offer);
+        link.hold(time(0), HEADERS, &offer);
         while link.settle(time(0)).is_some() {}
     }
     assert_eq!((link.waiting(time(0)), link.counters().longest), ((2, 2000), 2));
@@ -54,7 +56,7 @@ fn losses_come_before_the_queue_and_detours_behind_it() {
     for offer in steady(3, 5 * MS, 1, Ecn::NotEct) {
         match link.offer(time(offer.at), &mut { offer }) {
             Fate::Queued => {
-                link.hold(time(offer.at), 1, &offer);
+                link.hold(time(offer.at), HEADERS, &offer);
                 while let Some(settled) = link.settle(time(offer.at)) {
                     arrivals.push(settled.fate);
                 }

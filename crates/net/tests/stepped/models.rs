@@ -11,6 +11,10 @@ pub trait Model {
     /// The packet that leaves, and whether it is marked; what is dropped goes into `dropped`.
     fn dequeue(&mut self, now: u64, offers: &[Offer], dropped: &mut Vec<usize>) -> Option<(usize, bool)>;
     fn waiting(&self) -> Vec<usize>;
+    /// Why a packet is dropped from the queue when another one comes.
+    fn evicts(&self) -> Cause {
+        Cause::Overflow
+    }
     /// When it looks at its queues by itself.
     fn looks(&self) -> u64 {
         u64::MAX
@@ -22,7 +26,7 @@ pub fn bytes(waiting: &[usize], offers: &[Offer]) -> u64 {
     waiting.iter().map(|&number| u64::from(offers[number].bytes)).sum()
 }
 
-fn fits(limit: Limit, waiting: &[usize], more: u64, offers: &[Offer]) -> bool {
+pub fn fits(limit: Limit, waiting: &[usize], more: u64, offers: &[Offer]) -> bool {
     match limit {
         Limit::Packets(limit) => waiting.len() < limit as usize,
         Limit::Bytes(limit) => bytes(waiting, offers) + more <= limit,
@@ -50,7 +54,8 @@ pub fn run(model: &mut dyn Model, offers: &[Offer]) -> Vec<Outcome> {
         } else {
             let idle = busy_until.is_none();
             for dropped in model.enqueue(now, idle, next, offers) {
-                outcomes[dropped] = Some(Outcome::Dropped { at: now, cause: Cause::Overflow });
+                let cause = if dropped == next { Cause::Overflow } else { model.evicts() };
+                outcomes[dropped] = Some(Outcome::Dropped { at: now, cause });
             }
             next += 1;
             idle

@@ -25,6 +25,9 @@ pub struct LinkResult {
     pub drops: u64,
     /// Packets lost at random; included in `drops`.
     pub random_losses: u64,
+    /// ACKs dropped because a newer one of their flow waited; included in `drops`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub filtered: u64,
     /// Packets that were delayed so that others may overtake them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub late: u64,
@@ -74,6 +77,7 @@ impl LinkResult {
             arrivals: counters.arrivals,
             drops: counters.drops(),
             random_losses: counters.errors,
+            filtered: counters.filtered,
             late: counters.late,
             copies: counters.copies,
             corrected: counters.corrected,

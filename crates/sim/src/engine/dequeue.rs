@@ -28,7 +28,7 @@ impl<O: Observer> Engine<O> {
             None => self.flows[owner].plan.key,
             Some(stream) => self.sources[stream].plan.key,
         };
-        let ticket = self.links[link as usize].hold(self.now, packet.flow(key), &packet);
+        let ticket = self.links[link as usize].hold(self.now, packet.headers(key), &packet);
         let Some(number) = self.transmitters.of(link as usize) else { return };
         self.transmitters.get_mut(number).put(ticket, Held { exit, packet: packet.queued() });
         self.settle(number);

@@ -5,7 +5,7 @@ use super::Engine;
 use super::in_flight::InFlight;
 use super::observe::{Observer, PacketRef};
 use super::transmitters::QueuedPacket;
-use ackclock_net::{Ecn, Link, Packet};
+use ackclock_net::{Ecn, Headers, Link, Packet, PureAck};
 use ackclock_tcp::{Ack, Data, Flags};
 use ackclock_units::Time;
 
@@ -65,10 +65,9 @@ pub(super) trait Kind: Packet + Copy + Default {
     /// The packet as it waits in a dequeue-driven link.
     fn queued(self) -> QueuedPacket;
 
-    /// Distinguishes the packet's flow from others in a queue for each flow, as its addresses and ports
-    /// would. `key` is that of its owner. Acknowledgements are a flow of their own, and so is each
-    /// connection.
-    fn flow(&self, key: u64) -> u64;
+    /// What a queue reads in the packet's headers. `key` is that of its owner, and tells its flow from others
+    /// as addresses and ports would. Acknowledgements are a flow of their own, and so is each connection.
+    fn headers(&self, key: u64) -> Headers;
 
     /// Forwards the packet to `exit`, where it is due at `due`.
     fn forward<O: Observer>(self, engine: &mut Engine<O>, exit: usize, due: Time);
@@ -93,8 +92,8 @@ impl Kind for Segment {
         QueuedPacket::Segment(self)
     }
 
-    fn flow(&self, key: u64) -> u64 {
-        key.wrapping_add(u64::from(self.0.flags.epoch()) << 1)
+    fn headers(&self, key: u64) -> Headers {
+        Headers { flow: key.wrapping_add(u64::from(self.0.flags.epoch()) << 1), ack: None }
     }
 
     #[inline(always)]
@@ -119,8 +118,10 @@ impl Kind for Acknowledgement {
         QueuedPacket::Acknowledgement(self)
     }
 
-    fn flow(&self, key: u64) -> u64 {
-        key.wrapping_add(u64::from(self.0.flags.epoch()) << 1 | 1)
+    fn headers(&self, key: u64) -> Headers {
+        // The TCP header has the lower 32 bits.
+        let ack = PureAck { number: self.0.ack as u32, ecn: u8::from(self.0.flags.has(Flags::ECE)) };
+        Headers { flow: key.wrapping_add(u64::from(self.0.flags.epoch()) << 1 | 1), ack: Some(ack) }
     }
 
     #[inline(always)]

@@ -106,6 +106,7 @@ fn add_link_functions(w: &mut FunctionRegistry<'_>) {
         "drops" => |link| link.drops as f64,
         "drop_rate" => |link| link.drop_rate,
         "random_losses" => |link| link.random_losses as f64,
+        "filtered" => |link| link.filtered as f64,
         "late" => |link| link.late as f64,
         "copies" => |link| link.copies as f64,
         "corrected" => |link| link.corrected as f64,
