@@ -5,7 +5,8 @@
 //! virtual time and real time. In virtual time the answer becomes an event; in real time the host sleeps
 //! until the arrival is due. The host decides what a link carries: anything that implements [`Packet`].
 //!
-//! Some queue disciplines decide at dequeue time: CoDel, FQ-CoDel, DualPI2 and the ACK filter. A link with such a queue is
+//! Some queue disciplines decide at dequeue time: CoDel, FQ-CoDel, DualPI2 and the ACK filter. A link with
+//! such a queue is
 //! *stepped*. A packet [waits](Fate::Queued) there, and the link tells the host when to ask for decisions.
 
 mod distribution;
@@ -70,8 +71,8 @@ pub struct PureAck {
 }
 
 impl PureAck {
-    /// True if this ACK says all that `older` says, and acknowledges more. A duplicate does not: three of them
-    /// start a fast retransmit (RFC 5681 section 3.2).
+    /// True if this ACK says all that `older` says, and acknowledges more. A duplicate does not: three of
+    /// them start a fast retransmit (RFC 5681 section 3.2).
     pub fn supersedes(&self, older: &PureAck) -> bool {
         let ahead = self.number.wrapping_sub(older.number) as i32;
         self.ecn == older.ecn && ahead > 0

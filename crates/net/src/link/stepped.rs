@@ -51,8 +51,8 @@ impl Link {
         if let Queue::Stepped(queue) = &self.queue { Some(queue) } else { None }
     }
 
-    /// Queues a packet whose fate was [`Fate::Queued`]. To be called at the same instant `now`. Returns the ticket under which the decision will come. Tickets are small
-    /// numbers and are reused.
+    /// Queues a packet whose fate was [`Fate::Queued`]. To be called at the same instant `now`. Returns the
+    /// ticket under which the decision will come. Tickets are small numbers and are reused.
     pub fn hold<P: Packet>(&mut self, now: Time, headers: Headers, packet: &P) -> u32 {
         self.decide(now);
         self.count_waiting(now);

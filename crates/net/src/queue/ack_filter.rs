@@ -1,10 +1,10 @@
 //! ACK filter: first in, first out, but of the ACKs of a flow only the newest waits.
 //!
-//! Source: RFC 3449, section 5.2.1 (ACK filtering); links with little room upstream do it, such as cable modems
-//! (ACK suppression), satellite terminals and Wi-Fi. Two things are decided here. The newest ACK takes the place
-//! of the oldest one that it supersedes, so that a flow whose ACKs keep coming has its turn. An ACK
-//! is superseded only by one that acknowledges more and has the same ECN flags, so that duplicates
-//! and what they start stay.
+//! Source: RFC 3449, section 5.2.1 (ACK filtering); links with little room upstream do it, such as cable
+//! modems (ACK suppression), satellite terminals and Wi-Fi. Two things are decided here. The newest ACK takes
+//! the place of the oldest one that it supersedes, so that a flow whose ACKs keep coming has its turn. An ACK
+//! is superseded only by one that acknowledges more and has the same ECN flags, so that duplicates and what
+//! they start stay.
 
 use super::discipline::{Discipline, always};
 use super::droptail::LIMIT;

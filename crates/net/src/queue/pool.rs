@@ -127,9 +127,9 @@ impl Chain {
         Some(place)
     }
 
-    /// Puts the packet at `place` where the first of the packets waits that `is_superseded` names, and removes
-    /// all of those. Adds their places, which stay occupied, to `removed`. False if there is none: then
-    /// nothing changes.
+    /// Puts the packet at `place` where the first of the packets waits that `is_superseded` names, and
+    /// removes all of those. Adds their places, which stay occupied, to `removed`. False if there is none:
+    /// then nothing changes.
     pub(crate) fn supersede(
         &mut self,
         pool: &mut Pool,
