@@ -1,106 +1,101 @@
-//! XRTP's endpoints before a peer that sends anything: nothing panics, nothing grows without bound, and the
-//! rate keeps its limits.
+//! Both endpoints of every transport before a peer and a path that do anything.
 
-use ackclock_rate::packet::{Ack, Data, Report};
-use ackclock_rate::pair::Slot;
-use ackclock_rate::xrtp::{Config, Receiver, Sender, TRANSPORT};
-use ackclock_rate::{Opening, ReceivingHalf as _, SendingHalf as _};
-use ackclock_registry::{Given, Settings};
-use ackclock_units::{Duration, Time};
+#[path = "common/hostile.rs"]
+mod hostile;
+
+use hostile::{Case, ForgedAck, ForgedData, Number, Step};
 use proptest::prelude::*;
 
-/// Numbers around zero, around those that are in use, and around the largest ones.
-fn number() -> impl Strategy<Value = u64> {
-    prop_oneof![
-        0..100_u64,
-        60_000..70_000_u64,
-        Just(1 << 32),
-        (0..3_u64).prop_map(|less| u64::MAX - less),
-        any::<u64>()
-    ]
+fn number() -> impl Strategy<Value = Number> {
+    (0..5_u8, any::<u64>()).prop_map(|(kind, value)| Number { kind, value })
 }
 
-fn time() -> impl Strategy<Value = Time> {
-    number().prop_map(Time::from_nanos)
-}
-
-fn data() -> impl Strategy<Value = Data> {
-    let slot = prop_oneof![Just(Slot::Single), Just(Slot::First), Just(Slot::Second)];
-    (number(), number(), any::<u32>(), time(), number(), slot, any::<bool>()).prop_map(
-        |(number, datum, bytes, sent, srtt, slot, last)| Data {
-            number,
-            datum,
-            bytes,
-            sent,
-            srtt: Duration::from_nanos(srtt),
-            slot,
-            last,
-        },
+fn forged_data() -> impl Strategy<Value = ForgedData> {
+    (number(), number(), any::<u32>(), number(), number(), any::<u8>()).prop_map(
+        |(number, datum, bytes, sent, srtt, flags)| ForgedData { number, datum, bytes, sent, srtt, flags },
     )
 }
 
-fn ack() -> impl Strategy<Value = Ack> {
-    let rate = prop_oneof![any::<f64>(), Just(f64::NAN), Just(0.0), Just(-1.0), Just(f64::INFINITY)];
-    (number(), number(), any::<u128>(), rate, prop::option::of(time())).prop_map(
-        |(echo, cumulative, sack, rate, echoed)| Ack {
+fn value() -> impl Strategy<Value = f64> {
+    prop_oneof![any::<f64>(), Just(f64::NAN), Just(0.0), Just(-1.0), Just(f64::INFINITY), 0.0..1.0, 1.0..1e9]
+}
+
+fn forged_ack() -> impl Strategy<Value = ForgedAck> {
+    let echoed = prop::option::of(number());
+    (number(), number(), any::<u128>(), echoed, number(), any::<u8>(), [value(), value()]).prop_map(
+        |(echo, cumulative, sack, echoed, held, report, values)| ForgedAck {
             echo,
             cumulative,
             sack,
             echoed,
-            report: Report::Rate(rate),
-            ..Ack::default()
+            held,
+            report,
+            values,
         },
     )
 }
 
-fn config(loss: &str, reorder: f64) -> Config {
-    let mut settings = Settings::defaults(TRANSPORT.entry.parameters);
-    for (name, value) in [("loss", Given::Word(loss)), ("reorder", Given::Number(reorder))] {
-        settings.set(name, value).expect("a known setting");
-    }
-    Config::new(settings, 1000)
+/// Steps of a path that loses, doubles, delays and overtakes.
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        any::<u8>().prop_map(Step::Transmit),
+        any::<u16>().prop_map(|tenths| Step::Wait(tenths % 2000)),
+        Just(Step::Expire),
+        Just(Step::Delay),
+        any::<u8>().prop_map(Step::Deliver),
+        Just(Step::Deliver(0)),
+        any::<u8>().prop_map(Step::Double),
+        any::<u8>().prop_map(Step::Lose),
+        any::<u8>().prop_map(Step::Acknowledge),
+        Just(Step::Acknowledge(0)),
+        any::<u8>().prop_map(Step::LoseAck),
+    ]
+}
+
+/// Those, and some of a peer that lies.
+fn hostile_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => step(),
+        1 => forged_data().prop_map(Step::ForgeData),
+        1 => forged_ack().prop_map(Step::ForgeAck),
+    ]
+}
+
+fn case(step: impl Strategy<Value = Step>) -> impl Strategy<Value = Case> {
+    let switches = prop::collection::vec(any::<u8>(), 0..30);
+    (any::<u8>(), switches, any::<u8>(), prop::collection::vec(step, 1..150))
+        .prop_map(|(transport, switches, total, steps)| Case { transport, switches, total, steps })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn a_receiver_survives_any_packets(
-        packets in prop::collection::vec((0..1_000_000_000_u64, data()), 1..60),
-        loss in prop::sample::select(vec!["hybrid", "none", "perfect", "biaz", "spike", "zigzag"]),
-        reorder in prop::sample::select(vec![0.0, 3.0]),
-    ) {
-        let config = config(loss, reorder);
-        let (mut receiver, mut now) = (Receiver::new(&config), Time::ZERO);
-        for (wait, packet) in packets {
-            now += Duration::from_nanos(wait);
-            let ack = receiver.on_packet(now, &packet);
-            prop_assert!(ack.is_none_or(|ack| matches!(ack.report, Report::Rate(rate) if rate.is_finite() && rate >= 0.0)));
-            receiver.on_timeout(now);
-            prop_assert!(receiver.rate().is_none_or(|rate| rate.is_finite() && (1.0..=1e11).contains(&rate)));
-        }
+    fn endpoints_survive_any_peer(case in case(hostile_step())) {
+        case.run();
     }
 
     #[test]
-    fn a_sender_survives_any_acknowledgements(
-        steps in prop::collection::vec((0..1_000_000_000_u64, prop::option::of(ack())), 1..120),
-    ) {
-        let handshake = Duration::from_millis(80);
-        let mut now = Time::ZERO;
-        let mut sender = Sender::new(&config("hybrid", 0.0), Opening { total: None, now, handshake });
-        let mut highest = 0;
-        for (wait, ack) in steps {
-            now += Duration::from_nanos(wait);
-            for _ in 0..100 {
-                let Some(data) = sender.poll_transmit(now) else { break };
-                prop_assert!(data.number > highest, "no number is used twice");
-                highest = data.number;
+    fn endpoints_survive_any_path_and_deliver_what_is_left(case in case(step())) {
+        case.run();
+    }
+}
+
+/// The largest numbers, and clocks that leap, first one way and then the other.
+#[test]
+fn numbers_and_clocks_that_leap() {
+    let large = Number { kind: 3, value: 0 };
+    let small = |value| Number { kind: 0, value };
+    let data = |number, sent| {
+        let (datum, srtt) = (small(1), small(0));
+        Step::ForgeData(ForgedData { number, datum, bytes: 0, sent, srtt, flags: 0 })
+    };
+    for transport in 0..8 {
+        for numbers in [[large, small(1)], [small(1), small(2)]] {
+            for clocks in [[small(0), small(0)], [large, small(0)], [small(0), large]] {
+                let steps = vec![data(numbers[0], clocks[0]), data(numbers[1], clocks[1]), Step::Delay];
+                Case { transport, switches: Vec::new(), total: 0, steps }.run();
             }
-            if let Some(ack) = ack {
-                let _ = sender.on_ack(now, &ack);
-            }
-            prop_assert!(sender.rate().is_finite() && (1.0..=1e11).contains(&sender.rate()));
-            prop_assert!(sender.poll_timeout().is_none_or(|due| due > Time::ZERO || now == Time::ZERO));
         }
     }
 }

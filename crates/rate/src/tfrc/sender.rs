@@ -157,8 +157,8 @@ impl Sender {
 
     /// When the next packet may leave at the rate of now (section 4.6).
     fn due(&self) -> Time {
-        let interval = self.size / self.allowed.instant_rate();
-        self.departed.map_or(Time::ZERO, |departed| departed + Duration::from_secs_f64(interval))
+        let interval = Duration::from_secs_f64(self.size / self.allowed.instant_rate());
+        self.departed.map_or(Time::ZERO, |departed| departed + interval.max(Duration::from_nanos(1)))
     }
 
     /// Sets the nofeedback timer.
