@@ -26,10 +26,17 @@ pub struct Graph {
 }
 
 /// The cost of a path: its delay, then its number of hops.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 struct Cost {
     delay: Duration,
     hops: u32,
+}
+
+/// The cost of the cheapest path from each node to one of them.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    to: usize,
+    of: Vec<Option<Cost>>,
 }
 
 /// No path leads from one node to another.
@@ -101,7 +108,7 @@ impl Graph {
             }
             for &number in &self.leaving[node] {
                 let edge = &self.edges[number];
-                let next = Cost { delay: cost.delay + edge.delay, hops: cost.hops + 1 };
+                let next = cost.over(edge);
                 if best[edge.to].is_none_or(|(known, _)| next < known) {
                     best[edge.to] = Some((next, Some(number)));
                     open.push(Reverse((next, edge.to)));
@@ -120,11 +127,74 @@ impl Graph {
         path.reverse();
         Ok(path)
     }
+
+    /// The costs of the cheapest paths to a node, for [`Graph::equal_cost_route`].
+    pub fn costs_to(&self, to: usize) -> Costs {
+        let mut entering = vec![Vec::new(); self.names.len()];
+        for edge in &self.edges {
+            entering[edge.to].push(edge);
+        }
+        let mut of: Vec<Option<Cost>> = vec![None; self.names.len()];
+        of[to] = Some(Cost::default());
+        let mut open = BinaryHeap::from([Reverse((Cost::default(), to))]);
+        while let Some(Reverse((cost, node))) = open.pop() {
+            if of[node].is_some_and(|known| known < cost) {
+                continue;
+            }
+            for edge in &entering[node] {
+                let next = cost.over(edge);
+                if of[edge.from].is_none_or(|known| next < known) {
+                    of[edge.from] = Some(next);
+                    open.push(Reverse((next, edge.from)));
+                }
+            }
+        }
+        Costs { to, of }
+    }
+
+    /// The edges of one of the paths with the least delay and, among these, the fewest hops. Where several
+    /// edges begin such a path, `choose` gets their number and names one of them, from 0 (equal-cost
+    /// multipath, RFC 2992).
+    ///
+    /// # Errors
+    ///
+    /// [`NoRoute`] if no path leads from `from` to the node of the `costs`.
+    pub fn equal_cost_route(
+        &self,
+        from: usize,
+        costs: &Costs,
+        mut choose: impl FnMut(usize) -> usize,
+    ) -> Result<Vec<usize>, NoRoute> {
+        let (mut path, mut at) = (Vec::new(), from);
+        while at != costs.to {
+            let cheapest = |&edge: &usize| {
+                let edge = &self.edges[edge];
+                costs.of[at].is_some() && costs.of[edge.to].map(|rest| rest.over(edge)) == costs.of[at]
+            };
+            let edges: Vec<usize> = self.leaving[at].iter().copied().filter(cheapest).collect();
+            let chosen = if edges.len() > 1 { choose(edges.len()) } else { 0 };
+            let Some(&edge) = edges.get(chosen) else {
+                let name = |node: usize| self.names[node].clone();
+                return Err(NoRoute { from: name(from), to: name(costs.to) });
+            };
+            path.push(edge);
+            at = self.edges[edge].to;
+        }
+        Ok(path)
+    }
+}
+
+impl Cost {
+    /// The cost with `edge` in addition.
+    fn over(self, edge: &Edge) -> Cost {
+        Cost { delay: self.delay + edge.delay, hops: self.hops + 1 }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn graph(edges: &[(&str, &str, u64)]) -> Graph {
         let mut graph = Graph::default();
@@ -156,5 +226,57 @@ mod tests {
         let graph = graph(&[("a", "b", 1)]);
         assert_eq!(route(&graph, "b", "a"), None);
         assert_eq!(route(&graph, "a", "a"), Some(vec![]));
+    }
+
+    #[test]
+    fn equal_paths_are_chosen_between_and_others_are_not() {
+        let mut edges = vec![("a", "l", 1), ("k", "b", 1), ("l", "far", 2), ("far", "k", 2)];
+        for spine in ["s1", "s2", "s3"] {
+            edges.extend([("l", spine, 1), (spine, "k", 1)]);
+        }
+        let graph = graph(&edges);
+        let node = |name| graph.find(name).expect("it is there");
+        let costs = graph.costs_to(node("b"));
+        let over: Vec<_> = (0..3)
+            .map(|spine| {
+                let choose = |count| {
+                    assert_eq!(count, 3);
+                    spine
+                };
+                graph.equal_cost_route(node("a"), &costs, choose).expect("a way")
+            })
+            .collect();
+        assert_eq!(over, [[0, 4, 5, 1], [0, 6, 7, 1], [0, 8, 9, 1]]);
+        let back = graph.equal_cost_route(node("b"), &graph.costs_to(node("a")), |_| 0);
+        assert_eq!(back, Err(NoRoute { from: "b".to_owned(), to: "a".to_owned() }));
+    }
+
+    proptest! {
+        #[test]
+        fn every_choice_leads_there_at_the_cost_of_the_best_route(
+            edges in prop::collection::vec((0_usize..8, 0_usize..8, 0_u64..4), 1..40),
+            choices in prop::collection::vec(any::<usize>(), 8),
+        ) {
+            let mut graph = Graph::default();
+            (0..8).for_each(|node| { graph.node(&node.to_string()); });
+            for (from, to, ms) in edges {
+                graph.connect(Edge { from, to, delay: Duration::from_millis(ms) });
+            }
+            let cost = |path: &[usize]| {
+                path.iter().fold(Cost::default(), |cost, &edge| cost.over(&graph.edges()[edge]))
+            };
+            let costs = graph.costs_to(7);
+            let mut next = choices.into_iter();
+            let chosen = graph.equal_cost_route(0, &costs, |count| next.next().expect("8 nodes") % count);
+            prop_assert_eq!(chosen.as_deref().map(cost), graph.route(0, 7).as_deref().map(cost));
+            if let Ok(path) = chosen {
+                let mut at = 0;
+                for edge in path {
+                    prop_assert_eq!(graph.edges()[edge].from, at);
+                    at = graph.edges()[edge].to;
+                }
+                prop_assert_eq!(at, 7);
+            }
+        }
     }
 }

@@ -24,7 +24,7 @@ mod share;
 
 pub use distribution::{BelowZero, Distribution};
 pub use ecn::Ecn;
-pub use graph::{Edge, Graph, NoRoute};
+pub use graph::{Costs, Edge, Graph, NoRoute};
 pub use jitter::Jitter;
 pub use link::{Cause, Counters, Fate, Impairments, Link, LinkMeter, LinkTally, Retransmission, Settled};
 pub use loss::{Loss, Span};

@@ -297,6 +297,7 @@ fn topology(results: &[PointResult], scenario: &serde_json::Value) -> String {
     match kind {
         "dumbbell" => format!("a dumbbell whose bottleneck carries {}", distinct(results, rate)),
         "parking_lot" => format!("a parking lot of {} hops of {}", links / 2, distinct(results, rate)),
+        "leaf_spine" => format!("a leaf-spine fabric of {links} links"),
         _ => format!("a network of {links} links"),
     }
 }

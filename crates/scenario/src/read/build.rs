@@ -233,7 +233,8 @@ impl Scenario {
         plan.forward.push(links.len());
         links.push(self.link(hop, &scale, true));
         plan.reverse.insert(0, links.len());
-        links.push(self.link(&reverse_of(hop), &scale, false));
+        let back = reverse_of(hop, format!("{} reverse", hop.name));
+        links.push(self.link(&back, &scale, false));
     }
 
     /// Builds a link. A way back that takes its queue from the link there does without the AQM, unless data
@@ -326,7 +327,7 @@ impl Scenario {
                 .help("let it stop later or start earlier"));
         }
         let start = match group.asks.load {
-            Some(load) => self.first_arrival(group, load, &way.route, start, &mut requests)?,
+            Some(load) => self.first_arrival(group, load, way.route(member), start, &mut requests)?,
             None => start,
         };
         let mut config = group.config.clone();
@@ -337,14 +338,14 @@ impl Scenario {
         let access = way.access.as_ref();
         Ok(FlowPlan {
             forward: self.with_access(
-                &way.route.forward,
+                &way.route(member).forward,
                 access,
                 (way.rtt, jitter),
                 &format!("{of}, there"),
                 links,
             ),
             reverse: self.with_access(
-                &way.route.reverse,
+                &way.route(member).reverse,
                 access,
                 (way.rtt, Duration::ZERO),
                 &format!("{of}, back"),

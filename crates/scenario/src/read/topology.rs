@@ -1,4 +1,5 @@
-//! `[topology]`: a dumbbell, a parking lot or any graph. All of them become links between named nodes.
+//! `[topology]`: a dumbbell, a parking lot, a leaf-spine fabric or any graph. All of them become links
+//! between named nodes.
 
 use super::error::suggest;
 use super::impairments::{ImpairmentsSpec, read_impairments};
@@ -40,13 +41,19 @@ pub(crate) struct Topology {
     pub(crate) access: Option<Access>,
     /// The default ends of flows.
     pub(crate) ends: Option<(usize, usize)>,
+    /// True: flows are spread over paths of equal cost. False: all take the first of them.
+    pub(crate) ecmp: bool,
 }
 
-const KINDS: &[&str] = &["dumbbell", "parking_lot", "graph"];
+const KINDS: &[&str] = &["dumbbell", "parking_lot", "leaf_spine", "graph"];
 /// An example of a graph's link, for messages.
 const LINK: &str = "{ from = \"a\", to = \"b\", rate = \"1 Gbit/s\", delay = \"5 ms\" }";
 /// The number of routers in the longest parking lot.
 const MAX_HOPS: u64 = 1000;
+/// The largest number of leaves, of spines, and of hosts of a leaf.
+const MAX_SWITCHES: u64 = 1000;
+/// The largest number of links in each direction of a leaf-spine fabric. Results have a line for each.
+const MAX_PAIRS: u64 = 20_000;
 
 pub(crate) fn read_topology(at: &At<'_>) -> Result<Topology> {
     let table = at.table()?;
@@ -69,13 +76,14 @@ pub(crate) fn read_topology(at: &At<'_>) -> Result<Topology> {
     match kind {
         "dumbbell" => dumbbell(&inner.table()?),
         "parking_lot" => parking_lot(&inner.table()?),
+        "leaf_spine" => leaf_spine(&inner.table()?),
         _ => graph(&inner.table()?),
     }
 }
 
 impl Topology {
     fn new(access: Option<Access>) -> Topology {
-        Topology { graph: Graph::default(), links: Vec::new(), access, ends: None }
+        Topology { graph: Graph::default(), links: Vec::new(), access, ends: None, ecmp: false }
     }
 
     fn connect(&mut self, from: &str, to: &str, link: LinkSpec) {
@@ -100,7 +108,7 @@ fn dumbbell(table: &Table<'_>) -> Result<Topology> {
     let forward = read_link(&bottleneck, "bottleneck", None)?;
     let backward = match table.get("reverse") {
         Some(at) => read_link(&at, "reverse", Some(&forward))?,
-        None => reverse_of(&forward),
+        None => reverse_of(&forward, "reverse".to_owned()),
     };
     table.finish()?;
     topology.connect("left", "right", forward);
@@ -110,9 +118,7 @@ fn dumbbell(table: &Table<'_>) -> Result<Topology> {
 }
 
 /// The opposite direction of a link: the same, without impairments. Without data it has no AQM, either.
-pub(crate) fn reverse_of(link: &LinkSpec) -> LinkSpec {
-    let name =
-        if link.name == "bottleneck" { "reverse".to_owned() } else { format!("{} reverse", link.name) };
+pub(crate) fn reverse_of(link: &LinkSpec, name: String) -> LinkSpec {
     LinkSpec { name, queue_inherited: true, impairments: ImpairmentsSpec::default(), ..link.clone() }
 }
 
@@ -125,7 +131,7 @@ fn parking_lot(table: &Table<'_>) -> Result<Topology> {
     table.finish()?;
     for hop in 1..=hops {
         let forward = LinkSpec { name: format!("hop {hop}"), ..pattern.clone() };
-        let backward = reverse_of(&forward);
+        let backward = reverse_of(&forward, format!("hop {hop} reverse"));
         let (from, to) = (format!("r{hop}"), format!("r{}", hop + 1));
         topology.connect(&from, &to, forward);
         topology.connect(&to, &from, backward);
@@ -134,8 +140,49 @@ fn parking_lot(table: &Table<'_>) -> Result<Topology> {
     Ok(topology)
 }
 
+/// Each leaf is connected to each spine, and has hosts of its own. Both directions are the same: data goes
+/// both ways.
+fn leaf_spine(table: &Table<'_>) -> Result<Topology> {
+    let mut topology = Topology { ecmp: true, ..Topology::new(None) };
+    let number = |key, example| table.need(key, example)?.count(1, MAX_SWITCHES);
+    let (leaves, spines) = (number("leaves", "4")?, number("spines", "2")?);
+    let hosts_at = table.need("hosts", "8")?;
+    let hosts = hosts_at.count(1, MAX_SWITCHES)?;
+    if leaves * (spines + hosts) > MAX_PAIRS {
+        return Err(hosts_at
+            .error(format!("the fabric would have {} links in each direction", leaves * (spines + hosts)))
+            .help(format!("at most {MAX_PAIRS}: fewer leaves, spines or hosts")));
+    }
+    let edge = read_link(
+        &table.need(
+            "edge",
+            "{ rate = \"10 Gbit/s\", delay = \"1 us\", queue = { droptail = \"100 packets\" } }",
+        )?,
+        "",
+        None,
+    )?;
+    let fabric = table.need(
+        "fabric",
+        "{ rate = \"40 Gbit/s\", delay = \"1 us\", queue = { droptail = \"100 packets\" } }",
+    )?;
+    let fabric = read_link(&fabric, "", None)?;
+    table.finish()?;
+    let mut both = |one: &str, other: &str, link: &LinkSpec| {
+        for (from, to) in [(one, other), (other, one)] {
+            topology.connect(from, to, LinkSpec { name: format!("{from}-{to}"), ..link.clone() });
+        }
+    };
+    for leaf in 1..=leaves {
+        let name = format!("leaf{leaf}");
+        (1..=hosts).for_each(|host| both(&format!("h{leaf}.{host}"), &name, &edge));
+        (1..=spines).for_each(|spine| both(&name, &format!("spine{spine}"), &fabric));
+    }
+    Ok(topology)
+}
+
 fn graph(table: &Table<'_>) -> Result<Topology> {
     let mut topology = Topology::new(read_access(table)?);
+    topology.ecmp = table.get("ecmp").map(|at| at.flag()).transpose()?.unwrap_or(false);
     let links = table.need("links", &format!("[{LINK}]"))?;
     let mut names = HashSet::new();
     for at in links.list()? {
@@ -152,10 +199,8 @@ fn graph(table: &Table<'_>) -> Result<Topology> {
         let mut link = read_link_keys(&inner, None)?;
         inner.finish()?;
         link.name = name.map_or_else(|| format!("{from}-{to}"), str::to_owned);
-        let mut backward = reverse_of(&link);
-        if name.is_none() {
-            backward.name = format!("{to}-{from}");
-        }
+        let back = name.map_or_else(|| format!("{to}-{from}"), |name| format!("{name} reverse"));
+        let backward = reverse_of(&link, back);
         let twice = if !names.insert(link.name.clone()) {
             Some(&link.name)
         } else if both && !names.insert(backward.name.clone()) {

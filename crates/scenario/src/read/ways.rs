@@ -6,9 +6,9 @@ use super::flows::{Ends, FlowGroup};
 use super::queue::QueueSpec;
 use super::reader::Result;
 use super::topology::{Access, NO_LIMIT};
-use ackclock_net::{Link, Queue};
+use ackclock_net::{Costs, Link, Queue, Rng};
 use ackclock_units::{Duration, Rate};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The two directions between the ends of a flow, and their length.
 #[derive(Clone)]
@@ -21,11 +21,25 @@ pub(super) struct Route {
 
 /// The way of a group of flows.
 pub(super) struct Way {
-    pub(super) route: Route,
+    /// The routes of the flows; one only if all take the same.
+    routes: Vec<Route>,
     /// The access links of each flow, if it has any.
     pub(super) access: Option<Access>,
     /// The propagation delay of both directions together.
     pub(super) rtt: Duration,
+}
+
+impl Way {
+    /// The route of a flow of the group.
+    pub(super) fn route(&self, member: usize) -> &Route {
+        &self.routes[member.min(self.routes.len() - 1)]
+    }
+
+    /// The links of one direction on the routes of all flows, each once.
+    fn links(&self, of: impl Fn(&Route) -> &[usize]) -> Vec<usize> {
+        let all: BTreeSet<usize> = self.routes.iter().flat_map(of).copied().collect();
+        all.into_iter().collect()
+    }
 }
 
 /// The ways of all traffic.
@@ -63,30 +77,46 @@ const MAX_HOPS: usize = 20_000_000;
 impl Scenario {
     /// Finds the ways of all traffic.
     pub(super) fn ways(&self) -> Result<Ways> {
-        let mut routes = HashMap::new();
+        let mut routes = Routes::default();
         let mut uses = vec![Use::default(); self.topology.links.len()];
         let mut groups = Vec::new();
         let mut hops = 0;
         for group in &self.groups {
-            let route = self.route(&mut routes, &group.ends, &group.path)?;
+            let ends = self.ends(&group.ends, &group.path)?;
+            let first = routes.find(self, ends, &format!("{} 0", group.label), &group.path)?;
             let own = group.last_hop.as_ref().map_or(Duration::ZERO, |hop| hop.delay.saturating_mul(2));
-            let route = Route { rtt: route.rtt + own, ..route };
-            let access = self.access(group, &route)?;
-            let rtt = route.rtt + around(access.as_ref());
-            self.takes_time(group, &route, access.as_ref(), rtt)?;
-            hops += group.count * (6 + route.forward.len() + route.reverse.len());
+            let first = Route { rtt: first.rtt + own, ..first };
+            // Paths of equal cost have as many links and the same delay.
+            let access = self.access(group, &first)?;
+            let rtt = first.rtt + around(access.as_ref());
+            hops += group.count * (6 + first.forward.len() + first.reverse.len());
             if hops > MAX_HOPS {
                 return Err(self
                     .error(&group.path, format!("with these flows all routes together have {hops} links"))
                     .help(format!("at most {MAX_HOPS}: fewer flows, or shorter routes")));
             }
-            route.forward.iter().for_each(|&link| uses[link].add(group.count, true, rtt));
-            route.reverse.iter().for_each(|&link| uses[link].add(group.count, false, rtt));
-            groups.push(Way { route, access, rtt });
+            let mut own_routes = vec![first];
+            let others = if self.topology.ecmp { 1..group.count } else { 0..0 };
+            for member in others {
+                own_routes.push(routes.find(
+                    self,
+                    ends,
+                    &format!("{} {member}", group.label),
+                    &group.path,
+                )?);
+            }
+            let each = if self.topology.ecmp { 1 } else { group.count };
+            for route in &own_routes {
+                self.takes_time(group, route, access.as_ref(), rtt)?;
+                route.forward.iter().for_each(|&link| uses[link].add(each, true, rtt));
+                route.reverse.iter().for_each(|&link| uses[link].add(each, false, rtt));
+            }
+            groups.push(Way { routes: own_routes, access, rtt });
         }
         let mut streams = Vec::new();
         for spec in &self.traffic {
-            let route = self.route(&mut routes, &spec.ends, &spec.path)?;
+            let ends = self.ends(&spec.ends, &spec.path)?;
+            let route = routes.find(self, ends, &format!("traffic {}", spec.label), &spec.path)?;
             route.forward.iter().for_each(|&link| uses[link].add(1, true, Duration::ZERO));
             streams.push(route);
         }
@@ -97,7 +127,8 @@ impl Scenario {
     /// time at the DropTail queues that a flow shares. Nothing else breaks the phase of flows there. `links`
     /// are those of the topology.
     pub(super) fn jitter(&self, group: &FlowGroup, way: &Way, uses: &[Use], links: &[Link]) -> Duration {
-        let Route { forward, reverse, .. } = &way.route;
+        let forward: Vec<usize> = way.links(|route| &route.forward);
+        let reverse: Vec<usize> = way.links(|route| &route.reverse);
         let time = |link: usize, bytes: u16| links[link].rate().time_for(u64::from(bytes));
         let segment = |link: usize| time(link, group.config.segment_bytes());
         let longest = forward.iter().map(|&link| segment(link)).max().unwrap_or(Duration::ZERO);
@@ -112,7 +143,8 @@ impl Scenario {
         there.chain(back.filter(|&ack| ack > longest)).max().unwrap_or(Duration::ZERO)
     }
 
-    fn route(&self, known: &mut HashMap<(usize, usize), Route>, ends: &Ends, path: &str) -> Result<Route> {
+    /// The two nodes of a flow.
+    fn ends(&self, ends: &Ends, path: &str) -> Result<(usize, usize)> {
         let graph = &self.topology.graph;
         let node = |name: &Option<String>, default: Option<usize>, key: &str| match name {
             Some(name) => graph.find(name).ok_or_else(|| {
@@ -122,7 +154,7 @@ impl Scenario {
             }),
             None => default.ok_or_else(|| {
                 self.error(path, format!("the key \"{key}\" is missing"))
-                    .help("in a graph every flow says from = ... and to = ...")
+                    .help("here every flow says from = ... and to = ...")
             }),
         };
         let defaults = self.topology.ends;
@@ -134,22 +166,7 @@ impl Scenario {
                 .error(path, format!("the flow begins and ends at \"{}\"", graph.names()[from]))
                 .help("give from and to two different nodes"));
         }
-        if let Some(route) = known.get(&(from, to)) {
-            return Ok(route.clone());
-        }
-        let way = |from, to| {
-            graph.route(from, to).map_err(|missing| {
-                self.error(path, missing.to_string())
-                    .help("add links, or both = true to those that there are")
-            })
-        };
-        let (forward, reverse) = (way(from, to)?, way(to, from)?);
-        let delay = |links: &[usize]| {
-            links.iter().fold(Duration::ZERO, |sum, &link| sum + self.topology.links[link].delay)
-        };
-        let route = Route { rtt: delay(&forward) + delay(&reverse), forward, reverse };
-        known.insert((from, to), route.clone());
-        Ok(route)
+        Ok((from, to))
     }
 
     /// The access links of a group: those of the topology, with the delay that gives the requested round-trip
@@ -202,4 +219,54 @@ impl Scenario {
 /// The delay of all four access links of a flow.
 pub(super) fn around(access: Option<&Access>) -> Duration {
     access.map_or(Duration::ZERO, |access| access.delay.saturating_mul(4))
+}
+
+/// What is known about routes.
+#[derive(Default)]
+struct Routes {
+    between: HashMap<(usize, usize), Route>,
+    /// With equal-cost multipath: the costs to each destination.
+    costs: HashMap<usize, Costs>,
+}
+
+impl Routes {
+    /// The route of the flow with this name between two nodes.
+    fn find(
+        &mut self,
+        scenario: &Scenario,
+        (from, to): (usize, usize),
+        flow: &str,
+        path: &str,
+    ) -> Result<Route> {
+        let topology = &scenario.topology;
+        let known = self.between.get(&(from, to)).filter(|_| !topology.ecmp);
+        if let Some(route) = known {
+            return Ok(route.clone());
+        }
+        let mut way = |from, to, direction: &str| {
+            let found = if topology.ecmp {
+                let costs = self.costs.entry(to).or_insert_with(|| topology.graph.costs_to(to));
+                // A switch hashes addresses and ports: each flow, and each direction, has a number of its
+                // own.
+                let mut hash = Rng::new(scenario.seed, &format!("path of {flow}, {direction}"));
+                topology.graph.equal_cost_route(from, costs, |count| (hash.word() % count as u64) as usize)
+            } else {
+                topology.graph.route(from, to)
+            };
+            found.map_err(|missing| {
+                scenario
+                    .error(path, missing.to_string())
+                    .help("add links, or both = true to those that there are")
+            })
+        };
+        let (forward, reverse) = (way(from, to, "there")?, way(to, from, "back")?);
+        let delay = |links: &[usize]| {
+            links.iter().fold(Duration::ZERO, |sum, &link| sum + topology.links[link].delay)
+        };
+        let route = Route { rtt: delay(&forward) + delay(&reverse), forward, reverse };
+        if !topology.ecmp {
+            self.between.insert((from, to), route.clone());
+        }
+        Ok(route)
+    }
 }
