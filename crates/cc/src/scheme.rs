@@ -58,6 +58,9 @@ pub struct Needs {
     /// feedback of RFC 8257, and [`Ack::marked`](crate::Ack::marked) is the number of segments that were
     /// acknowledged with an echo.
     pub marks: bool,
+    /// ECT(1) on segments instead of ECT(0): queues of L4S put them into their low-latency queue, and mark
+    /// them early (RFC 9331 section 4.1). The controller also needs `marks`.
+    pub l4s: bool,
     /// The window in every state: the controller sets it by itself. Linux calls this `cong_control`.
     ///
     /// The host then calls `on_sample` last, after losses are counted and episodes have begun or ended.
@@ -70,7 +73,7 @@ pub struct Needs {
 impl Needs {
     /// Nothing more: what most controllers need.
     pub const NOTHING: Needs =
-        Needs { draw: false, forward: false, rate: false, marks: false, window: false };
+        Needs { draw: false, forward: false, rate: false, marks: false, l4s: false, window: false };
 }
 
 impl fmt::Debug for Scheme {
@@ -247,6 +250,7 @@ pub const fn schemes() -> &'static [&'static Scheme] {
         &crate::layered::SCHEME,
         &crate::pert::SCHEME,
         &crate::dctcp::SCHEME,
+        &crate::prague::SCHEME,
         &crate::bbr::SCHEME,
         &crate::bbr3::SCHEME,
         &crate::none::SCHEME,

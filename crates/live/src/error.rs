@@ -53,7 +53,7 @@ pub enum LiveError {
         least: u32,
     },
     /// The scenario wants an ECN codepoint that the kernel's connections do not send.
-    #[error("tcp.ecn = \"l4s\": the kernel's connections say ECT(0)")]
+    #[error("tcp.ecn = \"l4s\", or a controller of L4S such as prague: the kernel's connections say ECT(0)")]
     #[diagnostic(help("say ecn = true, or simulate the scenario with ackclock run"))]
     Codepoint,
     /// The scenario has too many flows.

@@ -29,6 +29,26 @@ fn a_loss_in_a_marked_window_is_retransmitted_and_not_answered_twice() {
     }
 }
 
+/// RFC 8257 section 3.5: a loss is answered as by any other TCP. The marks before it have cost only their
+/// share.
+#[test]
+fn a_loss_in_a_marked_window_is_answered_where_marks_cost_a_share() {
+    let config = Config { ecn: true, dctcp_echo: true, ..config(sack(false), 20) };
+    let mut lab = Lab::new(config, "dctcp", 1000);
+    lab.send();
+    for ack in 1..=20 {
+        lab.hear(made(ack, &[]), Flags::default());
+        lab.send();
+    }
+    lab.hear(made(21, &[]), Flags::ECE);
+    let after_mark = lab.sender.window().cwnd;
+    for end in 24..28 {
+        lab.hear(made(22, &[(23, end)]), Flags::default());
+    }
+    assert_eq!(lab.sender.counters().window_cuts, 2);
+    assert!(lab.sender.window().ssthresh < 0.55 * after_mark, "{:?}", lab.sender.window());
+}
+
 /// The echo lasts until CWR has arrived, and CWR is on the first segment after the cut: the acknowledgement
 /// of all that was sent before still carries the echo of the mark that was answered.
 #[test]

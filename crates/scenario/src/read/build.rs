@@ -334,6 +334,7 @@ impl Scenario {
         if group.control.needs().marks {
             (config.ecn, config.dctcp_echo) = (true, true); // RFC 8257: ECN with its own feedback
         }
+        config.l4s |= group.control.needs().l4s;
         let of = format!("access of {} {member}", group.label);
         let access = way.access.as_ref();
         Ok(FlowPlan {

@@ -9,7 +9,7 @@ pub(super) struct Cuts {
     /// `nxt` when the controller was last asked. There is one reaction per window of data.
     asked: u64,
     /// `nxt` at the last reduction without an episode, for a mark or a probe. Losses below need no other
-    /// reaction.
+    /// reaction, unless marks are counted.
     without_episode: u64,
     /// True if the controller reacted to the last mark. If not, an echo does not stop its growth.
     heeds_marks: bool,
@@ -50,6 +50,9 @@ impl Sender {
         self.cuts.announce = self.config.ecn; // RFC 3168 section 6.1.2: a reduction for any reason
         if why == Signal::Mark {
             self.reduce_without_episode();
+            if self.config.dctcp_echo {
+                self.cuts.without_episode = 0; // RFC 8257 section 3.5: marks cost a share, a loss costs the rest
+            }
         }
         true
     }
