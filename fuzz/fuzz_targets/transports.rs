@@ -40,6 +40,7 @@ fn step(bytes: &mut Unstructured) -> Result<Step> {
             held: number(bytes)?,
             report: bytes.arbitrary()?,
             values: bytes.arbitrary()?,
+            arrival: (number(bytes)?, number(bytes)?),
         }),
     })
 }

@@ -7,7 +7,7 @@
 //! Estimators have a file each: [`pair`], [`kde`], [`ewma`], [`jitter`], [`rott`], [`loss`].
 //! Parts of a transport are [`reliability`], [`blackout`], the rate law ([`law`]) and its variants
 //! ([`variant`]). [`xrtp`] composes them into two endpoints. [`model`] is the analytic model of XRTP.
-//! [`tfrc`] has the throughput equation, the loss intervals and the allowed rate of RFC 5348.
+//! [`tfrc`] is the transport of RFC 5348, [`gcc`] that of draft-ietf-rmcat-gcc-02.
 //!
 //! A host chooses one of the registry's [`Transport`]s. It holds a [`Sender`] and a [`Receiver`], and carries
 //! the packets of [`packet`], whatever the transport.
@@ -15,6 +15,7 @@
 pub mod blackout;
 mod endpoint;
 pub mod ewma;
+pub mod gcc;
 mod half;
 pub mod jitter;
 pub mod kde;

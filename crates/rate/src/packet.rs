@@ -73,4 +73,91 @@ pub enum Report {
         /// It is sent because of a new loss event.
         new: bool,
     },
+    /// When packets arrived (draft-ietf-rmcat-gcc-02 section 3).
+    Arrivals(Arrivals),
+}
+
+/// The most packet numbers of an [`Arrivals`].
+pub const MAX_ARRIVALS: usize = 11;
+
+/// When packets with consecutive numbers arrived, by the receiver's clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Arrivals {
+    /// The first number.
+    first: u64,
+    /// The arrival of the first one that was added.
+    base: Time,
+    /// By number: 0 if it is not in the report, else one more than the ticks since `base`.
+    ticks: [u16; MAX_ARRIVALS],
+    /// How many numbers there are.
+    count: u8,
+}
+
+impl Arrivals {
+    /// Adds a packet with a higher number than those before. False if there is no room for it: its number is
+    /// too high, or its arrival too early or too late for ticks of `resolution`, which is above zero.
+    pub fn add(&mut self, number: u64, arrived: Time, resolution: Duration) -> bool {
+        if self.count == 0 {
+            (self.first, self.base) = (number, arrived);
+        }
+        let (Some(at), true) = (number.checked_sub(self.first), arrived >= self.base) else { return false };
+        let half = resolution.as_nanos() / 2;
+        let ticks = arrived.since(self.base).as_nanos().saturating_add(half) / resolution.as_nanos() + 1;
+        let (Ok(at), Ok(ticks)) = (usize::try_from(at), u16::try_from(ticks)) else { return false };
+        let Some(place) = self.ticks.get_mut(at) else { return false };
+        *place = ticks;
+        self.count = at as u8 + 1;
+        true
+    }
+
+    /// How many numbers there are.
+    pub fn len(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The packets with their arrivals.
+    pub fn iter(&self, resolution: Duration) -> impl Iterator<Item = (u64, Time)> + '_ {
+        self.ticks[..self.len().min(MAX_ARRIVALS)]
+            .iter()
+            .enumerate()
+            .filter(|(_, ticks)| **ticks > 0)
+            .filter_map(move |(at, &ticks)| {
+                let number = self.first.checked_add(at as u64)?;
+                Some((number, self.base + resolution.saturating_mul(u64::from(ticks) - 1)))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_have_room_for_eleven_consecutive_numbers() {
+        let at = |us: u64| Time::from_nanos(us * 1_000);
+        let tick = Duration::from_micros(250);
+        let mut arrivals = Arrivals::default();
+        assert!(arrivals.is_empty());
+        for (number, us) in [(7, 1000), (8, 1100), (10, 1130), (17, 3000)] {
+            assert!(arrivals.add(number, at(us), tick));
+        }
+        assert!(!arrivals.add(18, at(3000), tick), "no room");
+        assert_eq!(arrivals.len(), MAX_ARRIVALS);
+        let all: Vec<_> = arrivals.iter(tick).collect();
+        assert_eq!(all, [(7, at(1000)), (8, at(1000)), (10, at(1250)), (17, at(3000))]);
+        let mut arrivals = Arrivals::default();
+        assert!(arrivals.add(1, at(1000), tick));
+        assert!(!arrivals.add(2, at(900), tick), "it is earlier");
+        assert!(!arrivals.add(2, at(20_000_000), tick), "it is too late");
+    }
+
+    #[test]
+    fn packets_stay_small() {
+        assert_eq!((std::mem::size_of::<Data>(), std::mem::size_of::<Ack>()), (40, 112));
+    }
 }

@@ -18,7 +18,7 @@ impl Listed for Transport {
     const KIND: &'static str = "control";
 
     fn all() -> &'static [&'static Transport] {
-        const { &[&crate::xrtp::TRANSPORT, &crate::tfrc::TRANSPORT] }
+        const { &[&crate::xrtp::TRANSPORT, &crate::tfrc::TRANSPORT, &crate::gcc::TRANSPORT] }
     }
 
     fn entry(&self) -> &Entry {
@@ -51,7 +51,8 @@ mod tests {
             assert_eq!((data.bytes, data.number, data.datum, data.last), (1040, 1, 1, true), "{transport:?}");
             let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
             let ack = receiver.on_packet(at(40), &data).expect("the last datum is acknowledged at once");
-            assert_eq!((ack.bytes, ack.echo, ack.cumulative), (40, 1, 1), "{transport:?}");
+            assert_eq!((ack.echo, ack.cumulative), (1, 1), "{transport:?}");
+            assert!((40..50).contains(&ack.bytes), "{transport:?}: {}", ack.bytes);
             sender.on_ack(at(80), &ack).expect("it was sent");
             assert!(sender.is_finished() && sender.srtt() == rtt && sender.rate() > 0.0);
             let counters = sender.counters();

@@ -21,18 +21,11 @@ fn value() -> impl Strategy<Value = f64> {
 }
 
 fn forged_ack() -> impl Strategy<Value = ForgedAck> {
-    let echoed = prop::option::of(number());
-    (number(), number(), any::<u128>(), echoed, number(), any::<u8>(), [value(), value()]).prop_map(
-        |(echo, cumulative, sack, echoed, held, report, values)| ForgedAck {
-            echo,
-            cumulative,
-            sack,
-            echoed,
-            held,
-            report,
-            values,
-        },
-    )
+    let numbers = (number(), number(), prop::option::of(number()), number(), (number(), number()));
+    (numbers, any::<u128>(), any::<u8>(), [value(), value()]).prop_map(|(numbers, sack, report, values)| {
+        let (echo, cumulative, echoed, held, arrival) = numbers;
+        ForgedAck { echo, cumulative, sack, echoed, held, report, values, arrival }
+    })
 }
 
 /// Steps of a path that loses, doubles, delays and overtakes.

@@ -6,7 +6,7 @@
 //! loses no more must bring everything that is left.
 
 use ackclock_rate::loss::Label;
-use ackclock_rate::packet::{Ack, Data, Report};
+use ackclock_rate::packet::{Ack, Arrivals, Data, Report};
 use ackclock_rate::pair::Slot;
 use ackclock_rate::{Receiver, Sender, Transport};
 use ackclock_registry::{Chosen, Domain, Given, Listed};
@@ -94,15 +94,27 @@ pub struct ForgedAck {
     /// Which report, and two of its values.
     pub report: u8,
     pub values: [f64; 2],
+    /// A packet whose arrival is reported, and when it arrived; more follow.
+    pub arrival: (Number, Number),
 }
 
 impl ForgedAck {
-    fn report(&self) -> Report {
+    fn report(&self, highest: u64, now: Time) -> Report {
         let [one, other] = self.values;
-        match self.report % 3 {
+        match self.report % 4 {
             0 => Report::Nothing,
             1 => Report::Rate(one),
-            _ => Report::LossEvents { rate: one, received: other, new: self.report > 127 },
+            2 => Report::LossEvents { rate: one, received: other, new: self.report > 127 },
+            _ => {
+                let mut arrivals = Arrivals::default();
+                let first = self.arrival.0.around(highest);
+                let mut at = Time::from_nanos(self.arrival.1.around(now.as_nanos()));
+                for ahead in 0..u64::from(self.report / 16) {
+                    arrivals.add(first.saturating_add(ahead), at, Duration::from_micros(250));
+                    at += Duration::from_micros(u64::from(self.report) * 100);
+                }
+                Report::Arrivals(arrivals)
+            }
         }
     }
 }
@@ -280,7 +292,7 @@ impl World {
             bytes: 40,
             echoed: forged.echoed.map(|echoed| Time::from_nanos(echoed.around(self.now.as_nanos()))),
             held: Duration::from_nanos(forged.held.around(0)),
-            report: forged.report(),
+            report: forged.report(self.highest, self.now),
         };
         let before = self.sender.counters();
         let done = self.sender.on_ack(self.now, &ack);

@@ -1,6 +1,7 @@
 //! Transports from end to end, over paths that lose, delay, duplicate and overtake.
 
 mod any;
+mod gcc;
 mod path;
 mod tfrc;
 mod xrtp;
