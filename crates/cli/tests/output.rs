@@ -63,6 +63,7 @@ fn a_single_run_leaves_a_report_and_series() {
         "series/links.csv",
         "tidy/flows.csv",
         "tidy/groups.csv",
+        "tidy/links.csv",
         "timing.json",
     ];
     let (painted, others): (Vec<_>, Vec<_>) =

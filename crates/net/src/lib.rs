@@ -16,6 +16,7 @@ mod jitter;
 mod link;
 mod loss;
 mod multipath;
+mod outages;
 mod path;
 mod queue;
 mod random;
@@ -29,6 +30,7 @@ pub use jitter::Jitter;
 pub use link::{Cause, Counters, Fate, Impairments, Link, LinkMeter, LinkTally, Retransmission, Settled};
 pub use loss::{Loss, Span};
 pub use multipath::Multipath;
+pub use outages::Outages;
 pub use path::{Access, Detour, Stage, accesses, stages};
 pub use queue::{
     AckFilter, Backlog, CoDel, CoDelConfig, Contradiction, Discipline, DropTail, DualPi2, DualPi2Config,

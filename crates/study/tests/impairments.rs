@@ -145,3 +145,43 @@ fn two_routes_and_copies() {
     refused("alternate = { delay = \"5 ms\" }", &["the longer one"]);
     refused("alternate = { share = 0.5 }", &["\"delay\" is missing"]);
 }
+
+#[test]
+fn losses_behind_the_transmitter_take_its_time() {
+    let [before, behind] =
+        ["before", "after"].map(|place| run(&format!("loss = 0.3, loss_at = \"{place}\"")));
+    for (point, lost_share) in [(&before, 0.0), (&behind, 0.3)] {
+        let link = &point.links[0];
+        assert!(link.random_losses > 50 && link.drops == link.random_losses, "{link:?}");
+        // Every packet takes 0.832 ms.
+        let carried = link.utilisation * 20.0 / 832e-6;
+        let expected = (link.arrivals - link.drops) as f64 + lost_share / 0.3 * link.drops as f64;
+        assert!((carried - expected).abs() < 2.0, "{carried} {expected}");
+    }
+}
+
+#[test]
+fn all_is_lost_in_an_outage_and_causes_add_up() {
+    let keys = "queue = { droptail = \"20 packets\" }, loss = 0.001, outages = [[\"5 s\", \"100 ms\"], [\"10 s\", \"3 s\"]]";
+    let point = run(keys);
+    let link = &point.links[0];
+    assert!(link.outage_losses > 10 && link.random_losses > 0 && link.overflows > 0, "{link:?}");
+    let sum: u64 = ackclock_scenario::results::CAUSES.iter().map(|(_, count)| count(link)).sum();
+    assert_eq!(sum, link.drops);
+    assert!(point.flows[0].timeouts > 0);
+}
+
+#[test]
+fn impossible_outages_and_places_are_explained() {
+    refused("loss = 0.1, loss_at = \"behind\"", &["loss_at", "before, after"]);
+    refused("loss_at = \"after\"", &["nothing is lost"]);
+    refused("loss = 0.1, retransmission = true, loss_at = \"before\"", &["behind its transmitter"]);
+    refused("outages = [\"10 s\"]", &["outages"]);
+    refused("outages = [[\"10 s\"]]", &["a start and a length"]);
+    refused("outages = [[\"10 s\", \"0 s\"]]", &["no length"]);
+    refused(
+        "outages = [[\"10 s\", \"5 s\"], [\"12 s\", \"1 s\"]]",
+        &["lasts until 15 s", "in order of time"],
+    );
+    refused("outages = [[\"1 s\", \"1 h\"]], retransmission = { after = \"1 ms\" }", &["attempts = 10"]);
+}

@@ -1,12 +1,12 @@
-//! Tidy tables for other programs: one row per flow, group or finished transfer of each point, with numbers
-//! as numbers and axes as columns.
+//! Tidy tables for other programs: one row per flow, group, link or finished transfer of each point, with
+//! numbers as numbers and axes as columns.
 
 use super::csv::Csv;
 use super::directory::OutputDirectory;
 use crate::failure::Failure;
 use crate::view::charts::across::number;
 use crate::view::names::plain;
-use ackclock_scenario::results::{FlowResult, GroupResult, PointResult, Transfers};
+use ackclock_scenario::results::{CAUSES, FlowResult, GroupResult, LinkResult, PointResult, Transfers};
 use std::path::Path;
 
 /// A column: its name, and the value of a row.
@@ -64,7 +64,35 @@ const OF_GROUPS: &[Column<GroupResult>] = &[
     ("slowdown_p99", |it| Some(transfers(it)?.slowdown?.p99)),
 ];
 
-/// Writes `tidy/flows.csv`, `tidy/groups.csv` and, where transfers were finished, `tidy/transfers.csv`.
+const OF_LINKS: &[Column<LinkResult>] = &[
+    ("rate_bps", |it| Some(it.rate_bps)),
+    ("utilisation", |it| Some(it.utilisation)),
+    ("arrivals", |it| Some(it.arrivals as f64)),
+    ("drops", |it| Some(it.drops as f64)),
+    ("drop_rate", |it| Some(it.drop_rate)),
+    ("marks", |it| Some(it.marks as f64)),
+    ("queue_mean_packets", |it| Some(it.queue_mean)),
+    ("queue_max_packets", |it| Some(f64::from(it.queue_max))),
+];
+
+/// Writes `tidy/links.csv`: with the drops by their causes.
+fn links(to: &OutputDirectory, results: &[PointResult], axes: &[String]) -> Result<(), Failure> {
+    let names = OF_LINKS.iter().map(|it| it.0).chain(CAUSES.iter().map(|it| it.0));
+    let words = axes.iter().map(String::as_str).chain(["seed", "link"]);
+    let header: Vec<String> = words.chain(names).map(str::to_owned).collect();
+    let mut table = Csv::open(to, Path::new("tidy"), "links.csv", &header)?;
+    for point in results {
+        for link in &point.links {
+            let numbers = OF_LINKS.iter().map(|(_, value)| cell(value(link)));
+            let causes = CAUSES.iter().map(|(_, value)| value(link).to_string());
+            table.row(place(point).chain([link.name.clone()]).chain(numbers).chain(causes))?;
+        }
+    }
+    table.finish()
+}
+
+/// Writes `tidy/flows.csv`, `tidy/groups.csv`, `tidy/links.csv` and, where transfers were finished,
+/// `tidy/transfers.csv`.
 pub(super) fn write(to: &OutputDirectory, results: &[PointResult], axes: &[String]) -> Result<(), Failure> {
     let folder = Path::new("tidy");
     let header = |words: &[&'static str], columns: &mut dyn Iterator<Item = &'static str>| -> Vec<String> {
@@ -89,6 +117,7 @@ pub(super) fn write(to: &OutputDirectory, results: &[PointResult], axes: &[Strin
     }
     flows.finish()?;
     groups.finish()?;
+    links(to, results, axes)?;
     if results.iter().flat_map(|point| &point.flows).all(|flow| flow.completions_s.is_empty()) {
         return Ok(());
     }

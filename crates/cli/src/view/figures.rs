@@ -3,7 +3,7 @@
 use super::names::{bytes, plain, seeded, short};
 use super::seeds::averaged;
 use ackclock_scenario::Sweep;
-use ackclock_scenario::results::{FlowResult, Percentiles, PointResult};
+use ackclock_scenario::results::{CAUSES, FlowResult, Percentiles, PointResult};
 use serde::Serialize;
 
 /// A table of texts. The first columns are words, the others numbers.
@@ -49,7 +49,7 @@ impl Tables {
         self
     }
 
-    fn push<const N: usize>(&mut self, point: &PointResult, words: &[&str], numbers: [String; N]) {
+    fn push(&mut self, point: &PointResult, words: &[&str], numbers: impl IntoIterator<Item = String>) {
         let mut row: Vec<String> = point.parameters.values().map(plain).collect();
         row.extend(self.seeded.then(|| point.seed.to_string()));
         row.extend(words.iter().map(|&word| word.to_owned()));
@@ -202,9 +202,15 @@ fn sizes(sweep: &Sweep, results: &[PointResult]) -> Tables {
     figures.over_seeds()
 }
 
-/// One row per link with packets that waited or were lost, and point.
+/// One row per link with packets that waited or were lost, and point. Where packets were dropped for other
+/// reasons than full queues, there is a column for each cause.
 fn links(sweep: &Sweep, results: &[PointResult]) -> Tables {
-    let columns = [
+    let all = || results.iter().flat_map(|point| &point.links);
+    let causes: Vec<_> = match all().all(|link| link.drops == link.overflows) {
+        true => Vec::new(),
+        false => CAUSES.iter().filter(|(_, count)| all().any(|link| count(link) > 0)).collect(),
+    };
+    let mut columns = vec![
         "utilisation\n%",
         "queue mean\npackets",
         "queue max\npackets",
@@ -212,6 +218,9 @@ fn links(sweep: &Sweep, results: &[PointResult]) -> Tables {
         "drop rate",
         "marks\npackets",
     ];
+    let names: Vec<String> =
+        causes.iter().map(|(name, _)| format!("{}\npackets", name.replace('_', " "))).collect();
+    columns.extend(names.iter().map(String::as_str));
     let mut figures = Tables::new(sweep, results, &["link"], &columns);
     for point in results {
         for link in point.links.iter().filter(|link| link.is_telling()) {
@@ -225,7 +234,9 @@ fn links(sweep: &Sweep, results: &[PointResult]) -> Tables {
                     link.drops.to_string(),
                     if link.drops == 0 { "0".to_owned() } else { format!("{:.2e}", link.drop_rate) },
                     link.marks.to_string(),
-                ],
+                ]
+                .into_iter()
+                .chain(causes.iter().map(|(_, count)| count(link).to_string())),
             );
         }
     }

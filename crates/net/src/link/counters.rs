@@ -13,6 +13,8 @@ pub struct Counters {
     pub early: u64,
     /// Packets lost at random.
     pub errors: u64,
+    /// Packets lost in outages.
+    pub outages: u64,
     /// ACKs dropped because a newer one of their flow waits.
     pub filtered: u64,
     /// Packets that were delayed so that later ones may overtake them.
@@ -37,7 +39,7 @@ pub struct Counters {
 impl Counters {
     /// All packets dropped, whatever the cause.
     pub fn drops(&self) -> u64 {
-        self.overflows + self.early + self.errors + self.filtered
+        self.overflows + self.early + self.errors + self.outages + self.filtered
     }
 
     /// Counts so many drops.
@@ -46,6 +48,7 @@ impl Counters {
             Cause::Overflow => &mut self.overflows,
             Cause::Early => &mut self.early,
             Cause::Error => &mut self.errors,
+            Cause::Outage => &mut self.outages,
             Cause::Filtered => &mut self.filtered,
         } += number;
     }
@@ -58,6 +61,7 @@ impl Counters {
             overflows: self.overflows - earlier.overflows,
             early: self.early - earlier.early,
             errors: self.errors - earlier.errors,
+            outages: self.outages - earlier.outages,
             filtered: self.filtered - earlier.filtered,
             late: self.late - earlier.late,
             copies: self.copies - earlier.copies,

@@ -1,19 +1,23 @@
 //! Links with impairments: what may happen to a packet, and in which order.
 //!
-//! Loss strikes before the queue. An admitted packet is transmitted, takes one of two routes, may be delayed,
-//! and may be duplicated. Jitter may make every packet late, but keeps their order. On a link that
-//! retransmits, the channel behind the transmitter corrupts packets instead.
+//! Loss strikes before the queue, or behind the transmitter. An admitted packet is transmitted, takes one of
+//! two routes, may be delayed, and may be duplicated. Jitter may make every packet late, but keeps their
+//! order. On a link that retransmits, the channel behind the transmitter corrupts packets instead.
 
 use super::{Cause, Fate, Link, Retransmission};
-use crate::{Jitter, Loss, Multipath, Packet, Reorder, Share};
+use crate::{Jitter, Loss, Multipath, Outages, Packet, Reorder, Share};
 use ackclock_units::Time;
 
 /// The impairments of a link. They act in addition to its queue.
 #[derive(Clone, Debug, Default)]
 pub struct Impairments {
-    /// Which packets are lost before they reach the queue. With `retransmission`, the channel corrupts these
-    /// packets.
+    /// Which packets are lost. With `retransmission`, the channel corrupts these packets.
     pub loss: Option<Loss>,
+    /// When all packets are lost, beyond any correction.
+    pub outages: Option<Outages>,
+    /// True: packets are lost behind the transmitter, when it has spent its time on them. False: before they
+    /// reach the queue.
+    pub lost_behind: bool,
     /// Which of the packets that would be lost are corrected instead.
     pub correction: Option<Share>,
     /// Link-level retransmission of packets that are corrupted and not corrected.
@@ -46,15 +50,29 @@ impl Link {
             let fate = self.offer_reliably(now, packet);
             return self.behind_the_channel(fate);
         }
-        if self.is_corrupted(now) {
-            self.counters.errors += 1;
-            return Fate::Dropped(Cause::Error);
+        let behind = self.impairments.as_ref().is_some_and(|impairments| impairments.lost_behind);
+        if !behind && let Some(lost) = self.lose(now) {
+            return lost;
         }
         if let Some(fate) = self.refuse(now, packet) {
             return fate;
         }
-        let arrival = self.transmit(now) + self.delay;
-        self.behind_the_channel(Fate::Arrives(arrival))
+        let departure = self.transmit(now);
+        self.leave(departure)
+    }
+
+    /// The fate of a packet that leaves the transmitter at `departure`, on a link that does not retransmit.
+    pub(super) fn leave(&mut self, departure: Time) -> Fate {
+        let behind = self.impairments.as_ref().is_some_and(|impairments| impairments.lost_behind);
+        let lost = if behind { self.lose(departure) } else { None };
+        lost.unwrap_or_else(|| self.behind_the_channel(Fate::Arrives(departure + self.delay)))
+    }
+
+    /// The fate of a packet that is lost at `at`; `None` if it is not.
+    fn lose(&mut self, at: Time) -> Option<Fate> {
+        let cause = self.corrupts(at)?;
+        self.counters.add_drops(cause, 1);
+        Some(Fate::Dropped(cause))
     }
 
     /// Offers a packet again whose fate was [`Fate::LinkRetry`] with the instant `now`.
@@ -81,16 +99,22 @@ impl Link {
         Fate::Arrives(arrival)
     }
 
-    /// True if the channel corrupts the packet that it carries at `at`, and nothing corrects it.
-    pub(super) fn is_corrupted(&mut self, at: Time) -> bool {
+    /// Why the channel corrupts the packet that it carries at `at`, if it does and nothing corrects it.
+    pub(super) fn corrupts(&mut self, at: Time) -> Option<Cause> {
+        // An outage does not change the draws.
         let loss = self.impaired(|impairments| impairments.loss.as_mut());
-        if !loss.is_some_and(|loss: &mut Loss| loss.strikes(at)) {
-            return false;
+        let strikes = loss.is_some_and(|loss: &mut Loss| loss.strikes(at));
+        let outages = self.impaired(|impairments| impairments.outages.as_mut());
+        if outages.is_some_and(|outages| outages.strikes(at)) {
+            return Some(Cause::Outage);
+        }
+        if !strikes {
+            return None;
         }
         let correction = self.impaired(|impairments| impairments.correction.as_mut());
         let corrected = correction.is_some_and(Share::takes);
         self.counters.corrected += u64::from(corrected);
-        !corrected
+        (!corrected).then_some(Cause::Error)
     }
 
     /// The impairment that `which` selects, if this link has it.
@@ -105,7 +129,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Queue, Rng};
+    use crate::{DropTail, Limit, Queue, Rng};
     use ackclock_units::{Duration, Rate};
 
     fn impaired(impairments: Impairments) -> Link {
@@ -146,5 +170,63 @@ mod tests {
         let lost = fates.iter().filter(|fate| matches!(fate, Fate::Dropped(_))).count() as u64;
         assert_eq!(link.counters().errors, lost);
         assert!((70..130).contains(&lost) && (350..450).contains(&link.counters().corrected), "{lost}");
+    }
+
+    #[test]
+    fn a_loss_behind_the_transmitter_takes_its_time_and_its_place() {
+        let link = |lost_behind| {
+            let loss = Some(Loss::of_packets([1]));
+            let queue = Queue::DropTail(DropTail::new(Limit::Packets(2)));
+            let link = Link::new(Rate::from_bps(8_000_000), Duration::from_millis(10), queue);
+            link.with_impairments(Impairments { loss, lost_behind, ..Impairments::default() })
+        };
+        let at = |ms| Fate::Arrives(Time::ZERO + Duration::from_millis(ms));
+        let (error, overflow) = (Fate::Dropped(Cause::Error), Fate::Dropped(Cause::Overflow));
+        let (before, left) = fates(link(false));
+        assert_eq!(before[..5], [at(11), error, at(12), at(13), overflow]);
+        assert_eq!((left.counters().errors, left.counters().overflows), (1, 996));
+        let (behind, left) = fates(link(true));
+        assert_eq!(behind[..5], [at(11), error, at(13), overflow, overflow]);
+        assert_eq!((left.counters().errors, left.counters().overflows), (1, 997));
+        assert_eq!(left.busy(Time::ZERO + Duration::from_secs(1)), Duration::from_millis(3));
+    }
+
+    #[test]
+    fn an_outage_takes_what_comes_or_what_leaves_and_nothing_corrects_it() {
+        let link = |lost_behind| {
+            let outages = Some(Outages::new([(Duration::from_millis(2), Duration::from_millis(2))]));
+            impaired(Impairments { outages, correction: share(1.0), lost_behind, ..Impairments::default() })
+        };
+        // A packet each 0.5 ms; each takes 1 ms.
+        let lost = |mut link: Link| -> Vec<u64> {
+            let offers = (0..12).map(|number| Time::from_nanos(number * 500_000));
+            let fates: Vec<Fate> = offers.map(|at| link.offer(at, &mut 1000_u32)).collect();
+            let outage = |&number: &u64| fates[number as usize] == Fate::Dropped(Cause::Outage);
+            let lost: Vec<u64> = (0..12).filter(outage).collect();
+            assert_eq!(
+                (link.counters().outages, link.counters().drops()),
+                (lost.len() as u64, lost.len() as u64)
+            );
+            lost
+        };
+        assert_eq!(lost(link(false)), [4, 5, 6, 7]); // offered from 2 ms to 3.5 ms
+        assert_eq!(lost(link(true)), [1, 2]); // leave at 2 ms and 3 ms
+    }
+
+    #[test]
+    fn outages_do_not_change_the_losses_beside_them() {
+        let lost = |outages| {
+            let loss = Some(Loss::new(0.3, Rng::new(4, "loss")));
+            let (fates, _) =
+                fates(impaired(Impairments { loss, outages, lost_behind: true, ..Impairments::default() }));
+            fates
+        };
+        let (without, with) =
+            (lost(None), lost(Some(Outages::new([(Duration::from_millis(100), Duration::from_millis(50))]))));
+        let mut differs = (0..1000).filter(|&number| without[number] != with[number]);
+        assert!(
+            differs.clone().count() > 20
+                && differs.all(|number| with[number] == Fate::Dropped(Cause::Outage))
+        );
     }
 }

@@ -43,6 +43,8 @@ pub enum Cause {
     Early,
     /// The packet was lost at random.
     Error,
+    /// The packet fell into an outage of the link.
+    Outage,
     /// The packet was an ACK, and a newer one of its flow waits.
     Filtered,
 }

@@ -106,13 +106,11 @@ impl Link {
     /// The fate of a packet that leaves the transmitter at `departure`, after this number of earlier
     /// `attempts`.
     fn over_the_channel(&mut self, departure: Time, bytes: u32, attempts: u32) -> Fate {
-        if !self.is_corrupted(departure) {
-            return Fate::Arrives(departure + self.delay);
-        }
-        let Some(retransmission) = self.retransmission_mut() else { return Fate::Dropped(Cause::Error) };
+        let Some(cause) = self.corrupts(departure) else { return Fate::Arrives(departure + self.delay) };
+        let Some(retransmission) = self.retransmission_mut() else { return Fate::Dropped(cause) };
         if retransmission.most.is_some_and(|most| attempts >= most) {
-            self.counters.errors += 1;
-            return Fate::Dropped(Cause::Error);
+            self.counters.add_drops(cause, 1);
+            return Fate::Dropped(cause);
         }
         let back_at = departure + retransmission.after;
         retransmission.kept.push_back(Kept { back_at, bytes, attempts: attempts + 1, next: None });

@@ -114,7 +114,7 @@ impl Link {
         self.counters.marks += u64::from(marked);
         self.size(bytes);
         let departure = self.transmit(at);
-        let fate = self.behind_the_channel(Fate::Arrives(departure + self.delay));
+        let fate = self.leave(departure);
         if let Queue::Stepped(queue) = &mut self.queue {
             queue.steps.settled.push_back(Settled { ticket: place, at, departure, fate, marked });
         }

@@ -1,11 +1,12 @@
-//! The impairments of a link: `loss`, `correction`, `retransmission`, `jitter`, `alternate`, `reorder`,
-//! `duplicate`.
+//! The impairments of a link: `loss`, `loss_at`, `outages`, `correction`, `retransmission`, `jitter`,
+//! `alternate`, `reorder`, `duplicate`.
 
 use super::document::Value;
 use super::reader::{At, Result, Table};
 use super::variate::read_variate;
 use ackclock_net::{
-    BelowZero, Distribution, Impairments, Jitter, Loss, Multipath, Reorder, Retransmission, Rng, Share, Span,
+    BelowZero, Distribution, Impairments, Jitter, Loss, Multipath, Outages, Reorder, Retransmission, Rng,
+    Share, Span,
 };
 use ackclock_units::{Duration, Rate};
 
@@ -13,6 +14,9 @@ use ackclock_units::{Duration, Rate};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ImpairmentsSpec {
     loss: Option<LossSpec>,
+    /// Starts and lengths.
+    outages: Vec<(Duration, Duration)>,
+    lost_behind: bool,
     correction: Option<CorrectionSpec>,
     retransmission: Option<RetransmissionSpec>,
     /// The longest delay by jitter; zero for none.
@@ -84,6 +88,8 @@ pub(crate) struct Medium {
 pub(crate) fn read_impairments(table: &Table<'_>, delay: Duration) -> Result<ImpairmentsSpec> {
     let spec = ImpairmentsSpec {
         loss: table.get("loss").map(|at| read_loss(&at)).transpose()?,
+        outages: table.get("outages").map(|at| read_outages(&at)).transpose()?.unwrap_or_default(),
+        lost_behind: table.get("loss_at").map(|at| read_loss_at(&at, table)).transpose()?.unwrap_or(false),
         correction: table.get("correction").map(|at| read_correction(&at)).transpose()?,
         retransmission: table
             .get("retransmission")
@@ -99,7 +105,7 @@ pub(crate) fn read_impairments(table: &Table<'_>, delay: Duration) -> Result<Imp
     for (key, given) in
         [("correction", spec.correction.is_some()), ("retransmission", spec.retransmission.is_some())]
     {
-        if let (true, None, Some(at)) = (given, &spec.loss, table.get(key)) {
+        if let (true, None, true, Some(at)) = (given, &spec.loss, spec.outages.is_empty(), table.get(key)) {
             return Err(at
                 .error("nothing is corrupted on this link")
                 .help(format!("give it errors, for example loss = 0.01, or remove {key}")));
@@ -112,6 +118,59 @@ pub(crate) fn read_impairments(table: &Table<'_>, delay: Duration) -> Result<Imp
 /// The largest mean number of transmissions of a packet on a link that never gives up. The link computes each
 /// of them, and keeps the packet until it arrives.
 const MAX_TRANSMISSIONS: f64 = 10_000.0;
+
+/// The largest number of outages of a link.
+const MAX_OUTAGES: usize = 100_000;
+
+/// Reads `[["10 s", "2 s"], ["50 s", "500 ms"]]`: the start and the length of each outage.
+fn read_outages(at: &At<'_>) -> Result<Vec<(Duration, Duration)>> {
+    let mut outages: Vec<(Duration, Duration)> = Vec::new();
+    for at in at.list()? {
+        let [start_at, length_at] = &at.list()?[..] else {
+            return Err(at
+                .error("an outage has a start and a length")
+                .help("for example outages = [[\"10 s\", \"2 s\"]]"));
+        };
+        let (start, length) = (start_at.quantity()?, length_at.quantity::<Duration>()?);
+        if length.is_zero() {
+            return Err(length_at.error("an outage of no length").help("for example [\"10 s\", \"2 s\"]"));
+        }
+        if let Some(&(before, long)) = outages.last()
+            && start < before + long
+        {
+            return Err(start_at
+                .error(format!("the outage before lasts until {}", before + long))
+                .help("write outages in order of time, without overlaps"));
+        }
+        outages.push((start, length));
+    }
+    if outages.len() > MAX_OUTAGES {
+        return Err(at
+            .error(format!("{} outages are too many", outages.len()))
+            .help(format!("at most {MAX_OUTAGES}; for random ones there is loss = {PERIODS}")));
+    }
+    Ok(outages)
+}
+
+/// Reads where packets are lost: `"before"` the queue, or `"after"` the transmitter.
+fn read_loss_at(at: &At<'_>, table: &Table<'_>) -> Result<bool> {
+    let behind = match at.text()? {
+        "before" => false,
+        "after" => true,
+        word => return Err(at.unknown("place", word, &["before", "after"])),
+    };
+    if table.get("loss").is_none() && table.get("outages").is_none() {
+        return Err(at.error("nothing is lost on this link").help("say what is, for example loss = 0.01"));
+    }
+    let retransmits =
+        table.get("retransmission").is_some_and(|at| !matches!(at.node.value, Value::Flag(false)));
+    if retransmits && !behind {
+        return Err(at
+            .error("a link that retransmits corrupts packets behind its transmitter")
+            .help("remove loss_at, or retransmission"));
+    }
+    Ok(behind)
+}
 
 const LOSSES: &[&str] = &["every", "packets", "gilbert", "exponential"];
 const GILBERT: &str = "{ gilbert = { to_bad = 0.001, to_good = 0.1 } }";
@@ -274,13 +333,14 @@ fn read_late(at: &At<'_>, below_zero: Option<At<'_>>) -> Result<Late> {
 impl ImpairmentsSpec {
     /// Refuses a link that would hardly ever bring a packet over its channel, and would never give it up.
     fn gives_up(&self, table: &Table<'_>) -> Result<()> {
-        let (Some(loss), Some(retransmission), Some(at)) =
-            (&self.loss, &self.retransmission, table.get("retransmission"))
-        else {
+        let (Some(retransmission), Some(at)) = (&self.retransmission, table.get("retransmission")) else {
             return Ok(());
         };
         let uncorrected = 1.0 - self.correction.map_or(0.0, |correction| correction.share);
-        let times = loss.mean_transmissions(uncorrected, retransmission.after);
+        let by_loss =
+            self.loss.as_ref().map_or(1.0, |loss| loss.mean_transmissions(uncorrected, retransmission.after));
+        let longest = self.outages.iter().map(|&(_, length)| length).max().unwrap_or(Duration::ZERO);
+        let times = by_loss + longest.as_secs_f64() / retransmission.after.as_secs_f64();
         if retransmission.attempts.is_some() || times <= MAX_TRANSMISSIONS {
             return Ok(());
         }
@@ -304,6 +364,8 @@ impl ImpairmentsSpec {
     pub(crate) fn build(&self, medium: &Medium, stream: impl Fn(&str) -> Rng) -> Option<Impairments> {
         let impairments = Impairments {
             loss: self.loss.as_ref().and_then(|loss| loss.build(stream("loss"))),
+            outages: (!self.outages.is_empty()).then(|| Outages::new(self.outages.iter().copied())),
+            lost_behind: self.lost_behind,
             correction: self.correction.map(|correction| Share::new(correction.share, stream("correction"))),
             retransmission: self.retransmission.map(|spec| Retransmission::new(spec.after, spec.attempts)),
             jitter: (!self.jitter.is_zero()).then(|| Jitter::new(self.jitter, stream("jitter"))),
@@ -318,6 +380,7 @@ impl ImpairmentsSpec {
             duplicate: (self.duplicate > 0.0).then(|| Share::new(self.duplicate, stream("duplicate"))),
         };
         let any = impairments.loss.is_some()
+            || impairments.outages.is_some()
             || impairments.retransmission.is_some()
             || impairments.jitter.is_some()
             || impairments.alternate.is_some()

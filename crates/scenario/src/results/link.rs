@@ -23,8 +23,17 @@ pub struct LinkResult {
     pub arrivals: u64,
     /// All packets dropped, for any reason.
     pub drops: u64,
+    /// Packets dropped because the queue was full; included in `drops`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub overflows: u64,
+    /// Packets that the AQM dropped before the queue was full; included in `drops`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub early_drops: u64,
     /// Packets lost at random; included in `drops`.
     pub random_losses: u64,
+    /// Packets lost in outages; included in `drops`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub outage_losses: u64,
     /// ACKs dropped because a newer one of their flow waited; included in `drops`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub filtered: u64,
@@ -49,6 +58,15 @@ pub struct LinkResult {
     /// The largest number of waiting packets.
     pub queue_max: u32,
 }
+
+/// The causes of drops: the name of each, and how many packets it took. Their sum is `drops`.
+pub const CAUSES: &[(&str, fn(&LinkResult) -> u64)] = &[
+    ("overflows", |link| link.overflows),
+    ("early_drops", |link| link.early_drops),
+    ("random_losses", |link| link.random_losses),
+    ("outage_losses", |link| link.outage_losses),
+    ("filtered", |link| link.filtered),
+];
 
 /// The results of an unresponsive stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,7 +94,10 @@ impl LinkResult {
             utilisation: (tally.busy.as_secs_f64() / window_s).min(1.0),
             arrivals: counters.arrivals,
             drops: counters.drops(),
+            overflows: counters.overflows,
+            early_drops: counters.early,
             random_losses: counters.errors,
+            outage_losses: counters.outages,
             filtered: counters.filtered,
             late: counters.late,
             copies: counters.copies,

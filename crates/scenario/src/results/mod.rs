@@ -9,7 +9,7 @@ mod transfers;
 
 pub use expectation::{Evidence, Expectation};
 pub use flow::{BurstResult, FlowResult};
-pub use link::{LinkResult, TrafficResult};
+pub use link::{CAUSES, LinkResult, TrafficResult};
 pub use statistics::{Percentiles, Spread, percentile};
 pub use transfers::{SizeClass, Transfers};
 

@@ -130,7 +130,7 @@ impl Observer for Recorder {
                 };
                 self.dropped(at);
             }
-            Fate::Dropped(Cause::Error | Cause::Filtered) | Fate::LinkRetry(_) => {}
+            Fate::Dropped(Cause::Error | Cause::Outage | Cause::Filtered) | Fate::LinkRetry(_) => {}
         }
     }
 
