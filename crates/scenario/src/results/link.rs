@@ -59,8 +59,11 @@ pub struct LinkResult {
     pub queue_max: u32,
 }
 
-/// The causes of drops: the name of each, and how many packets it took. Their sum is `drops`.
-pub const CAUSES: &[(&str, fn(&LinkResult) -> u64)] = &[
+/// The name of a cause of drops, and the number of packets that it took.
+type DropCause = (&'static str, fn(&LinkResult) -> u64);
+
+/// The causes of drops. Their sum is `drops`.
+pub const CAUSES: &[DropCause] = &[
     ("overflows", |link| link.overflows),
     ("early_drops", |link| link.early_drops),
     ("random_losses", |link| link.random_losses),
