@@ -23,9 +23,9 @@ pub struct Counters {
     pub lost: u64,
     /// Data acknowledged in order.
     pub acknowledged: u64,
-    /// Acknowledgements and timeouts that lowered the rate.
+    /// Acknowledgements that lowered the rate.
     pub rate_cuts: u64,
-    /// How often it acted on silence.
+    /// How often it acted on silence, which may lower the rate, too.
     pub timeouts: u64,
     /// Samples of the round-trip time.
     pub rtt_samples: u64,
@@ -84,9 +84,7 @@ impl Sender {
 
     /// Timers that are due at `now` expire. Too early a call does nothing.
     pub fn on_timeout(&mut self, now: Time) {
-        let before = self.half.rate();
         self.half.on_timeout(now);
-        self.counted.rate_cuts += u64::from(self.half.rate() < before);
     }
 
     /// Processes an acknowledgement.

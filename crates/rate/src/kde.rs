@@ -75,18 +75,32 @@ pub struct Kde {
     length: usize,
     /// Oldest first.
     window: Vec<Sample>,
+    /// n^(-1/5) of the samples in the window.
+    narrow: f64,
+    /// The last estimate.
+    value: Option<f64>,
 }
 
 impl Kde {
     /// A filter over the last `length` samples, which is at least 1.
     pub fn new(length: usize, kernel: Kernel, estimate: Estimate, width: Width, form: Form) -> Kde {
         let length = length.max(1);
-        Kde { kernel, estimate, width, form, length, window: Vec::with_capacity(length) }
+        Kde {
+            kernel,
+            estimate,
+            width,
+            form,
+            length,
+            window: Vec::with_capacity(length),
+            narrow: 1.0,
+            value: None,
+        }
     }
 
     /// Takes a sample, positive and finite, and returns the new estimate.
     pub fn add(&mut self, value: f64) -> f64 {
-        if self.window.len() == self.length {
+        let full = self.window.len() == self.length;
+        if full {
             let oldest = self.window.remove(0);
             for it in &mut self.window {
                 let gone = self.kernel.at((it.value - oldest.value) / it.width) / it.width;
@@ -94,6 +108,9 @@ impl Kde {
             }
         }
         self.window.push(Sample { value, sum: 0.0, width: 0.0 });
+        if !full {
+            self.narrow = libm::pow(self.window.len() as f64, -0.2);
+        }
         let width = self.width_now();
         if let Some(newest) = self.window.last_mut() {
             newest.width = width;
@@ -102,18 +119,23 @@ impl Kde {
             Form::Linear => self.add_terms(width),
             Form::Quadratic => self.sum_all(width),
         }
-        self.value().unwrap_or(value)
+        let estimate = self.estimate_now(value);
+        self.value = Some(estimate);
+        estimate
     }
 
     /// The estimate. `None` before the first sample.
     pub fn value(&self) -> Option<f64> {
-        let newest = *self.window.last()?;
-        Some(match self.estimate {
+        self.value
+    }
+
+    fn estimate_now(&self, newest: f64) -> f64 {
+        match self.estimate {
             Estimate::Weighted => {
                 let (top, bottom) = self.window.iter().fold((0.0, 0.0), |(top, bottom), it| {
                     (top + it.sum * it.value, bottom + it.sum) // the factor 1/n cancels
                 });
-                if bottom > 0.0 { top / bottom } else { newest.value }
+                if bottom > 0.0 { top / bottom } else { newest }
             }
             Estimate::Mode => {
                 self.window
@@ -121,7 +143,7 @@ impl Kde {
                     .fold(self.window[0], |best, &it| if it.sum >= best.sum { it } else { best })
                     .value
             }
-        })
+        }
     }
 
     /// The densities at the samples, oldest first (equation 3.3).
@@ -138,7 +160,7 @@ impl Kde {
             Width::Silverman => {
                 let variance =
                     self.window.iter().map(|it| (it.value - mean) * (it.value - mean)).sum::<f64>() / n;
-                (1.06 * libm::sqrt(variance) * libm::pow(n, -0.2)).max(1e-3 * mean)
+                (1.06 * libm::sqrt(variance) * self.narrow).max(1e-3 * mean)
             }
         }
     }

@@ -176,7 +176,9 @@ impl Outbox {
         }
         let mut progress = Progress::default();
         self.report(ack.echo, &mut progress);
-        let mut bits = ack.sack;
+        // Flights below the first one are decided.
+        let open = ack.echo.saturating_sub(self.first_flight);
+        let mut bits = ack.sack & shift(1, u128::checked_shl, open).wrapping_sub(1);
         while bits != 0 {
             let below = u64::from(bits.trailing_zeros()) + 1;
             self.report(ack.echo.saturating_sub(below), &mut progress);
@@ -304,6 +306,10 @@ impl Inbox {
     }
 
     fn note(&mut self, number: u64) -> bool {
+        if number == self.highest + 1 && self.highest > 0 {
+            (self.recent, self.highest) = (self.recent << 1 | 1, number);
+            return true;
+        }
         if number > self.highest {
             let ahead = number - self.highest;
             self.recent = shift(self.recent, u128::checked_shl, ahead);
@@ -322,6 +328,10 @@ impl Inbox {
 
     fn take(&mut self, datum: u64) -> bool {
         let Some(at) = datum.checked_sub(self.delivered + 1) else { return false };
+        if at == 0 && self.held.is_empty() {
+            self.delivered += 1;
+            return true;
+        }
         let at = at as usize; // at most MAX_AHEAD
         if self.held.len() <= at {
             self.held.resize(at + 1, false);

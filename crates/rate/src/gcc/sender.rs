@@ -33,7 +33,9 @@ pub struct Sender {
     silence: Silence,
     srtt: Duration,
     rtt_memory: f64,
+    /// The departure of the last packet, and when the next one may leave at the rate of now.
     departed: Option<Time>,
+    due: Time,
     timeout: Duration,
     /// When the rate halves without feedback.
     patience: Time,
@@ -44,7 +46,7 @@ pub struct Sender {
 
 impl SendingHalf for Sender {
     fn poll_transmit(&mut self, now: Time) -> Option<Data> {
-        if now < self.due() {
+        if now < self.due {
             return None;
         }
         let datum = match self.outbox.next(MAX_AHEAD) {
@@ -62,15 +64,16 @@ impl SendingHalf for Sender {
             }
         };
         self.departed = Some(now);
+        self.schedule();
         Some(self.packet(datum, now))
     }
 
     fn poll_timeout(&self) -> Option<Time> {
         let departure = match self.outbox.next(MAX_AHEAD) {
-            Some(_) => self.due(),
+            Some(_) => self.due,
             None => {
                 self.outbox.oldest()?;
-                self.due().max(self.silence.deadline(self.srtt + self.interval, Duration::ZERO))
+                self.due.max(self.silence.deadline(self.srtt + self.interval, Duration::ZERO))
             }
         };
         Some(departure.min(self.patience))
@@ -83,6 +86,7 @@ impl SendingHalf for Sender {
             self.delay.set(half);
             self.loss.set(half);
             self.timeouts += 1;
+            self.schedule();
             self.wait(now);
         }
     }
@@ -107,6 +111,7 @@ impl SendingHalf for Sender {
             _ => {}
         }
         self.loss.on_progress(now, &progress, self.delay.rate());
+        self.schedule();
         Ok(progress)
     }
 
@@ -156,6 +161,7 @@ impl Sender {
             srtt: handshake.max(MIN_RTT),
             rtt_memory: config.number("rtt_memory"),
             departed: None,
+            due: now,
             timeout: config.time("timeout"),
             patience: now,
             told: 0,
@@ -180,10 +186,12 @@ impl Sender {
         }
     }
 
-    /// When the next packet may leave at the rate of now.
-    fn due(&self) -> Time {
+    /// The rate or the last departure has changed.
+    fn schedule(&mut self) {
         let interval = Duration::from_secs_f64(self.bits / self.rate()).max(Duration::from_nanos(1));
-        self.departed.map_or(Time::ZERO, |departed| departed + interval)
+        if let Some(departed) = self.departed {
+            self.due = departed + interval;
+        }
     }
 
     /// Feedback is awaited from `now` on: longer than four packets and four round trips take.

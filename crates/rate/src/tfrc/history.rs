@@ -130,8 +130,12 @@ impl History {
 
     /// Keeps the highest numbers.
     fn note(&mut self, number: u64) {
-        let at = self.top.iter().rposition(|&other| other < number).map_or(0, |below| below + 1);
-        self.top.insert(at, number);
+        if self.top.back().is_none_or(|&highest| highest < number) {
+            self.top.push_back(number);
+        } else {
+            let at = self.top.iter().rposition(|&other| other < number).map_or(0, |below| below + 1);
+            self.top.insert(at, number);
+        }
         if self.top.len() > self.reorder {
             self.top.pop_front();
         }

@@ -22,8 +22,9 @@ pub struct Sender {
     allowed: Allowed,
     limited: Limited,
     silence: Silence,
-    /// The departure of the last packet.
+    /// The departure of the last packet, and when the next one may leave at the rate of now.
     departed: Option<Time>,
+    due: Time,
     /// When the nofeedback timer expires.
     patience: Time,
     /// Nothing was sent since it was set.
@@ -36,9 +37,9 @@ pub struct Sender {
 impl SendingHalf for Sender {
     fn poll_transmit(&mut self, now: Time) -> Option<Data> {
         let next = self.outbox.next(MAX_AHEAD);
-        if now < self.due() {
+        if now < self.due {
             if next.is_some() {
-                self.limited.has_enough(now);
+                self.limited.has_enough(now); // the rate limits it
             }
             return None;
         }
@@ -59,19 +60,16 @@ impl SendingHalf for Sender {
         self.departed = Some(now);
         self.idle = false;
         self.allowed.on_packet();
-        let packet = self.packet(datum, now);
-        if self.outbox.next(MAX_AHEAD).is_some() {
-            self.limited.has_enough(now);
-        }
-        Some(packet)
+        self.schedule();
+        Some(self.packet(datum, now))
     }
 
     fn poll_timeout(&self) -> Option<Time> {
         let departure = match self.outbox.next(MAX_AHEAD) {
-            Some(_) => self.due(),
+            Some(_) => self.due,
             None => {
                 self.outbox.oldest()?;
-                self.due().max(self.silence.deadline(self.srtt(), Duration::ZERO))
+                self.due.max(self.silence.deadline(self.srtt(), Duration::ZERO))
             }
         };
         Some(departure.min(self.patience))
@@ -149,20 +147,24 @@ impl Sender {
             limited: Limited::default(),
             silence: Silence::new(config.number("silence"), now),
             departed: None,
+            due: now,
             idle: true,
             told: 0,
             timeouts: 0,
         }
     }
 
-    /// When the next packet may leave at the rate of now (section 4.6).
-    fn due(&self) -> Time {
+    /// The rate or the last departure has changed (section 4.6).
+    fn schedule(&mut self) {
         let interval = Duration::from_secs_f64(self.size / self.allowed.instant_rate());
-        self.departed.map_or(Time::ZERO, |departed| departed + interval.max(Duration::from_nanos(1)))
+        if let Some(departed) = self.departed {
+            self.due = departed + interval.max(Duration::from_nanos(1));
+        }
     }
 
-    /// Sets the nofeedback timer.
+    /// The rate has changed: sets the nofeedback timer.
     fn wait(&mut self, now: Time) {
+        self.schedule();
         self.patience = now + self.allowed.patience().max(Duration::from_nanos(1));
         self.idle = true;
     }

@@ -27,6 +27,12 @@ pub struct Sender {
     tick: Duration,
     /// The nominal departure of the last packet, and the intervals that follow it.
     departed: Option<(Time, u32)>,
+    /// When the next packet would leave at the rate of now, if the clock were exact; and the first tick of the
+    /// clock at which it may leave.
+    nominal: Time,
+    due: Time,
+    /// The window in data, from the oldest that is not acknowledged.
+    open: u64,
     /// The departure of the first packet of a pair.
     paired: Time,
     /// The echo whose rate counts.
@@ -37,16 +43,17 @@ pub struct Sender {
 
 impl SendingHalf for Sender {
     fn poll_transmit(&mut self, now: Time) -> Option<Data> {
-        match self.outbox.next(self.window()) {
+        match self.outbox.next(self.open) {
             Some(datum) => {
-                if now < self.due() {
+                if now < self.due {
                     return None;
                 }
                 let slot = self.slot(now);
                 // Time that was not used is lost, but for one tick of a coarse clock.
                 let late = Time::from_nanos(now.as_nanos().saturating_sub(self.tick.as_nanos()));
-                self.departed = Some((self.nominal().max(late), self.pattern.advance()));
+                self.departed = Some((self.nominal.max(late), self.pattern.advance()));
                 self.silence.sent(now);
+                self.plan();
                 Some(self.packet(datum, slot, now))
             }
             None => {
@@ -62,8 +69,8 @@ impl SendingHalf for Sender {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        if self.outbox.next(self.window()).is_some() {
-            return Some(self.due());
+        if self.outbox.next(self.open).is_some() {
+            return Some(self.due);
         }
         self.outbox.oldest().map(|_| self.silence.deadline(self.srtt, Duration::ZERO))
     }
@@ -87,6 +94,7 @@ impl SendingHalf for Sender {
             self.told = ack.echo;
             self.rate = self.limits.hold(rate);
         }
+        self.plan();
         Ok(progress)
     }
 
@@ -116,7 +124,7 @@ impl Sender {
     pub fn new(config: &Config, opening: Opening) -> Sender {
         let limits = config.limits();
         let srtt = opening.handshake.max(MIN_RTT);
-        Sender {
+        let mut sender = Sender {
             bytes: config.bytes,
             bits: config.bits(),
             limits,
@@ -130,10 +138,15 @@ impl Sender {
             least_window: config.count("least_window") as f64,
             tick: config.settings.get("tick"),
             departed: None,
+            nominal: Time::ZERO,
+            due: Time::ZERO,
+            open: 0,
             paired: Time::NEVER,
             told: 0,
             blackouts: 0,
-        }
+        };
+        sender.plan();
+        sender
     }
 
     /// True during a blackout.
@@ -143,23 +156,19 @@ impl Sender {
 
     /// The window in data, from the oldest that is not acknowledged.
     pub fn window(&self) -> u64 {
+        self.open
+    }
+
+    /// The rate, the round-trip time or the last departure has changed.
+    fn plan(&mut self) {
         let product = self.window * self.rate * self.srtt.as_secs_f64() / self.bits;
-        product.max(self.least_window) as u64
-    }
-
-    /// When the next packet would leave at the rate of now, if the clock were exact.
-    fn nominal(&self) -> Time {
-        let Some((departed, intervals)) = self.departed else { return Time::ZERO };
-        departed + Duration::from_secs_f64(f64::from(intervals) * self.bits / self.rate)
-    }
-
-    /// The first tick of the clock at which the next packet may leave.
-    fn due(&self) -> Time {
-        let due = self.nominal();
-        match self.tick.as_nanos() {
-            0 => due,
-            tick => Time::from_nanos(due.as_nanos().div_ceil(tick).saturating_mul(tick)),
-        }
+        self.open = product.max(self.least_window) as u64;
+        let Some((departed, intervals)) = self.departed else { return };
+        self.nominal = departed + Duration::from_secs_f64(f64::from(intervals) * self.bits / self.rate);
+        self.due = match self.tick.as_nanos() {
+            0 => self.nominal,
+            tick => Time::from_nanos(self.nominal.as_nanos().div_ceil(tick).saturating_mul(tick)),
+        };
     }
 
     /// The slot of the packet that leaves now. A second packet that missed its first is none.
