@@ -27,8 +27,8 @@ pub struct Sender {
     tick: Duration,
     /// The nominal departure of the last packet, and the intervals that follow it.
     departed: Option<(Time, u32)>,
-    /// When the next packet would leave at the rate of now, if the clock were exact; and the first tick of the
-    /// clock at which it may leave.
+    /// When the next packet would leave at the rate of now, if the clock were exact; and the first tick of
+    /// the clock at which it may leave.
     nominal: Time,
     due: Time,
     /// The window in data, from the oldest that is not acknowledged.
