@@ -21,7 +21,8 @@ pub struct Sender {
     bytes: u32,
     bits: f64,
     outbox: Outbox,
-    /// In `feedback = "remb"` only its rate is used.
+    /// True in `feedback = "arrivals"`; else only the rate of `delay` is used, which the receiver sets.
+    decides: bool,
     delay: DelayBased,
     loss: LossBased,
     /// When packets left that are not reported yet; the first has the number `first_departure`.
@@ -103,8 +104,10 @@ impl SendingHalf for Sender {
             self.srtt = srtt.max(MIN_RTT);
         }
         match ack.report {
-            Report::Arrivals(arrivals) => self.on_arrivals(&arrivals),
-            Report::Rate(rate) if ack.echo >= self.told && rate.is_finite() && rate > 0.0 => {
+            Report::Arrivals(arrivals) if self.decides => self.on_arrivals(&arrivals),
+            Report::Rate(rate)
+                if !self.decides && ack.echo >= self.told && rate.is_finite() && rate > 0.0 =>
+            {
                 self.told = ack.echo;
                 self.delay.set(rate);
             }
@@ -139,7 +142,9 @@ impl SendingHalf for Sender {
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("delay_bps", self.delay.rate());
         see("loss_bps", self.loss.rate());
-        self.delay.inspect(see);
+        if self.decides {
+            self.delay.inspect(see);
+        }
     }
 }
 
@@ -151,6 +156,7 @@ impl Sender {
             bytes: config.bytes,
             bits: config.bits(),
             outbox: Outbox::new(config.count("reorder"), total),
+            decides: config.is("feedback", "arrivals"),
             delay: config.delay_based(),
             loss: config.loss_based(now),
             departures: VecDeque::new(),

@@ -128,7 +128,7 @@ impl SendingHalf for Sender {
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("loss_event_rate", self.allowed.loss_event_rate());
+        see("reported_loss_event_rate", self.allowed.loss_event_rate());
     }
 }
 

@@ -344,6 +344,7 @@ fn names(sender: &Sender, receiver: &Receiver) -> Vec<&'static str> {
     let mut names = Vec::new();
     sender.inspect(&mut |name, _| names.push(name));
     receiver.inspect(&mut |name, _| names.push(name));
+    assert!((1..names.len()).all(|at| !names[..at].contains(&names[at])), "one name, one value: {names:?}");
     names
 }
 
