@@ -1,6 +1,6 @@
 //! TFRC.
 
-use crate::path::{Scene, control, shown};
+use crate::path::{Scene, control, fates_of, shown};
 use ackclock_rate::tfrc::equation::Equation;
 use ackclock_registry::Given;
 use ackclock_units::{Duration, Time};
@@ -68,4 +68,29 @@ fn with_the_switches_of_ns_2_it_has_the_rates_of_ns_2() {
         let rate = f64::from(arrived) * 1032.0 * 8.0 / 200.0 / 1e3;
         assert!((rate / wanted - 1.0).abs() < 0.05, "{rate} instead of {wanted} kbit/s at a loss of {loss}");
     }
+}
+
+#[test]
+fn after_the_first_loss_it_sends_what_was_received() {
+    // 4 Mbit/s of capacity and 100 packets of queue; the first loss comes in slow start.
+    let mut lost = vec![false; 400];
+    lost[300] = true;
+    let scene = Scene {
+        service: Duration::from_millis(2),
+        queue: Duration::from_millis(200),
+        fates: fates_of(&lost),
+        until: Time::from_nanos(60_000_000_000),
+        ..Scene::new(control("tfrc", &[]), None)
+    };
+    let mut seen = None;
+    scene.run(|now, data, receiver| {
+        let p = shown(receiver, "loss_event_rate");
+        if p > 0.0 && seen.is_none() {
+            seen = Some((now, p, data.srtt));
+        }
+    });
+    let (now, p, rtt) = seen.expect("there was a loss");
+    let rate = Equation::recommended(960.0, rtt).throughput(p) / 960.0;
+    // Section 6.3.1: X_target is what the bottleneck let through, 500 packets/s.
+    assert!((450.0..550.0).contains(&rate), "{now}: {rate} packets/s at p = {p}");
 }
