@@ -27,7 +27,10 @@ pub use distribution::{BelowZero, Distribution};
 pub use ecn::Ecn;
 pub use graph::{Costs, Edge, Graph, NoRoute};
 pub use jitter::Jitter;
-pub use link::{Cause, Counters, Fate, Impairments, Link, LinkMeter, LinkTally, Retransmission, Settled};
+pub use link::{
+    Cause, Counters, Fate, Impairments, Link, LinkMeter, LinkTally, Retransmission, Schedule, Settled, Trace,
+    VariableRate,
+};
 pub use loss::{Loss, Span};
 pub use multipath::Multipath;
 pub use outages::Outages;

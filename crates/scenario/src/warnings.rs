@@ -33,7 +33,8 @@ fn not_the_bottleneck(built: &Built, warnings: &mut Vec<String>) {
     let other: Vec<usize> =
         plan.flows.iter().flat_map(|flow| &flow.reverse).chain(streams).copied().collect();
     for (number, link) in plan.links.iter().enumerate().take(plan.measured) {
-        if link.queue().is_unlimited() || other.contains(&number) {
+        // A changing rate may be lower than those of the access links at times.
+        if link.queue().is_unlimited() || link.variable_rate().is_some() || other.contains(&number) {
             continue;
         }
         let mut carried = 0.0;
@@ -92,7 +93,7 @@ fn held(plan: &Plan, flow: &FlowPlan, segment: u32) -> Option<f64> {
     flow.forward.iter().chain(&flow.reverse).try_fold(0.0, |sum, &number| {
         let link = &plan.links[number];
         let packets = match link.queue().capacity(segment) {
-            _ if !link.keeps_order() => return None,
+            _ if !link.keeps_order() || link.variable_rate().is_some() => return None,
             Some(packets) => packets,
             None if number >= plan.measured => 0.0,
             None => return None,

@@ -46,8 +46,9 @@ fn every_measured_scenario_can_be_run() {
         .map(|entry| entry.expect("an entry").path());
     let files =
         below.filter(|path| path.is_dir()).flat_map(|path| std::fs::read_dir(path).expect("a directory"));
+    let paths = files.map(|entry| entry.expect("an entry").path());
     let mut count = 0;
-    for path in files.map(|entry| entry.expect("an entry").path()) {
+    for path in paths.filter(|path| path.extension().is_some_and(|it| it == "toml")) {
         let text = std::fs::read_to_string(&path).expect("a text");
         let name = path.display().to_string();
         let sweep = Sweep::read(&name, &text, &[]).unwrap_or_else(|error| panic!("{error}"));

@@ -43,7 +43,7 @@ impl Impairments {
 }
 
 impl Link {
-    /// Offers a packet to a link with impairments.
+    /// Offers a packet to a link with impairments or a changing rate.
     #[inline(never)] // keeps this code away from plain links
     pub(super) fn offer_impaired<P: Packet>(&mut self, now: Time, packet: &mut P) -> Fate {
         if self.retransmits() {
@@ -57,7 +57,7 @@ impl Link {
         if let Some(fate) = self.refuse(now, packet) {
             return fate;
         }
-        let departure = self.transmit(now);
+        let departure = self.transmit_at_any_rate(now);
         self.leave(departure)
     }
 

@@ -44,7 +44,8 @@ impl LinkMeter {
         let busy = link.busy(now);
         let share = (busy - self.busy_seen).as_secs_f64() * (1.0 / interval.as_secs_f64());
         self.busy_seen = busy;
-        (link.waiting(now).0, (share * link.rate().bps_f64()) as f32)
+        let from = Time::ZERO + (now.since(Time::ZERO) - interval);
+        (link.waiting(now).0, (share * link.mean_bps(from, now)) as f32)
     }
 
     /// The measurements in the measuring window; all zero before its end.

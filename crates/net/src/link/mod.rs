@@ -1,10 +1,11 @@
-//! A link: a queue, a transmitter of fixed rate, and a propagation delay, in that order.
+//! A link: a queue, a transmitter, and a propagation delay, in that order.
 
 mod counters;
 mod impaired;
 mod meter;
 mod retransmission;
 mod stepped;
+mod variable;
 
 pub use counters::Counters;
 pub use impaired::Impairments;
@@ -12,6 +13,7 @@ pub use meter::{LinkMeter, LinkTally};
 pub use retransmission::Retransmission;
 pub use stepped::Settled;
 pub(crate) use stepped::Steps;
+pub use variable::{Schedule, Trace, VariableRate};
 
 use crate::Packet;
 use crate::queue::{Backlog, Queue, Verdict};
@@ -57,6 +59,10 @@ pub struct Link {
     queue: Queue,
     /// The link's impairments. A link without any pays nothing for them.
     impairments: Option<Box<Impairments>>,
+    /// The rate, if it changes; `rate` is its mean.
+    variable: Option<Box<VariableRate>>,
+    /// True if the link has neither impairments nor a changing rate.
+    is_plain: bool,
     /// True if no packet can be dropped, delayed or marked here: the queue is unlimited and there are no
     /// impairments.
     lossless: bool,
@@ -84,6 +90,8 @@ impl Link {
             uncounted: false,
             queue,
             impairments: None,
+            variable: None,
+            is_plain: true,
             free_at: Time::ZERO,
             fraction: 0,
             transmission: (0, 0, 0),
@@ -96,7 +104,8 @@ impl Link {
     /// The same link with `impairments`. Link-level retransmission does not work together with a
     /// dequeue-driven queue: there `retransmission` has no effect.
     pub fn with_impairments(self, impairments: Impairments) -> Link {
-        Link { impairments: Some(Box::new(impairments)), lossless: false, uncounted: false, ..self }
+        let impairments = Some(Box::new(impairments));
+        Link { impairments, lossless: false, uncounted: false, is_plain: false, ..self }
     }
 
     /// Stops counting, if no packet can be dropped here. For links that nobody measures.
@@ -104,7 +113,7 @@ impl Link {
         self.uncounted = self.lossless;
     }
 
-    /// The rate of the transmitter.
+    /// The rate of the transmitter; its mean if it changes.
     pub fn rate(&self) -> Rate {
         self.rate
     }
@@ -165,7 +174,12 @@ impl Link {
         if self.is_stepped() {
             return self.counters.waited_ns.saturating_add(self.waited_uncounted(now));
         }
-        let still: u64 = if self.queue.is_unlimited() {
+        let still: u64 = if self.queue.is_unlimited() && self.variable.is_some() {
+            // As many packets as can pass, and each waits for half of the time on the average.
+            let packets =
+                self.bytes_between(now, self.free_at.max(now)) / f64::from(self.transmission.0.max(1));
+            (packets * self.free_at.since(now).as_nanos() as f64 / 2.0) as u64
+        } else if self.queue.is_unlimited() {
             let (_, transmission, _) = self.transmission;
             let backlog = self.free_at.since(now).as_nanos();
             let count = backlog.checked_div(transmission).unwrap_or(0);
@@ -185,7 +199,7 @@ impl Link {
     /// 0). They include the rest of the packet that is being transmitted.
     pub fn waiting(&mut self, now: Time) -> (u32, u64) {
         if self.queue.is_unlimited() {
-            return (0, self.rate.bytes_in(self.free_at.since(now)) as u64);
+            return (0, self.bytes_between(now, self.free_at.max(now)) as u64);
         }
         if let Some(queue) = self.stepped() {
             return (queue.pool().packets(), queue.pool().bytes());
@@ -212,7 +226,7 @@ impl Link {
     /// Offers a packet to a link on which packets can be dropped, marked or held.
     #[inline]
     fn offer_to_queue<P: Packet>(&mut self, now: Time, packet: &mut P) -> Fate {
-        if self.impairments.is_some() {
+        if !self.is_plain {
             return self.offer_impaired(now, packet);
         }
         match self.refuse(now, packet) {
@@ -307,10 +321,15 @@ impl Link {
     #[inline]
     fn transmit(&mut self, now: Time) -> Time {
         let (start, departure, service_ns) = self.serve(now);
-        // At 1 bit/s and without a limit even these sums can overflow.
-        self.counters.waited_ns = self.counters.waited_ns.saturating_add(start.since(now).as_nanos());
-        self.counters.service_ns = self.counters.service_ns.saturating_add(service_ns);
+        self.count_transmission(start.since(now), service_ns);
         departure
+    }
+
+    #[inline(always)]
+    fn count_transmission(&mut self, waited: Duration, service_ns: u64) {
+        // At 1 bit/s and without a limit even these sums can overflow.
+        self.counters.waited_ns = self.counters.waited_ns.saturating_add(waited.as_nanos());
+        self.counters.service_ns = self.counters.service_ns.saturating_add(service_ns);
     }
 
     /// Transmits a packet without counting it. Returns when its transmission begins and ends, and how long

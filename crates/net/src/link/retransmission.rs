@@ -62,7 +62,7 @@ impl Link {
         if let Some(fate) = self.refuse(now, packet) {
             return fate;
         }
-        let departure = self.transmit(now);
+        let departure = self.transmit_at_any_rate(now);
         self.leaves(departure);
         self.over_the_channel(departure, packet.bytes(), 0)
     }
@@ -94,7 +94,7 @@ impl Link {
     /// Transmits a kept packet as soon as it is back and the transmitter is free.
     fn resend(&mut self, kept: Kept) {
         self.size(kept.bytes);
-        let departure = self.transmit(kept.back_at);
+        let departure = self.transmit_at_any_rate(kept.back_at);
         self.counters.resent += 1;
         let fate = self.over_the_channel(departure, kept.bytes, kept.attempts);
         if let Some(retransmission) = self.retransmission_mut() {

@@ -113,7 +113,7 @@ impl Link {
         let bytes = queue.pool()[place].bytes;
         self.counters.marks += u64::from(marked);
         self.size(bytes);
-        let departure = self.transmit(at);
+        let departure = self.transmit_at_any_rate(at);
         let fate = self.leave(departure);
         if let Queue::Stepped(queue) = &mut self.queue {
             queue.steps.settled.push_back(Settled { ticket: place, at, departure, fate, marked });

@@ -246,7 +246,10 @@ impl Scenario {
         if spec.queue_inherited && !carries_data {
             queue = queue.without_aqm();
         }
-        let link = Link::new(rate, spec.delay, queue);
+        let mut link = Link::new(rate, spec.delay, queue);
+        if let Some(variable) = &spec.variable {
+            link = link.with_variable_rate(variable.rate.scaled(rate.bps_f64() / spec.rate.bps_f64()));
+        }
         let medium = Medium { rate, segment: scale.segment };
         match spec.impairments.build(&medium, stream) {
             Some(impairments) => link.with_impairments(impairments),
@@ -442,6 +445,7 @@ fn access_link(access: &Access) -> LinkSpec {
     LinkSpec {
         name: String::new(),
         rate: access.rate,
+        variable: None,
         delay: access.delay,
         queue: access.queue.clone(),
         queue_inherited: false,

@@ -10,6 +10,7 @@ mod impairments;
 mod jitter;
 mod predict;
 mod queue;
+mod rate;
 pub mod reader;
 mod requests;
 mod segment;
@@ -17,6 +18,7 @@ mod settings;
 mod size_file;
 mod sweep;
 mod tcp;
+mod text_file;
 mod topology;
 mod variate;
 mod ways;
@@ -30,8 +32,10 @@ pub use sweep::{Point, Sweep};
 
 use crate::requests::Size;
 use ackclock_cc::Settings;
+use ackclock_net::VariableRate;
 use ackclock_tcp::Config;
 use ackclock_units::Duration;
+use document::path_parts;
 use endpoint::Ground;
 use flows::{FlowGroup, TrafficSpec};
 use jitter::JitterSpec;
@@ -120,17 +124,28 @@ impl Scenario {
         let probe = table.get("probe").map(|at| read_probe(&at, duration)).transpose()?;
         let ground = Ground { segment: table.get("segment"), tcp: table.get("tcp") };
         let config = ground.endpoint(None)?.config;
-        let topology = topology::read_topology(&table.need_as(
+        let mut topology = topology::read_topology(&table.need_as(
             "topology",
             "add a table [topology.dumbbell] with bottleneck = { rate = \"1 Gbit/s\", delay = \"40 ms\" }",
         )?)?;
         let jitter = table.get("jitter").map(|at| jitter::read_jitter(&at)).transpose()?;
-        let groups = flows::read_flows(
+        let mut groups = flows::read_flows(
             &table.need_as("flows", "add a table [[flows]] with control = \"reno\" to it")?,
             &ground,
         )?;
         if let (Some(at), Some(probe)) = (table.get("probe"), probe) {
             few_samples(&at, probe, duration, groups.iter().map(|group| group.count).sum())?;
+        }
+        let last_hops = groups.iter_mut().filter_map(|group| group.last_hop.as_mut());
+        for link in topology.links.iter_mut().chain(last_hops) {
+            let Some(variable) = &link.variable else { continue };
+            link.rate = variable.rate.mean(duration);
+            if link.rate.bps() == 0 {
+                let node = document.closest(&path_parts(&variable.path).unwrap_or_default());
+                return Err(At::new(node, variable.path.clone(), &source)
+                    .error("this link carries nothing before the run ends")
+                    .help("give it a rate above zero earlier, or lengthen the duration"));
+            }
         }
         let traffic =
             table.get("traffic").map(|at| flows::read_traffic(&at)).transpose()?.unwrap_or_default();
@@ -188,6 +203,18 @@ impl Scenario {
         for (number, group) in self.groups.iter().enumerate() {
             if let Size::Table(table, _) = &group.asks.size {
                 json["flows"][number]["size"]["table"] = serde_json::json!(table.rows());
+            }
+        }
+        // So does a trace, which is long: its checksum stands for it.
+        let last_hops = self.groups.iter().filter_map(|group| group.last_hop.as_ref());
+        for variable in self.topology.links.iter().chain(last_hops).filter_map(|link| link.variable.as_ref())
+        {
+            let parts = path_parts(&variable.path).unwrap_or_default();
+            let pointer: String = parts.iter().map(|part| format!("/{part}")).collect();
+            if let (VariableRate::Trace(trace), Some(rate)) = (&variable.rate, json.pointer_mut(&pointer)) {
+                let (opportunities, checksum) = rate::identity(trace);
+                rate["opportunities"] = opportunities.into();
+                rate["checksum"] = checksum.into();
             }
         }
         json

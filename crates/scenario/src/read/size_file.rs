@@ -2,9 +2,8 @@
 //! are at most this large.
 
 use super::reader::{At, Result};
+use super::text_file::{TextFile, read_text_file};
 use crate::sizes::SizeTable;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
 
 /// The largest file: a hundred times what measured distributions take.
 const MAX_FILE: u64 = 1 << 20;
@@ -15,30 +14,7 @@ const HELP: &str =
 
 /// Reads the file with this name, relative to the scenario file.
 pub(crate) fn read_size_file(at: &At<'_>) -> Result<SizeTable> {
-    let path = at.beside(at.text()?);
-    let name = path.display();
-    // Reading something other than a plain file, for example a pipe, could block for ever.
-    let is_file = fs::metadata(&path).map(|found| found.is_file());
-    let mut bytes = Vec::new();
-    let read = match is_file {
-        Ok(true) => File::open(&path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes)),
-        Ok(false) => return Err(at.error(format!("{name} is no file")).help("name a file of sizes")),
-        Err(error) => Err(error),
-    };
-    if let Err(error) = read {
-        return Err(match error.kind() {
-            ErrorKind::NotFound => at
-                .error(format!("there is no file {name}"))
-                .help("the path is relative to the scenario file's directory"),
-            _ => at.error(format!("{name} cannot be read: {error}")).help("check its rights and the medium"),
-        });
-    }
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(at.error(format!("{name} is larger than {} kB", MAX_FILE / 1024)).help(HELP));
-    }
-    let Ok(text) = String::from_utf8(bytes) else {
-        return Err(at.error(format!("{name} is no text in UTF-8")).help(HELP));
-    };
+    let TextFile { name, text } = read_text_file(at, MAX_FILE, HELP)?;
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();

@@ -4,6 +4,7 @@
 use super::error::suggest;
 use super::impairments::{ImpairmentsSpec, read_impairments};
 use super::queue::{QueueSpec, read_queue};
+use super::rate::{RateSpec, VariableRateSpec, read_rate};
 use super::reader::{At, Result, Table};
 use ackclock_net::{Edge, Graph};
 use ackclock_units::{Duration, Rate};
@@ -16,7 +17,9 @@ pub(crate) const NO_LIMIT: Rate = Rate::from_bps(100_000_000_000_000);
 #[derive(Clone, Debug)]
 pub(crate) struct LinkSpec {
     pub(crate) name: String,
+    /// The rate; its mean over the run if it changes.
     pub(crate) rate: Rate,
+    pub(crate) variable: Option<VariableRateSpec>,
     pub(crate) delay: Duration,
     pub(crate) queue: QueueSpec,
     /// True if the queue is not given, but that of the opposite direction.
@@ -257,10 +260,13 @@ fn read_link(at: &At<'_>, name: &str, like: Option<&LinkSpec>) -> Result<LinkSpe
 
 /// Reads the keys of a link. A key that is not given is taken from `like`.
 fn read_link_keys(table: &Table<'_>, like: Option<&LinkSpec>) -> Result<LinkSpec> {
-    let rate = match (table.quantity("rate")?, like) {
-        (Some(rate), _) => rate,
-        (None, Some(like)) => like.rate,
-        (None, None) => table.need("rate", "\"1 Gbit/s\"")?.quantity()?,
+    let (rate, variable) = match (table.get("rate"), like) {
+        (None, Some(like)) => (like.rate, like.variable.clone()),
+        (given, _) => match read_rate(&given.map_or_else(|| table.need("rate", "\"1 Gbit/s\""), Ok)?)? {
+            RateSpec::Constant(rate) => (rate, None),
+            // The mean depends on the duration of the run.
+            RateSpec::Variable(variable) => (NO_LIMIT, Some(variable)),
+        },
     };
     let delay = match (table.quantity("delay")?, like) {
         (Some(delay), _) => delay,
@@ -283,5 +289,5 @@ fn read_link_keys(table: &Table<'_>, like: Option<&LinkSpec>) -> Result<LinkSpec
                  droptail, red, rem, pi or pie",
             ));
     }
-    Ok(LinkSpec { name: String::new(), rate, delay, queue, queue_inherited, impairments })
+    Ok(LinkSpec { name: String::new(), rate, variable, delay, queue, queue_inherited, impairments })
 }
