@@ -1,8 +1,8 @@
 //! Derives the parameters of the ns-2 script from a plan of ackclock.
 
-use ackclock_cc::Settings;
 use ackclock_cc::Value;
 use ackclock_net::{Limit, Link, Queue};
+use ackclock_scenario::Control;
 use ackclock_scenario::plan::{FlowPlan, Plan};
 use ackclock_scenario::requests::Size;
 use ackclock_tcp::{Config, Counting, detection, recovery};
@@ -109,8 +109,8 @@ fn queue(link: &Link) -> Result<Vec<(&'static str, String)>> {
 }
 
 /// ns-2's `windowOption_`.
-fn window_option(control: &Settings) -> Result<u32> {
-    let name = control.scheme().name;
+fn window_option(control: &Control) -> Result<u32> {
+    let name = control.name();
     let option = match name {
         "reno" => 1,
         "highspeed" => 8,
@@ -121,7 +121,7 @@ fn window_option(control: &Settings) -> Result<u32> {
             ));
         }
     };
-    for (parameter, value) in control.iter() {
+    for (parameter, value) in control.window().into_iter().flat_map(|settings| settings.iter()) {
         let (wanted, same) = match (parameter.name, value) {
             ("low_p", Value::Number(p)) => (Value::Number(NS2_LOW_P), (p / NS2_LOW_P - 1.0).abs() < 1e-6),
             _ => (parameter.default, value == parameter.default),

@@ -4,7 +4,8 @@ use crate::args::Listed;
 use ackclock_cc::{Scheme, schemes, slow_start};
 use ackclock_kernel::program;
 use ackclock_net::disciplines;
-use ackclock_registry::{Entry, Parameter};
+use ackclock_rate::Transport;
+use ackclock_registry::{Entry, Listed as _, Parameter};
 use ackclock_scenario::{Stack, stacks, unsaid};
 use ackclock_tcp::{detection, recovery};
 use serde_json::{Value, json};
@@ -38,7 +39,8 @@ pub(crate) fn catalogue() -> Vec<Named> {
         .iter()
         .map(|stack| Named { sets: set_lines(stack), ..named(Listed::Stacks, stack.entry, None) });
     let queue = disciplines().iter().map(|it| named(Listed::Queues, it.entry, Some(it.example)));
-    control.chain(recovery).chain(detection).chain(slow).chain(stack).chain(queue).collect()
+    let transport = Transport::all().iter().map(|it| named(Listed::Controls, it.entry, None));
+    control.chain(transport).chain(recovery).chain(detection).chain(slow).chain(stack).chain(queue).collect()
 }
 
 fn named(kind: Listed, entry: Entry, example: Option<&str>) -> Named {

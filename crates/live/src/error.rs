@@ -56,6 +56,13 @@ pub enum LiveError {
     #[error("tcp.ecn = \"l4s\", or a controller of L4S such as prague: the kernel's connections say ECT(0)")]
     #[diagnostic(help("say ecn = true, or simulate the scenario with ackclock run"))]
     Codepoint,
+    /// The scenario has a rate-based flow.
+    #[error("the control \"{control}\" is a transport of its own, and hosts run the kernel's TCP")]
+    #[diagnostic(help("simulate the scenario with ackclock run"))]
+    Transport {
+        /// The name of the control.
+        control: &'static str,
+    },
     /// The scenario has too many flows.
     #[error("the scenario has {flows} flows, each between two hosts of its own")]
     #[diagnostic(help("at most {most} can be emulated at once"))]

@@ -60,6 +60,9 @@ impl Layout {
         let members =
             built.groups.iter().flat_map(|group| (0..group.count).map(move |member| (group, member)));
         for (number, ((group, member), flow)) in members.zip(&plan.flows).enumerate() {
+            if flow.control.window().is_none() {
+                return Err(LiveError::Transport { control: flow.control.name() });
+            }
             let settings = settings(&flow.config, plan, &flow.forward)?;
             for (end, name) in [(0, "sender"), (1, "receiver")] {
                 let name = match (plan.flows.len(), group.count) {

@@ -94,6 +94,7 @@ impl Watched {
             transfers: flow.transfers(),
             waited: flow.waited(),
             bursts: flow.bursts(),
+            rate: None,
             whole_run: (to.sent, to.arrived, 0),
         }
     }

@@ -394,7 +394,7 @@ impl<'a> Carrier<'a> {
             }
             Err(Detour::Back(then)) => self.lanes.push(back, then, parcel),
             Err(Detour::Waits) => self.hold(at, Held { way, stage, parcel }),
-            Err(Detour::Gone) => self.trains.release(parcel.train),
+            Err(Detour::Gone(_)) => self.trains.release(parcel.train),
         }
     }
 

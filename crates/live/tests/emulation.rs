@@ -69,8 +69,7 @@ fn scenario(bottleneck: &str, flow: &str, rest: &str) -> String {
 
 fn request<T>(text: &str, load: Load, then: impl FnOnce(&Request<'_>) -> T) -> Result<T, Failed> {
     let sweep = Sweep::read("test.toml", text, &[]).map_err(|error| error.to_string())?;
-    let controls =
-        sweep.points[0].scenario.controls().map(|control| control.scheme().name.to_owned()).collect();
+    let controls = sweep.points[0].scenario.controls().map(|control| control.name().to_owned()).collect();
     Ok(then(&Request { point: &sweep.points[0], controls, load, captures: None, admit: &|_| Ok(()) }))
 }
 

@@ -8,7 +8,7 @@
 //! order of time (an endpoint serves as well); a link that retransmits, because a corrupted packet comes back
 //! there; and a link with a dequeue-driven queue, because the packets that it sends continue from there.
 
-use crate::{Fate, Link, Packet};
+use crate::{Cause, Fate, Link, Packet};
 use ackclock_units::Time;
 
 /// A stage of a path: a gate (or none), then links that are not gates, then a lane.
@@ -105,8 +105,8 @@ pub fn stages(path: &[usize], accesses: &[Access], links: &[Link]) -> Vec<Stage>
 /// Why a packet does not reach the end of a stage once, at a known time.
 #[derive(Clone, Copy, Debug)]
 pub enum Detour {
-    /// The packet was dropped.
-    Gone,
+    /// The packet was dropped, for this reason.
+    Gone(Cause),
     /// The packet arrives twice, at this instant.
     Twice(Time),
     /// The packet is back at the gate of the stage at this instant.
@@ -208,7 +208,7 @@ fn onward(fate: Fate) -> Result<Time, Detour> {
         Fate::Arrives(next) => Ok(next),
         Fate::ArrivesTwice(next) => Err(Detour::Twice(next)),
         Fate::LinkRetry(then) => Err(Detour::Back(then)),
-        Fate::Dropped(_) => Err(Detour::Gone),
+        Fate::Dropped(cause) => Err(Detour::Gone(cause)),
         Fate::Queued => Err(Detour::Waits),
     }
 }

@@ -4,6 +4,7 @@
 //! [`results`] adds names and units.
 
 pub mod capture_file;
+mod control;
 pub mod flow_trace;
 pub mod measured;
 pub mod plan;
@@ -17,5 +18,6 @@ mod stack;
 mod warnings;
 pub mod writing;
 
+pub use control::Control;
 pub use read::*;
 pub use stack::{PLAIN, Setting, Stack, stacks, unsaid};

@@ -3,8 +3,20 @@
 use crate::series::Series;
 use crate::writing::BurstTally;
 use ackclock_net::LinkTally;
+use ackclock_rate::loss::Tally;
 use ackclock_tcp::Counters;
 use ackclock_units::{Duration, Time};
+
+/// What a rate-based flow did, beside what all flows do; over the whole run.
+#[derive(Clone, Copy, Debug)]
+pub struct RateTally {
+    /// The rate at the end, bit/s on the wire.
+    pub rate: f64,
+    /// Packets that the sender found lost.
+    pub lost: u64,
+    /// Losses by label and cause, of the last connection. Empty where losses are not labelled.
+    pub labels: Tally,
+}
 
 /// What a run measured; everything but `series` and `transfers` within the measuring window.
 #[derive(Clone, Debug)]
@@ -19,6 +31,25 @@ pub struct Measured {
     pub delivered_segments: u64,
     /// The probes' samples, if probes were on.
     pub series: Option<Series>,
+}
+
+impl Measured {
+    /// Sorts the flows: entry n was measured at the flow number `numbers[n]`.
+    #[must_use]
+    pub fn in_order(mut self, numbers: &[u32]) -> Measured {
+        self.flows = sorted(self.flows, numbers);
+        if let Some(series) = &mut self.series {
+            series.flows = sorted(std::mem::take(&mut series.flows), numbers);
+            series.inner = sorted(std::mem::take(&mut series.inner), numbers);
+        }
+        self
+    }
+}
+
+fn sorted<T>(values: Vec<T>, numbers: &[u32]) -> Vec<T> {
+    let mut numbered: Vec<(u32, T)> = numbers.iter().copied().zip(values).collect();
+    numbered.sort_by_key(|&(number, _)| number);
+    numbered.into_iter().map(|(_, value)| value).collect()
 }
 
 /// The measurements of a flow.
@@ -42,6 +73,8 @@ pub struct FlowTally {
     pub transfers: Vec<Transfer>,
     /// What became of its bursts over the whole run, if it writes bursts.
     pub bursts: Option<BurstTally>,
+    /// What only rate-based flows do; `None` for TCP.
+    pub rate: Option<RateTally>,
     /// Over the whole run: segments sent, segments that arrived, and segments still in flight at the end.
     pub whole_run: (u64, u64, u64),
 }

@@ -1,8 +1,8 @@
 //! The input of the engine: links, routes over them, and the traffic. It has no names and no text.
 
+use crate::control::Control;
 use crate::requests::Requests;
 use crate::writing::Writing;
-use ackclock_cc::Settings;
 use ackclock_net::{Jitter, Link, Rng};
 use ackclock_tcp::Config;
 use ackclock_units::{Duration, Rate, Time};
@@ -22,7 +22,7 @@ pub struct Plan {
     pub links: Vec<Link>,
     /// The number of links of the topology. They are measured, so they must not run ahead of time.
     pub measured: usize,
-    /// TCP flows.
+    /// Flows that react to congestion: TCP and rate-based ones.
     pub flows: Vec<FlowPlan>,
     /// Unresponsive traffic.
     pub streams: Vec<CbrPlan>,
@@ -37,17 +37,17 @@ impl Plan {
     }
 }
 
-/// A TCP flow.
+/// A flow that reacts to congestion.
 #[derive(Clone)]
 pub struct FlowPlan {
     /// The links from sender to receiver, in order.
     pub forward: Vec<usize>,
     /// The links from receiver to sender, in order.
     pub reverse: Vec<usize>,
-    /// The settings of both endpoints.
+    /// The settings of both endpoints of TCP. The sizes of packets are those of a rate-based flow, too.
     pub config: Config,
-    /// The congestion controller.
-    pub control: Settings,
+    /// What decides how fast it sends.
+    pub control: Control,
     /// Tells the flow from others in a queue for each flow, as addresses and ports do. It depends on the
     /// flow's own name only, so that other flows do not change it.
     pub key: u64,

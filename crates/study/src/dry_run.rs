@@ -1,17 +1,18 @@
 //! Made-up results. They have the shape of a run's results, so that expressions can be checked before the
 //! run: every label, axis and function must exist.
 
-use ackclock_cc::Settings;
 use ackclock_cc::predictor::predictors;
 use ackclock_net::LinkTally;
 use ackclock_net::Rng;
+use ackclock_rate::loss::{Label, Tally};
+use ackclock_rate::{Receiver, Sender};
 use ackclock_scenario::flow_trace::{Episode, Estimate, Event, EventKind, FlowTrace, SegmentTrace};
-use ackclock_scenario::measured::{CbrTally, FlowTally, Measured, Transfer};
+use ackclock_scenario::measured::{CbrTally, FlowTally, Measured, RateTally, Transfer};
 use ackclock_scenario::predictions::{BINS, Counts, Outcome, Predicted, Predictions};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::series::{Sample, Series};
 use ackclock_scenario::writing::BurstTally;
-use ackclock_scenario::{Built, Point};
+use ackclock_scenario::{Built, Control, Point};
 use ackclock_tcp::Counters;
 use ackclock_units::{Duration, Time};
 
@@ -45,6 +46,11 @@ pub(crate) fn dry_run(point: &Point, built: &Built, variant: u64, samples: usize
             writing: Duration::from_micros(number(100_000_000)),
             received: number(1_000_000_000),
             receiving: Duration::from_micros(number(100_000_000)),
+        }),
+        rate: flow.control.transport().map(|_| RateTally {
+            rate: number(1_000_000_000) as f64,
+            lost: number(1000),
+            labels: labels(),
         }),
         counters: Counters {
             sent: number(1_000_000),
@@ -171,10 +177,29 @@ fn looks(built: &Built, duration: Duration, interval: Duration, value: f32) -> S
     }
 }
 
-/// The names of a controller's own variables, and made-up values.
-fn variables(control: &Settings, looks: usize, value: f32) -> (Vec<String>, Vec<f32>) {
+/// One loss of each kind.
+fn labels() -> Tally {
+    let mut labels = Tally::default();
+    for label in [Label::Congestion, Label::Transmission] {
+        for cause in [Some(Label::Congestion), Some(Label::Transmission), None] {
+            labels.add(label, cause, true);
+            labels.add(label, cause, false);
+        }
+    }
+    labels
+}
+
+/// The names of a control's own variables, and made-up values.
+fn variables(control: &Control, looks: usize, value: f32) -> (Vec<String>, Vec<f32>) {
     let mut names = Vec::new();
-    control.build().inspect(&mut |name, _| names.push(name.to_owned()));
+    let mut name = |name: &'static str, _: f64| names.push(name.to_owned());
+    match control {
+        Control::Window(settings) => settings.build().inspect(&mut name),
+        Control::Rate(transport) => {
+            Sender::new(transport, 1000, None, Time::ZERO, Duration::from_millis(1)).inspect(&mut name);
+            Receiver::new(transport, 1000).inspect(&mut name);
+        }
+    }
     let values = vec![value; names.len() * looks];
     (names, values)
 }

@@ -3,6 +3,7 @@
 mod common;
 
 use ackclock_net::disciplines;
+use ackclock_rate::Transport;
 use ackclock_registry::Listed;
 use ackclock_study::run::run_point;
 use ackclock_tcp::recovery;
@@ -143,6 +144,30 @@ fn topology() -> impl Strategy<Value = String> {
 }
 
 fn flows() -> impl Strategy<Value = String> {
+    prop_oneof![4 => tcp_flows(), 1 => rate_flows()]
+}
+
+fn transports() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(Transport::names())
+}
+
+fn rate_flows() -> impl Strategy<Value = String> {
+    let task = prop::sample::select(&["", "", "size = \"50 kB\"\nrepeat = 5\npause = \"50 ms\""]);
+    let more = prop::sample::subsequence(
+        vec![
+            "start = { uniform = [\"0 s\", \"500 ms\"] }",
+            "stop = \"1.5 s\"",
+            "reverse = true",
+            "count = 3",
+            "jitter = \"3 ms\"",
+        ],
+        0..=4,
+    );
+    (transports(), task, more)
+        .prop_map(|(control, task, more)| format!("control = \"{control}\"\n{task}\n{}\n", more.join("\n")))
+}
+
+fn tcp_flows() -> impl Strategy<Value = String> {
     let (control, recovery) = (controls(), recoveries());
     let task = prop::sample::select(&[
         "",
@@ -288,6 +313,29 @@ proptest! {
              bottleneck = {{ rate = \"5 Mbit/s\", delay = \"10 ms\", queue = {{ droptail = \"{packets} packets\" }}, loss = {loss:?} }}\n\
              reverse = {{ loss = {back:?} }}\n\
              [[flows]]\ncontrol = \"{control}\"\nrecovery = \"{recovery}\"\nsize = \"{kilobytes} kB\"\nrepeat = 3\npause = \"1 s\"\n"
+        );
+        let result = result(&text);
+        prop_assert_eq!(result.flows[0].completions_s.len(), 3, "{}", &text);
+        prop_assert_eq!(result.flows[0].delivered, 3 * u64::from(kilobytes));
+    }
+
+    /// The same for every rate-based transport.
+    #[test]
+    fn no_transport_stalls(
+        seed in any::<u32>(),
+        control in transports(),
+        loss in 0.0_f64..0.2,
+        back in 0.0_f64..0.2,
+        packets in 1_u32..30,
+        late in 0.0_f64..0.3,
+        kilobytes in 1_u32..200,
+    ) {
+        let text = format!(
+            "seed = {seed}\nduration = \"3000 s\"\n[topology.dumbbell]\n\
+             bottleneck = {{ rate = \"5 Mbit/s\", delay = \"10 ms\", queue = {{ droptail = \"{packets} packets\" }}, \
+             loss = {loss:?}, duplicate = {late:?}, reorder = {{ share = {late:?}, delay = \"7 ms\" }} }}\n\
+             reverse = {{ loss = {back:?} }}\n\
+             [[flows]]\ncontrol = \"{control}\"\nsize = \"{kilobytes} kB\"\nrepeat = 3\npause = \"1 s\"\n"
         );
         let result = result(&text);
         prop_assert_eq!(result.flows[0].completions_s.len(), 3, "{}", &text);

@@ -12,4 +12,4 @@ mod simulated;
 
 pub use captured::{Framing, Segment};
 pub use gso_batch::{GsoBatch, Head, MAX_BYTES};
-pub use simulated::{Connection, Frame, MAX_HEADERS, MAX_PAYLOAD, datagram};
+pub use simulated::{Connection, Frame, MAX_HEADERS, MAX_PAYLOAD, datagram, rate_data, rate_report};

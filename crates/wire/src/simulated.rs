@@ -197,17 +197,31 @@ impl Connection<'_> {
 
 /// A datagram of an unresponsive stream.
 pub fn datagram(stream: u32, data: &Data) -> Frame {
-    let (source, destination) = (address(1, stream), address(3, stream));
+    udp((address(1, stream), SENDER_PORT), (address(3, stream), RECEIVER_PORT), data.bytes)
+}
+
+/// A packet of `bytes` from the sender of a rate-based flow. Only its size is known: its transport has no
+/// form on the wire.
+pub fn rate_data(flow: u32, bytes: u16) -> Frame {
+    udp((address(0, flow), SENDER_PORT), (address(2, flow), RECEIVER_PORT), bytes)
+}
+
+/// An acknowledgement of `bytes` from the receiver of a rate-based flow.
+pub fn rate_report(flow: u32, bytes: u16) -> Frame {
+    udp((address(2, flow), RECEIVER_PORT), (address(0, flow), SENDER_PORT), bytes)
+}
+
+fn udp(
+    (source, source_port): ([u8; 4], u16),
+    (destination, destination_port): ([u8; 4], u16),
+    bytes: u16,
+) -> Frame {
     let headers = (Ipv4Header::MIN_LEN + UdpHeader::LEN) as u16;
-    let payload = data.bytes.saturating_sub(headers);
+    let payload = bytes.saturating_sub(headers);
     let zeros = &ZEROS[..usize::from(payload)];
     let ip = ip(UdpHeader::LEN as u16 + payload, IpNumber::UDP, source, destination);
-    let mut udp = UdpHeader {
-        source_port: SENDER_PORT,
-        destination_port: RECEIVER_PORT,
-        length: UdpHeader::LEN as u16 + payload,
-        checksum: 0,
-    };
+    let mut udp =
+        UdpHeader { source_port, destination_port, length: UdpHeader::LEN as u16 + payload, checksum: 0 };
     udp.checksum = udp.calc_checksum_ipv4(&ip, zeros).unwrap_or(0);
     Frame::new(ip, &udp.to_bytes())
 }

@@ -8,7 +8,8 @@ use crate::catalogue::{kernel_usage, set_lines, unsaid_lines};
 use crate::failure::Failure;
 use ackclock_cc::{Scheme, Settings, schemes, slow_start};
 use ackclock_net::disciplines;
-use ackclock_registry::Entry;
+use ackclock_rate::Transport;
+use ackclock_registry::{Entry, Listed as _};
 use ackclock_scenario::stacks;
 use ackclock_tcp::{detection, recovery};
 use clap::CommandFactory;
@@ -45,6 +46,8 @@ pub(crate) fn docs(command: &Docs) -> Result<(), Failure> {
         put(&command.dir.join("schemes").join(format!("{}.md", scheme.name)), &scheme_page(scheme))?;
     }
     let controllers = ("schemes", schemes().iter().map(|it| it.name).collect());
+    let transports = Transport::all().iter().map(|it| it.entry);
+    let transports = folder(&command.dir, "Rate-based transports", "control", "transports", transports)?;
     let recoveries = recovery::schemes().iter().map(|it| it.entry);
     let recoveries = folder(&command.dir, "Recoveries", "recovery", "recoveries", recoveries)?;
     let detections = detection::schemes().iter().map(|it| it.entry);
@@ -62,7 +65,8 @@ pub(crate) fn docs(command: &Docs) -> Result<(), Failure> {
     let queues = ("queues", disciplines().iter().map(|it| it.entry.name).collect());
     let path = command.dir.join("SUMMARY.md");
     if let Ok(contents) = std::fs::read_to_string(&path) {
-        put(&path, &summary(&contents, &[controllers, recoveries, detections, slow_starts, stacks, queues]))?;
+        let folders = [controllers, transports, recoveries, detections, slow_starts, stacks, queues];
+        put(&path, &summary(&contents, &folders))?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ mod trace;
 
 use ackclock_cc::{Controller, Given, Scheme, Settings, Value, scheme};
 use ackclock_kernel::twin::Twin;
+use ackclock_scenario::Control;
 use ackclock_scenario::Sweep;
 use ackclock_sim::engine::{Engine, NoObserver};
 use std::cell::RefCell;
@@ -197,7 +198,7 @@ impl Condition {
 
     /// The controller's settings, as the scenario gives them.
     fn settings(&self) -> Settings {
-        self.plan().flows[0].control.clone()
+        self.plan().flows[0].control.window().expect("a TCP flow").clone()
     }
 
     fn plan(&self) -> ackclock_scenario::plan::Plan {
@@ -218,7 +219,7 @@ impl Condition {
     /// The trace of a run of the present engine.
     fn record(&self) -> String {
         let mut plan = self.plan();
-        plan.flows[0].control = watched(&plan.flows[0].control);
+        plan.flows[0].control = Control::Window(watched(&self.settings()));
         let _ = Engine::new(plan, NoObserver).run();
         let lines = LINES.take();
         assert!(lines.len() > 300, "{}: only {} calls", self.name, lines.len());

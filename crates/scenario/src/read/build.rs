@@ -14,6 +14,7 @@ use crate::plan::{CbrPlan, FlowPlan, Plan};
 use crate::requests::{Gap, Requests};
 use ackclock_cc::predictor::Options;
 use ackclock_net::{Distribution, Link, Rng, Scale};
+use ackclock_tcp::Config;
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::BTreeMap;
 
@@ -67,9 +68,9 @@ pub struct GroupInfo {
     pub count: usize,
     /// The name of the controller.
     pub control: &'static str,
-    /// The name of the recovery.
+    /// The name of the recovery; `own` for a rate-based transport.
     pub recovery: &'static str,
-    /// The name of the detection.
+    /// The name of the detection; `own` for a rate-based transport.
     pub detection: &'static str,
     /// The name of the slow start; `own` if the controller sets its window in every state.
     pub slow_start: &'static str,
@@ -149,10 +150,13 @@ impl Scenario {
         let groups = self.groups.iter().map(|group| GroupInfo {
             label: group.label.clone(),
             count: group.count,
-            control: group.control.scheme().name,
-            recovery: group.config.recovery.name(),
-            detection: group.config.detection.name(),
-            slow_start: if group.control.needs().window { "own" } else { group.config.slow_start.name() },
+            control: group.control.name(),
+            recovery: of_tcp(group, |config| config.recovery.name()),
+            detection: of_tcp(group, |config| config.detection.name()),
+            slow_start: match group.control.window() {
+                Some(control) if control.needs().window => OWN,
+                _ => of_tcp(group, |config| config.slow_start.name()),
+            },
             payload: u32::from(group.config.payload),
             segment: u32::from(group.config.segment_bytes()),
         });
@@ -334,7 +338,7 @@ impl Scenario {
             None => start,
         };
         let mut config = group.config.clone();
-        if group.control.needs().marks {
+        if group.control.window().is_some_and(|control| control.needs().marks) {
             (config.ecn, config.dctcp_echo) = (true, true); // RFC 8257: ECN with its own feedback
         }
         config.l4s |= group.control.needs().l4s;
@@ -417,6 +421,14 @@ impl Scenario {
         }
         path
     }
+}
+
+/// What a control does itself.
+const OWN: &str = "own";
+
+/// The name of a part of TCP; a rate-based transport has its own.
+fn of_tcp(group: &FlowGroup, name: impl Fn(&Config) -> &'static str) -> &'static str {
+    if group.control.transport().is_some() { OWN } else { name(&group.config) }
 }
 
 /// The packets that unresponsive traffic leaves in queues without a limit until the run ends: what comes to

@@ -5,11 +5,14 @@ use super::error::suggest;
 use super::jitter::{JitterSpec, read_jitter};
 use super::reader::{At, Result, Table};
 use super::requests::{TransferSpec, read_requests};
-use super::tcp::{check_undo, read_detection, read_recovery};
+use super::tcp::{check_undo, read_chosen, read_detection, read_recovery};
 use super::topology::{LinkSpec, read_own_link};
 use super::writing::read_writing;
+use crate::control::Control;
 use crate::writing::Writing;
 use ackclock_cc::{Given, Settings, SettingsError, scheme, schemes};
+use ackclock_rate::Transport;
+use ackclock_registry::Listed;
 use ackclock_tcp::Config;
 use ackclock_units::{Bytes, Duration, Rate};
 use std::collections::HashSet;
@@ -19,7 +22,7 @@ use std::collections::HashSet;
 pub(crate) struct FlowGroup {
     pub(crate) label: String,
     pub(crate) count: usize,
-    pub(crate) control: Settings,
+    pub(crate) control: Control,
     pub(crate) config: Config,
     pub(crate) start: Start,
     pub(crate) stop: Option<Duration>,
@@ -104,9 +107,15 @@ fn read_group(at: &At<'_>, ground: &Ground<'_>) -> Result<FlowGroup> {
     let control = read_control(&table.need("control", "\"layered\"")?)?;
     let label = match table.get("label") {
         Some(at) => at.text()?.to_owned(),
-        None => control.scheme().name.to_owned(),
+        None => control.name().to_owned(),
     };
-    let config = read_endpoint(&table, ground, &control)?;
+    let config = match &control {
+        Control::Window(control) => read_endpoint(&table, ground, control)?,
+        Control::Rate(transport) => {
+            has_no_tcp(&table, transport.name())?;
+            ground.endpoint(None)?.config
+        }
+    };
     let count = table.get("count").map(|at| at.count(1, MAX_FLOWS)).transpose()?;
     let count = count.unwrap_or(if table.get("load").is_some() { LOADED } else { 1 }) as usize;
     let group = FlowGroup {
@@ -127,6 +136,20 @@ fn read_group(at: &At<'_>, ground: &Ground<'_>) -> Result<FlowGroup> {
     };
     table.finish()?;
     Ok(group)
+}
+
+/// Keys of TCP, which a rate-based flow does without.
+fn has_no_tcp(table: &Table<'_>, transport: &str) -> Result<()> {
+    for key in ["tcp", "recovery", "detection", "bursts", "send_buffer", "follow"] {
+        if let Some(at) = table.get(key) {
+            return Err(at
+                .error(format!(
+                    "\"{key}\" is a key of TCP flows, and \"{transport}\" is a transport of its own"
+                ))
+                .help("remove it"));
+        }
+    }
+    Ok(())
 }
 
 /// The settings of a flow's endpoints: those of all flows, and its own keys.
@@ -157,11 +180,21 @@ fn read_follow(at: &At<'_>, count: usize) -> Result<usize> {
     }
 }
 
-/// Reads a controller: its name, or its name with parameters.
-pub(crate) fn read_control(at: &At<'_>) -> Result<Settings> {
+/// Reads what decides how fast a flow sends: a controller or a transport, by its name or with parameters.
+fn read_control(at: &At<'_>) -> Result<Control> {
+    let (word, _) = at.choice()?;
+    if Transport::find(word).is_some() {
+        return read_chosen(at, "\"xrtp\" or { xrtp = { variant = \"a\" } }").map(Control::Rate);
+    }
+    read_controller(at, &Transport::names()).map(Control::Window)
+}
+
+/// Reads a controller: its name, or its name with parameters. `others` are names that stand there, too.
+fn read_controller(at: &At<'_>, others: &[&str]) -> Result<Settings> {
     let (word, inner) = at.choice()?;
     let Some(scheme) = scheme(word) else {
-        let known: Vec<_> = schemes().iter().map(|scheme| scheme.name).collect();
+        let known: Vec<_> =
+            schemes().iter().map(|scheme| scheme.name).chain(others.iter().copied()).collect();
         return Err(at.unknown("control", word, &known));
     };
     let mut settings = Settings::defaults(scheme);
@@ -171,7 +204,7 @@ pub(crate) fn read_control(at: &At<'_>) -> Result<Settings> {
             None => format!("\"{word}\", which has no parameters"),
         };
         for (name, at) in inner.table_like(&example)?.entries() {
-            let under = settings.takes_controller(name).then(|| read_control(&at)).transpose()?;
+            let under = settings.takes_controller(name).then(|| read_controller(&at, &[])).transpose()?;
             let given = match (&under, &at.node.value) {
                 (Some(under), _) => Given::Control(under),
                 (None, super::Value::Number(number)) => Given::Number(*number),

@@ -30,8 +30,8 @@ pub use error::{Origin, ScenarioError, Source, nearest, suggest};
 pub use predict::Settle;
 pub use sweep::{Point, Sweep};
 
+use crate::control::Control;
 use crate::requests::Size;
-use ackclock_cc::Settings;
 use ackclock_net::VariableRate;
 use ackclock_tcp::Config;
 use ackclock_units::Duration;
@@ -191,8 +191,8 @@ impl Scenario {
         self.groups.iter().map(|group| group.count).sum()
     }
 
-    /// The controllers of the groups of flows.
-    pub fn controls(&self) -> impl Iterator<Item = &Settings> {
+    /// What decides how fast the flows of each group send.
+    pub fn controls(&self) -> impl Iterator<Item = &Control> {
         self.groups.iter().map(|group| &group.control)
     }
 

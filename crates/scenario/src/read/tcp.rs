@@ -134,7 +134,7 @@ pub(crate) fn read_detection(at: &At<'_>) -> Result<detection::Settings> {
 }
 
 /// Reads an entry of a registry: its name, or its name with parameters, as in `example`.
-fn read_chosen<S: Listed>(at: &At<'_>, example: &str) -> Result<Chosen<S>> {
+pub(crate) fn read_chosen<S: Listed>(at: &At<'_>, example: &str) -> Result<Chosen<S>> {
     let (word, inner) = at.choice_like(example)?;
     let scheme = S::find(word).ok_or_else(|| at.unknown(S::KIND, word, &S::names()))?;
     let Some(inner) = inner else { return Ok(Chosen::defaults(scheme)) };

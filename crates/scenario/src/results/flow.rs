@@ -2,11 +2,12 @@
 
 use super::statistics::Spread;
 use super::transfers::Transfers;
-use crate::measured::FlowTally;
+use crate::measured::{FlowTally, RateTally};
 use crate::plan::Plan;
 use crate::read::GroupInfo;
 use crate::requests::Size;
 use crate::writing::BurstTally;
+use ackclock_rate::loss::Label;
 use serde::{Deserialize, Serialize};
 
 /// The results of a flow in the measuring window.
@@ -18,9 +19,9 @@ pub struct FlowResult {
     pub label: String,
     /// The name of its controller.
     pub control: String,
-    /// The name of its recovery.
+    /// The name of its recovery; `own` for a rate-based transport.
     pub recovery: String,
-    /// The name of its detection.
+    /// The name of its detection; `own` for a rate-based transport.
     #[serde(default)]
     pub detection: String,
     /// The name of its slow start; `own` if the controller sets its window in every state.
@@ -48,13 +49,14 @@ pub struct FlowResult {
     pub fast_retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Reductions of the window.
+    /// Reductions of the window, or of the rate.
     pub window_cuts: u64,
     /// The smallest round-trip time of the whole run, s.
     pub rtt_min_s: Option<f64>,
     /// The mean of all round-trip time samples, s.
     pub rtt_mean_s: Option<f64>,
-    /// The time average of the congestion window, segments.
+    /// The time average of the congestion window, segments. For a rate-based flow: of the packets that its
+    /// rate sends in a smoothed round-trip time.
     pub cwnd_mean: f64,
     /// Round-trip time of an empty packet on an empty path, s: the delays of all links there and back.
     pub propagation_rtt_s: f64,
@@ -84,6 +86,54 @@ pub struct FlowResult {
     /// The flow's bursts over the whole run; absent if it writes none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bursts: Option<BurstResult>,
+    /// What only rate-based flows do; absent for TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateResult>,
+}
+
+/// What only rate-based flows do, over the whole run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RateResult {
+    /// The rate at the end of the run, bit/s on the wire.
+    pub rate_bps: f64,
+    /// Packets that the sender found lost.
+    pub lost: u64,
+    /// Losses by label and cause; empty where losses are not labelled.
+    pub labels: Vec<LabelCount>,
+}
+
+/// Losses with the same label and cause.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LabelCount {
+    /// What the transport took it for: `congestion` or `transmission`.
+    pub label: String,
+    /// What it was: `congestion`, `transmission`, or `unknown`.
+    pub cause: String,
+    /// False within the guard after a halving, where labels have no effect.
+    pub acted: bool,
+    /// The number of such losses.
+    pub count: u64,
+}
+
+impl RateResult {
+    fn of(tally: &RateTally) -> RateResult {
+        let named = [(Label::Congestion, "congestion"), (Label::Transmission, "transmission")];
+        let causes = named.map(|(cause, name)| (Some(cause), name)).into_iter().chain([(None, "unknown")]);
+        let kinds = causes.flat_map(|(cause, of)| named.map(|(label, name)| (label, name, cause, of)));
+        let labels = kinds.flat_map(|(label, name, cause, of)| {
+            [true, false].map(|acted| LabelCount {
+                label: name.to_owned(),
+                cause: of.to_owned(),
+                acted,
+                count: tally.labels.of(label, cause, acted),
+            })
+        });
+        RateResult {
+            rate_bps: tally.rate,
+            lost: tally.lost,
+            labels: labels.filter(|of| of.count > 0).collect(),
+        }
+    }
 }
 
 /// The bursts of a flow, over the whole run.
@@ -179,6 +229,7 @@ impl FlowResult {
             slowdowns: Vec::new(),
             transfers: None,
             bursts: tally.bursts.as_ref().map(BurstResult::of),
+            rate: tally.rate.as_ref().map(RateResult::of),
         };
         // The time of an application that writes bursts is its own.
         let paced = flow.writing.is_some_and(|writing| writing.bursts.is_some());

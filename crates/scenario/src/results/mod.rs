@@ -8,7 +8,7 @@ mod statistics;
 mod transfers;
 
 pub use expectation::{Evidence, Expectation};
-pub use flow::{BurstResult, FlowResult};
+pub use flow::{BurstResult, FlowResult, LabelCount, RateResult};
 pub use link::{CAUSES, LinkResult, TrafficResult};
 pub use statistics::{Percentiles, Spread, percentile};
 pub use transfers::{SizeClass, Transfers};

@@ -7,13 +7,17 @@ use super::packets::{Kind, Lent};
 use super::timers::Timer;
 use super::transmitters::{Held, QueuedPacket};
 use super::{Engine, Observer};
-use ackclock_net::{Detour, Fate, Settled};
+use ackclock_net::{Detour, Fate, Headers, Settled};
 use ackclock_units::{Duration, Time};
 
 impl<O: Observer> Engine<O> {
     /// Handles a packet that does not reach `exit` once, at a known time.
     #[cold]
     pub(super) fn divert<P: Kind>(&mut self, exit: usize, detour: Detour, packet: P) {
+        let owner = P::lent(self).in_flight.exit(exit).owner as usize;
+        if let Some(agent) = self.owners.as_agent(owner) {
+            packet.detour(self, agent, detour);
+        }
         match (detour, exit.checked_sub(1)) {
             (Detour::Waits, Some(before)) => self.hold(before, packet),
             _ => P::lent(self).in_flight.divert(exit, detour, packet),
@@ -24,11 +28,14 @@ impl<O: Observer> Engine<O> {
     fn hold<P: Kind>(&mut self, exit: usize, packet: P) {
         let Exit { owner, stage: Some(stage), .. } = P::lent(self).in_flight.exit(exit) else { return };
         let (owner, Some(link)) = (*owner as usize, stage.gate) else { return };
-        let key = match owner.checked_sub(self.flows.len()) {
-            None => self.flows[owner].plan.key,
-            Some(stream) => self.sources[stream].plan.key,
+        let headers = match (self.flows.get(owner), self.owners.as_agent(owner), self.owners.as_stream(owner))
+        {
+            (Some(flow), ..) => packet.headers(flow.plan.key),
+            // What an agent's receiver sends is no acknowledgement of TCP.
+            (_, Some(agent), _) => Headers { ack: None, ..packet.headers(self.agents[agent].plan.key) },
+            (.., stream) => packet.headers(stream.map_or(0, |stream| self.sources[stream].plan.key)),
         };
-        let ticket = self.links[link as usize].hold(self.now, packet.headers(key), &packet);
+        let ticket = self.links[link as usize].hold(self.now, headers, &packet);
         let Some(number) = self.transmitters.of(link as usize) else { return };
         self.transmitters.get_mut(number).put(ticket, Held { exit, packet: packet.queued() });
         self.settle(number);
@@ -69,13 +76,13 @@ impl<O: Observer> Engine<O> {
         if settled.marked {
             packet.mark();
         }
-        let Lent { in_flight, links, observer, flows } = P::lent(self);
+        let Lent { in_flight, links, observer, owners } = P::lent(self);
         let Exit { owner, stage: Some(stage), .. } = in_flight.exit(exit) else { return };
         let owner = *owner as usize;
         let delay = behind_the_transmitter(&settled);
-        observer.at_transmitter(settled.at, link, delay, packet.seen(owner, flows), settled.fate);
+        observer.at_transmitter(settled.at, link, delay, packet.seen(owner, owners), settled.fate);
         let passed = stage.pass_on(links, settled.fate, &mut packet, |link, over, packet, fate| {
-            observer.at_link(link as usize, on_the_way(over, fate), packet.seen(owner, flows), fate);
+            observer.at_link(link as usize, on_the_way(over, fate), packet.seen(owner, owners), fate);
         });
         match passed {
             Ok(due) => packet.forward(self, exit + 1, due),

@@ -5,7 +5,7 @@ use super::observe::Observer;
 use super::packets::Segment;
 use super::timers::Timer;
 use super::writer::writer;
-use super::{Engine, seen, sent};
+use super::{Engine, counted, sent};
 use ackclock_tcp::{Data, Receiver, Sender};
 use ackclock_units::{Duration, Time};
 
@@ -15,13 +15,17 @@ impl<O: Observer> Engine<O> {
         match timer {
             Timer::Transmitter(number) => self.on_transmitter_timer(number as usize),
             Timer::Start(flow) => self.on_start(flow as usize),
+            Timer::StartAgent(agent) => self.on_agent_start(agent as usize),
+            Timer::StopAgent(agent) => self.on_agent_stop(agent as usize),
+            Timer::Departure(agent) => self.on_departure(agent as usize),
+            Timer::Report(agent) => self.on_report(agent as usize),
             Timer::Stop(number) => {
                 let flow = &mut self.flows[number as usize];
                 flow.transfers_left = 0;
                 flow.sender.stop();
                 flow.writer.iter_mut().for_each(|writer| writer.stop());
                 if flow.sender.is_done() {
-                    self.tally.before_window_changes(number as usize, self.now, &flow.sender);
+                    self.tally.before_window_changes(number as usize, self.now, flow);
                     self.on_transfer_done(number as usize);
                 }
             }
@@ -36,7 +40,7 @@ impl<O: Observer> Engine<O> {
                     self.now,
                     interval,
                     &mut self.links,
-                    self.flows.iter().map(seen),
+                    counted(&self.flows, &self.agents),
                     self.sources.iter().map(sent),
                 );
                 self.looks.probe = self.now + interval;
@@ -49,7 +53,7 @@ impl<O: Observer> Engine<O> {
                 self.tally.measure_from(
                     self.now,
                     &mut self.links,
-                    self.flows.iter().map(seen),
+                    counted(&self.flows, &self.agents),
                     self.sources.iter().map(sent),
                 );
             }
@@ -59,7 +63,7 @@ impl<O: Observer> Engine<O> {
                 self.tally.measure_to(
                     self.now,
                     &self.links,
-                    self.flows.iter().map(seen),
+                    counted(&self.flows, &self.agents),
                     self.sources.iter().map(sent),
                 );
             }
@@ -106,12 +110,12 @@ impl<O: Observer> Engine<O> {
         if flow.transfers_left == 0 {
             return;
         }
-        self.tally.connection_over(number, &flow.sender, &flow.receiver);
+        self.tally.connection_over(number, flow);
         flow.epoch = flow.epoch.wrapping_add(1);
         let start = flow.plan.requests.next_start(flow.started_at, self.now);
         flow.size = flow.plan.next_size();
         let limit = flow.plan.segments_at_once(flow.size);
-        let (config, control) = (flow.plan.config.clone(), &flow.plan.control);
+        let (config, control) = (flow.plan.config.clone(), &flow.control);
         // The new connection must not send before its start. Until then it has no data.
         flow.sender = Sender::new(config, control.build(), control.needs(), flow.epoch, limit, start);
         flow.receiver = Receiver::new(&flow.plan.config, flow.epoch);
@@ -135,7 +139,7 @@ impl<O: Observer> Engine<O> {
             return;
         }
         flow.rto_entry = Time::NEVER;
-        self.tally.before_window_changes(number, self.now, &flow.sender);
+        self.tally.before_window_changes(number, self.now, flow);
         flow.sender.on_timeout(self.now);
         self.transmit(number);
     }

@@ -2,6 +2,7 @@
 
 use super::in_flight::{Entrance, Exit};
 use super::observe::Observer;
+use super::owners::Owners;
 use super::packets::{Acknowledgement, Kind, Lent, Segment};
 use super::timers::Timer;
 use super::{Engine, Flow};
@@ -39,8 +40,8 @@ impl<O: Observer> Engine<O> {
             };
         }
         let owner = *owner as usize;
-        let flow = &mut self.flows[owner];
-        self.tally.before_window_changes(owner, self.now, &flow.sender);
+        let Some(flow) = self.flows.get_mut(owner) else { return self.on_ack_of_agent(owner) };
+        self.tally.before_window_changes(owner, self.now, flow);
         let draws = &mut flow.draws;
         flow.sender.on_ack(self.now, &packet.0, || draws.uniform());
         self.acks.pop();
@@ -54,11 +55,11 @@ impl<O: Observer> Engine<O> {
     #[cold]
     fn on_packet_back<P: Kind>(&mut self, exit: usize, packet: P) {
         let now = self.now;
-        let Lent { in_flight, links, observer, flows } = P::lent(self);
+        let Lent { in_flight, links, observer, owners } = P::lent(self);
         let Exit { owner, stage: Some(stage), .. } = in_flight.exit(exit) else { return };
         let owner = *owner as usize;
         let passed = stage.pass_again(links, now, &packet, |link, over, packet, fate| {
-            observer.at_link(link as usize, on_the_way(over, fate), packet.seen(owner, flows), fate);
+            observer.at_link(link as usize, on_the_way(over, fate), packet.seen(owner, owners), fate);
         });
         match passed {
             Ok(due) => packet.forward(self, exit + 1, due),
@@ -70,9 +71,9 @@ impl<O: Observer> Engine<O> {
     /// time there, if the packet gets there once. An endpoint's exit has no gate.
     #[inline(always)] // the packet stays in registers
     fn pass<P: Kind>(&mut self, exit: usize, at: Time, packet: &mut P) -> Result<Time, Detour> {
-        let Lent { in_flight, links, observer, flows } = P::lent(self);
+        let Lent { in_flight, links, observer, owners } = P::lent(self);
         let Exit { owner, stage: Some(stage), .. } = in_flight.exit(exit) else { return Ok(at) };
-        enter(stage, links, observer, at, (*owner as usize, flows), packet)
+        enter(stage, links, observer, at, (*owner as usize, owners), packet)
     }
 
     /// Forwards a segment to `exit`, where it is due at `due`.
@@ -86,8 +87,8 @@ impl<O: Observer> Engine<O> {
         }
         if due < self.looks.over {
             self.data.push(exit, due, packet);
-        } else if let Some(flow) = self.flows.get_mut(self.data.exit(exit).owner as usize) {
-            flow.beyond_the_end += 1;
+        } else {
+            self.is_beyond_the_end(self.data.exit(exit).owner as usize);
         }
     }
 
@@ -113,12 +114,39 @@ impl<O: Observer> Engine<O> {
         if stage.is_some() {
             return true;
         }
-        self.flows.get(*owner as usize).is_none_or(|flow| {
+        match self.flows.get(*owner as usize) {
             // Between transfers the receiver is replaced.
-            flow.back.alone
-                && flow.transfers_left == 0
-                && flow.receiver.poll_timeout().is_none_or(|deadline| due < deadline)
-        })
+            Some(flow) => {
+                flow.back.alone
+                    && flow.transfers_left == 0
+                    && flow.receiver.poll_timeout().is_none_or(|deadline| due < deadline)
+            }
+            None => {
+                let agent = self.owners.as_agent(*owner as usize);
+                agent.is_none_or(|agent| self.agents[agent].is_undisturbed(due))
+            }
+        }
+    }
+
+    /// A segment will not arrive before the run ends.
+    #[cold]
+    fn is_beyond_the_end(&mut self, owner: usize) {
+        if let Some(flow) = self.flows.get_mut(owner) {
+            flow.beyond_the_end += 1;
+        } else if let Some(agent) = self.owners.as_agent(owner) {
+            self.agents[agent].beyond_the_end += 1;
+        }
+    }
+
+    /// The first acknowledgement is at the sender of an agent.
+    #[inline(never)] // keeps this code away from the common case
+    fn on_ack_of_agent(&mut self, owner: usize) {
+        let (_, packet) = self.acks.first();
+        let number = packet.0.ack;
+        self.acks.pop();
+        if let Some(agent) = self.owners.as_agent(owner) {
+            self.on_agent_ack(agent, number);
+        }
     }
 
     /// A segment is at `exit` at this instant. Returns the time at the next exit, if there is one and the
@@ -150,10 +178,12 @@ impl<O: Observer> Engine<O> {
                 flow.delayed_ack_entry = deadline;
                 self.timers.add(deadline, Timer::DelayedAck(owner as u32));
             }
-        } else {
-            let source = &mut self.sources[owner - self.flows.len()];
+        } else if let Some(stream) = self.owners.as_stream(owner) {
+            let source = &mut self.sources[stream];
             source.delivered += 1;
             source.delivered_bytes += u64::from(packet.0.bytes);
+        } else if let Some(agent) = self.owners.as_agent(owner) {
+            self.on_agent_data(agent, at, packet.0.seq);
         }
         None
     }
@@ -182,19 +212,25 @@ impl<O: Observer> Engine<O> {
         if !self.flows[owner].active {
             return; // between two transfers
         }
-        let flows = self.flows.len();
         loop {
             let flow = &mut self.flows[owner];
             let Some(data) = flow.sender.poll_transmit(self.now) else { break };
             let Entrance { stage, exit, .. } = &flow.out;
             let (mut packet, exit) = (Segment(data), *exit);
-            match enter(stage, &mut self.links, &mut self.observer, self.now, (owner, flows), &mut packet) {
+            match enter(
+                stage,
+                &mut self.links,
+                &mut self.observer,
+                self.now,
+                (owner, &self.owners),
+                &mut packet,
+            ) {
                 Ok(due) => self.forward_segment(exit, due, packet),
                 Err(detour) => self.data.divert(exit, detour, packet),
             }
         }
         let flow = &mut self.flows[owner];
-        self.observer.at_sender(self.now, owner, &flow.sender);
+        self.observer.at_sender(self.now, flow.number as usize, &flow.sender);
         let deadline = flow.sender.poll_timeout();
         let pacing = flow.sender.poll_pacing(self.now);
         if let Some(deadline) = deadline
@@ -213,10 +249,9 @@ impl<O: Observer> Engine<O> {
 
     /// A stream sends a datagram.
     pub(super) fn send_datagram(&mut self, stream: usize, mut packet: Segment) {
-        let flows = self.flows.len();
         let Entrance { stage, exit, .. } = &self.sources[stream].out;
         let exit = *exit;
-        let whose = (flows + stream, flows);
+        let whose = (self.owners.stream(stream), &self.owners);
         match enter(stage, &mut self.links, &mut self.observer, self.now, whose, &mut packet) {
             Ok(due) => self.forward_segment(exit, due, packet),
             Err(detour) => self.data.divert(exit, detour, packet),
@@ -226,25 +261,24 @@ impl<O: Observer> Engine<O> {
     /// A receiver sends an acknowledgement at `at`.
     #[inline(always)] // the packet stays in registers
     pub(super) fn acknowledge(&mut self, owner: usize, at: Time, ack: Ack) {
-        let flows = self.flows.len();
         let Entrance { stage, exit, .. } = &self.flows[owner].back;
         let (mut packet, exit) = (Acknowledgement(ack), *exit);
-        match enter(stage, &mut self.links, &mut self.observer, at, (owner, flows), &mut packet) {
+        match enter(stage, &mut self.links, &mut self.observer, at, (owner, &self.owners), &mut packet) {
             Ok(due) => self.forward_ack(exit, due, packet),
             Err(detour) => self.acks.divert(exit, detour, packet),
         }
     }
 }
 
-/// A packet enters a stage at `at`. `whose`: its owner, and the number of flows. Returns the time at the end
-/// of the stage, if the packet gets there once.
+/// A packet enters a stage at `at`. `whose`: the owner of its path, and all owners. Returns the time at the
+/// end of the stage, if the packet gets there once.
 #[inline(always)] // the packet stays in registers
-fn enter<P: Kind, O: Observer>(
+pub(super) fn enter<P: Kind, O: Observer>(
     stage: &Stage,
     links: &mut [Link],
     observer: &mut O,
     at: Time,
-    whose: (usize, usize),
+    whose: (usize, &Owners),
     packet: &mut P,
 ) -> Result<Time, Detour> {
     stage.pass(links, at, packet, |link, over, packet, fate| {

@@ -178,7 +178,7 @@ impl<P: Copy + Default> InFlight<P> {
     #[cold]
     pub(crate) fn divert(&mut self, next: usize, detour: Detour, packet: P) {
         match detour {
-            Detour::Gone | Detour::Waits => {} // a waiting packet is not in flight
+            Detour::Gone(_) | Detour::Waits => {} // a waiting packet is not in flight
             Detour::Twice(due) => {
                 self.push(next, due, packet);
                 self.push(next, due, packet);

@@ -1,21 +1,24 @@
 //! The engine: virtual time jumps from one packet's arrival to the next.
 //!
-//! Packets in flight wait in lanes. Only the first packet of each lane takes part in the search for the next
-//! event, in winner trees. Behind links that reorder, packets wait in a heap instead. Timers wait in a heap,
-//! because they are rare. A retransmission timer that is postponed keeps its old entry, and is re-armed when
-//! that entry fires early.
+//! Flows are TCP, or agents: rate-based flows. Packets in flight wait in lanes. Only the first packet of each
+//! lane takes part in the search for the next event, in winner trees. Behind links that reorder, packets wait
+//! in a heap instead. Timers wait in a heap, because they are rare. A retransmission timer that is postponed
+//! keeps its old entry, and is re-armed when that entry fires early.
 //!
 //! Some steps depend on a single stream of packets: a link with a single feeder, or a receiver. They run
 //! ahead of time: they take a packet as soon as its arrival is known. They do so only up to the next instant
 //! at which a probe or a measuring window reads the state. A flow that is alone on its path then costs one
 //! event per segment.
 
+mod agents;
+mod carried;
 mod dequeue;
 mod expiry;
 mod forwarding;
 mod in_flight;
 mod lanes;
 mod observe;
+mod owners;
 mod packets;
 mod reorder_heap;
 mod tally;
@@ -28,20 +31,26 @@ pub use observe::{NoObserver, Observer, PacketRef};
 #[doc(hidden)] // for the benches
 pub use tree::{Head, WinnerTree};
 
+use ackclock_cc::Settings;
 use ackclock_net::{Link, Rng as Draws, accesses};
 use ackclock_scenario::measured::{CbrTally, Measured};
 use ackclock_scenario::plan::{CbrPlan, FlowPlan, Plan};
 use ackclock_tcp::{Receiver, Sender};
 use ackclock_units::{Duration, Time};
+use agents::Agent;
 use in_flight::{Entrance, InFlight};
+use owners::Owners;
 use packets::{Acknowledgement, Segment};
-use tally::Tally;
+use tally::{Counted, Tally};
 use timers::{Timer, Timers};
 use transmitters::{QueuedPacket, Transmitters};
 use writer::{Writer, writer};
 
 struct Flow {
+    /// Its number in the plan.
+    number: u32,
     plan: FlowPlan,
+    control: Settings,
     sender: Sender,
     receiver: Receiver,
     draws: Draws,
@@ -78,7 +87,9 @@ pub struct Engine<O: Observer = NoObserver> {
     probe: Option<Duration>,
     links: Vec<Link>,
     flows: Vec<Flow>,
+    agents: Vec<Agent>,
     sources: Vec<CbrSource>,
+    owners: Owners,
     data: InFlight<Segment>,
     acks: InFlight<Acknowledgement>,
     timers: Timers,
@@ -100,6 +111,18 @@ struct SampleBarriers {
 }
 
 impl SampleBarriers {
+    fn new(plan: &Plan) -> SampleBarriers {
+        let mut barriers = SampleBarriers {
+            probe: if plan.probe.is_some() { Time::ZERO } else { Time::NEVER },
+            measure_from: plan.measure.0,
+            measure_to: plan.measure.1,
+            over: plan.duration + Duration::from_nanos(1),
+            next: Time::ZERO,
+        };
+        barriers.update();
+        barriers
+    }
+
     fn update(&mut self) {
         self.next = self.probe.min(self.measure_from).min(self.measure_to).min(self.over);
     }
@@ -109,60 +132,46 @@ impl<O: Observer> Engine<O> {
     /// Prepares a run of `plan` with `observer`.
     pub fn new(mut plan: Plan, observer: O) -> Engine<O> {
         plan.links.iter_mut().skip(plan.measured).for_each(Link::leave_uncounted);
-        let forward: Vec<&[usize]> = plan.flows.iter().map(|flow| &*flow.forward).collect();
-        let streams: Vec<&[usize]> = plan.streams.iter().map(|stream| &*stream.route).collect();
-        let reverse: Vec<&[usize]> = plan.flows.iter().map(|flow| &*flow.reverse).collect();
-        let data_paths = [forward, streams].concat();
+        let (tcp, rate): (Vec<usize>, Vec<usize>) =
+            (0..plan.flows.len()).partition(|&flow| plan.flows[flow].control.window().is_some());
+        let owners = Owners::new(&tcp, &rate);
+        let of_flows = || owners.numbers().iter().map(|&flow| &plan.flows[flow as usize]);
+        let streams = plan.streams.iter().map(|stream| &*stream.route);
+        let data_paths: Vec<&[usize]> = of_flows().map(|flow| &*flow.forward).chain(streams).collect();
+        let reverse: Vec<&[usize]> = of_flows().map(|flow| &*flow.reverse).collect();
         let accesses = accesses(&plan.links, plan.measured, &data_paths, &reverse);
-        let (data, data_entrances) = InFlight::new(&data_paths, &accesses, &plan.links, true);
-        let (acks, ack_entrances) = InFlight::new(&reverse, &accesses, &plan.links, false);
-        let mut data_entrances = data_entrances.into_iter();
-        let mut timers = Timers::default();
+        let (data, out) = InFlight::new(&data_paths, &accesses, &plan.links, true);
+        let (acks, back) = InFlight::new(&reverse, &accesses, &plan.links, false);
+        let (mut out, mut back) = (out.into_iter(), back.into_iter());
+        let mut timers = Timers::new(rate.len());
 
-        let flows: Vec<Flow> = plan
-            .flows
-            .iter()
-            .enumerate()
-            .zip(data_entrances.by_ref().take(plan.flows.len()).zip(ack_entrances))
-            .map(|((number, flow), (out, back))| {
-                let mut plan = flow.clone();
-                let size = plan.next_size();
-                timers.add(flow.start, Timer::Start(number as u32));
-                if let Some(stop) = flow.stop {
-                    timers.add(stop, Timer::Stop(number as u32));
+        let flows = tcp.iter().zip(out.by_ref().take(tcp.len()).zip(back.by_ref())).enumerate();
+        let flows: Vec<Flow> = flows
+            .filter_map(|(place, (&number, ends))| {
+                let flow = Flow::new(number, plan.flows[number].clone(), ends)?;
+                timers.add(flow.plan.start, Timer::Start(place as u32));
+                if let Some(stop) = flow.plan.stop {
+                    timers.add(stop, Timer::Stop(place as u32));
                 }
-                Flow {
-                    sender: Sender::new(
-                        flow.config.clone(),
-                        flow.control.build(),
-                        flow.control.needs(),
-                        0,
-                        plan.segments_at_once(size),
-                        flow.start,
-                    ),
-                    writer: writer(&plan, size, flow.start),
-                    receiver: Receiver::new(&flow.config, 0),
-                    draws: flow.draws.clone(),
-                    out,
-                    back,
-                    rto_entry: Time::NEVER,
-                    pace_entry: Time::NEVER,
-                    delayed_ack_entry: Time::NEVER,
-                    epoch: 0,
-                    active: false,
-                    transfers_left: flow.requests.repeat,
-                    size,
-                    started_at: flow.start,
-                    beyond_the_end: 0,
-                    plan,
+                Some(flow)
+            })
+            .collect();
+        let agents = rate.iter().zip(out.by_ref().take(rate.len()).zip(back)).enumerate();
+        let agents: Vec<Agent> = agents
+            .filter_map(|(place, (&number, ends))| {
+                let agent = Agent::new(plan.flows[number].clone(), &plan.links, ends)?;
+                timers.add(agent.plan.start, Timer::StartAgent(place as u32));
+                if let Some(stop) = agent.plan.stop {
+                    timers.add(stop, Timer::StopAgent(place as u32));
                 }
+                Some(agent)
             })
             .collect();
         let sources: Vec<CbrSource> = plan
             .streams
             .iter()
             .enumerate()
-            .zip(data_entrances)
+            .zip(out)
             .map(|((number, stream), out)| {
                 timers.add(stream.start, Timer::CbrPacket(number as u32));
                 CbrSource { plan: stream.clone(), out, next_seq: 0, delivered: 0, delivered_bytes: 0 }
@@ -173,27 +182,21 @@ impl<O: Observer> Engine<O> {
         if plan.probe.is_some() {
             timers.add(Time::ZERO, Timer::Probe);
         }
-        let mut looks = SampleBarriers {
-            probe: if plan.probe.is_some() { Time::ZERO } else { Time::NEVER },
-            measure_from: plan.measure.0,
-            measure_to: plan.measure.1,
-            over: plan.duration + Duration::from_nanos(1),
-            next: Time::ZERO,
-        };
-        looks.update();
         Engine {
             now: Time::ZERO,
             duration: plan.duration,
             probe: plan.probe,
-            tally: Tally::new(flows.len(), sources.len(), plan.measured, plan.probe.is_some()),
+            tally: Tally::new(plan.flows.len(), sources.len(), plan.measured, plan.probe.is_some()),
             transmitters: Transmitters::new(&plan.links),
+            looks: SampleBarriers::new(&plan),
             links: plan.links,
             flows,
+            agents,
             sources,
+            owners,
             data,
             acks,
             timers,
-            looks,
             observer,
         }
     }
@@ -237,31 +240,67 @@ impl<O: Observer> Engine<O> {
     }
 
     fn finish(self) -> (Measured, O) {
-        let mut in_flight: Vec<u64> = self.flows.iter().map(|flow| flow.beyond_the_end).collect();
-        self.data.count(|owner| {
+        let of_flows = self.flows.iter().map(|flow| flow.beyond_the_end);
+        let mut in_flight: Vec<u64> =
+            of_flows.chain(self.agents.iter().map(|agent| agent.beyond_the_end)).collect();
+        let mut count = |owner: usize| {
             if let Some(count) = in_flight.get_mut(owner) {
                 *count += 1;
             }
-        });
+        };
+        self.data.count(&mut count);
         for held in self.transmitters.held() {
-            if let QueuedPacket::Segment(_) = held.packet
-                && let Some(count) = in_flight.get_mut(self.data.exit(held.exit).owner as usize)
-            {
-                *count += 1;
+            if let QueuedPacket::Segment(_) = held.packet {
+                count(self.data.exit(held.exit).owner as usize);
             }
         }
-        let delivered = self.tally.delivered_segments(self.flows.iter().map(seen));
-        let mut measured = self.tally.into_measured(delivered, in_flight, self.flows.iter().map(seen));
+        let mut measured = self.tally.into_measured(in_flight, counted(&self.flows, &self.agents));
         for (tally, flow) in measured.flows.iter_mut().zip(&self.flows) {
             tally.waited = flow.plan.requests.waited;
             tally.bursts = flow.writer.as_ref().and_then(|writer| writer.tally(self.now));
         }
-        (measured, self.observer)
+        for (tally, agent) in measured.flows.iter_mut().skip(self.flows.len()).zip(&self.agents) {
+            tally.waited = agent.plan.requests.waited;
+            tally.rate = Some(agent.tally());
+        }
+        (measured.in_order(self.owners.numbers()), self.observer)
     }
 }
 
-fn seen(flow: &Flow) -> (&Sender, &Receiver) {
-    (&flow.sender, &flow.receiver)
+impl Flow {
+    /// The TCP flow with this number in the plan. `None` if it is not TCP.
+    fn new(number: usize, mut plan: FlowPlan, (out, back): (Entrance, Entrance)) -> Option<Flow> {
+        let control = plan.control.window()?.clone();
+        let size = plan.next_size();
+        let limit = plan.segments_at_once(size);
+        let config = plan.config.clone();
+        Some(Flow {
+            number: number as u32,
+            receiver: Receiver::new(&config, 0),
+            sender: Sender::new(config, control.build(), control.needs(), 0, limit, plan.start),
+            writer: writer(&plan, size, plan.start),
+            draws: plan.draws.clone(),
+            out,
+            back,
+            rto_entry: Time::NEVER,
+            pace_entry: Time::NEVER,
+            delayed_ack_entry: Time::NEVER,
+            epoch: 0,
+            active: false,
+            transfers_left: plan.requests.repeat,
+            size,
+            started_at: plan.start,
+            beyond_the_end: 0,
+            control,
+            plan,
+        })
+    }
+}
+
+/// All flows in the order of their paths.
+fn counted<'a>(flows: &'a [Flow], agents: &'a [Agent]) -> impl Iterator<Item = &'a dyn Counted> {
+    let agents = agents.iter().map(|agent| agent as &dyn Counted);
+    flows.iter().map(|flow| flow as &dyn Counted).chain(agents)
 }
 
 fn sent(source: &CbrSource) -> CbrTally {

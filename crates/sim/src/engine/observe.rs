@@ -11,6 +11,10 @@ pub enum PacketRef<'a> {
     Data(u32, &'a Data),
     /// An acknowledgement of this flow.
     Ack(u32, &'a Ack),
+    /// A packet of this rate-based flow. The segment holds a number that counts its packets, and bytes.
+    Datagram(u32, &'a Data),
+    /// An acknowledgement of this rate-based flow. It holds a number that counts them, and bytes.
+    Report(u32, &'a Ack),
     /// A datagram of this stream. The segment holds its number and bytes.
     CbrPacket(u32, &'a Data),
 }

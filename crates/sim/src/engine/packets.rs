@@ -4,8 +4,9 @@
 use super::Engine;
 use super::in_flight::InFlight;
 use super::observe::{Observer, PacketRef};
+use super::owners::{Owner, Owners};
 use super::transmitters::QueuedPacket;
-use ackclock_net::{Ecn, Headers, Link, Packet, PureAck};
+use ackclock_net::{Detour, Ecn, Headers, Link, Packet, PureAck};
 use ackclock_tcp::{Ack, Data, Flags};
 use ackclock_units::Time;
 
@@ -49,8 +50,7 @@ pub(super) struct Lent<'a, P, O> {
     pub(super) in_flight: &'a mut InFlight<P>,
     pub(super) links: &'a mut [Link],
     pub(super) observer: &'a mut O,
-    /// The number of flows. Owners from there on are streams.
-    pub(super) flows: usize,
+    pub(super) owners: &'a Owners,
 }
 
 /// A kind of packets.
@@ -58,9 +58,11 @@ pub(super) trait Kind: Packet + Copy + Default {
     /// What packets of this kind need of the engine.
     fn lent<O: Observer>(engine: &mut Engine<O>) -> Lent<'_, Self, O>;
 
-    /// The packet as observers see it. `owner` is the number of its flow. Streams have numbers from `flows`
-    /// on.
-    fn seen(&self, owner: usize, flows: usize) -> PacketRef<'_>;
+    /// The packet as observers see it. `owner` is that of its path.
+    fn seen(&self, owner: usize, owners: &Owners) -> PacketRef<'_>;
+
+    /// An agent's packet does not reach the next exit once.
+    fn detour<O: Observer>(&self, engine: &mut Engine<O>, agent: usize, detour: Detour);
 
     /// The packet as it waits in a dequeue-driven link.
     fn queued(self) -> QueuedPacket;
@@ -76,16 +78,21 @@ pub(super) trait Kind: Packet + Copy + Default {
 impl Kind for Segment {
     #[inline(always)]
     fn lent<O: Observer>(engine: &mut Engine<O>) -> Lent<'_, Segment, O> {
-        let Engine { data, links, observer, flows, .. } = engine;
-        Lent { in_flight: data, links, observer, flows: flows.len() }
+        let Engine { data, links, observer, owners, .. } = engine;
+        Lent { in_flight: data, links, observer, owners }
     }
 
     #[inline(always)]
-    fn seen(&self, owner: usize, flows: usize) -> PacketRef<'_> {
-        match owner.checked_sub(flows) {
-            None => PacketRef::Data(owner as u32, &self.0),
-            Some(stream) => PacketRef::CbrPacket(stream as u32, &self.0),
+    fn seen(&self, owner: usize, owners: &Owners) -> PacketRef<'_> {
+        match owners.of(owner) {
+            Owner::Flow(flow) => PacketRef::Data(flow, &self.0),
+            Owner::Agent(flow) => PacketRef::Datagram(flow, &self.0),
+            Owner::Stream(stream) => PacketRef::CbrPacket(stream, &self.0),
         }
+    }
+
+    fn detour<O: Observer>(&self, engine: &mut Engine<O>, agent: usize, detour: Detour) {
+        engine.on_agent_detour(agent, true, self.0.seq, detour);
     }
 
     fn queued(self) -> QueuedPacket {
@@ -105,13 +112,20 @@ impl Kind for Segment {
 impl Kind for Acknowledgement {
     #[inline(always)]
     fn lent<O: Observer>(engine: &mut Engine<O>) -> Lent<'_, Acknowledgement, O> {
-        let Engine { acks, links, observer, flows, .. } = engine;
-        Lent { in_flight: acks, links, observer, flows: flows.len() }
+        let Engine { acks, links, observer, owners, .. } = engine;
+        Lent { in_flight: acks, links, observer, owners }
     }
 
     #[inline(always)]
-    fn seen(&self, owner: usize, _: usize) -> PacketRef<'_> {
-        PacketRef::Ack(owner as u32, &self.0)
+    fn seen(&self, owner: usize, owners: &Owners) -> PacketRef<'_> {
+        match owners.of(owner) {
+            Owner::Agent(flow) => PacketRef::Report(flow, &self.0),
+            Owner::Flow(flow) | Owner::Stream(flow) => PacketRef::Ack(flow, &self.0),
+        }
+    }
+
+    fn detour<O: Observer>(&self, engine: &mut Engine<O>, agent: usize, detour: Detour) {
+        engine.on_agent_detour(agent, false, self.0.ack, detour);
     }
 
     fn queued(self) -> QueuedPacket {

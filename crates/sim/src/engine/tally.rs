@@ -1,30 +1,71 @@
 //! Counters: the events in the measuring window, and the samples of the probes.
 
+use super::Flow;
 use ackclock_net::{Link, LinkMeter};
 use ackclock_scenario::measured::{CbrTally, FlowTally, Measured, Transfer};
 use ackclock_scenario::series::{Sample, Series};
-use ackclock_tcp::{Counters, Receiver, Sender};
+use ackclock_tcp::Counters;
 use ackclock_units::{Duration, Time};
 
-/// The totals of a flow since the start, with those of finished connections.
-#[derive(Clone, Copy, Default)]
-struct Totals {
-    delivered: u64,
-    arrived: u64,
-    duplicates: u64,
-    counters: Counters,
+/// A flow, as counters see it.
+pub(super) trait Counted {
+    /// What its connection did since it began.
+    fn totals(&self) -> Totals;
+    /// The congestion window, segments.
+    fn cwnd(&self) -> f64;
+    /// The smallest raw round-trip time of its connection.
+    fn rtt_min(&self) -> Option<Duration>;
+    /// A sample of its state, without what was counted since the last one.
+    fn sample(&self) -> Sample;
+    /// Its own variables.
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64));
 }
 
-impl Totals {
-    fn of(sender: &Sender, receiver: &Receiver) -> Totals {
+impl Counted for Flow {
+    fn totals(&self) -> Totals {
         Totals {
-            delivered: receiver.delivered(),
-            arrived: receiver.arrived(),
-            duplicates: receiver.duplicates(),
-            counters: *sender.counters(),
+            delivered: self.receiver.delivered(),
+            arrived: self.receiver.arrived(),
+            duplicates: self.receiver.duplicates(),
+            counters: *self.sender.counters(),
         }
     }
 
+    #[inline]
+    fn cwnd(&self) -> f64 {
+        self.sender.window().cwnd
+    }
+
+    fn rtt_min(&self) -> Option<Duration> {
+        Some(self.sender.rtt().rtt_min()).filter(|&rtt| rtt < Duration::MAX)
+    }
+
+    fn sample(&self) -> Sample {
+        let window = self.sender.window();
+        Sample {
+            cwnd: window.cwnd as f32,
+            ssthresh: window.ssthresh as f32,
+            srtt_s: self.sender.rtt().srtt().as_secs_f64() as f32,
+            in_flight: self.sender.in_flight() as f32,
+            ..Sample::default()
+        }
+    }
+
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.sender.controller().inspect(see);
+    }
+}
+
+/// The totals of a flow since the start, with those of finished connections.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Totals {
+    pub(super) delivered: u64,
+    pub(super) arrived: u64,
+    pub(super) duplicates: u64,
+    pub(super) counters: Counters,
+}
+
+impl Totals {
     fn plus(&self, other: &Totals) -> Totals {
         self.combine(other, u64::wrapping_add)
     }
@@ -104,12 +145,12 @@ impl Tally {
 
     /// Must be called before the window of a flow may change. Adds the time with the present window.
     #[inline]
-    pub(crate) fn before_window_changes(&mut self, flow: usize, now: Time, sender: &Sender) {
-        let count = &mut self.flows[flow];
+    pub(crate) fn before_window_changes(&mut self, number: usize, now: Time, flow: &(impl Counted + ?Sized)) {
+        let count = &mut self.flows[number];
         let stood = now.since(count.last_change).as_nanos() as f64;
         count.last_change = now;
         if self.measuring && count.running {
-            count.cwnd_integral += sender.window().cwnd * stood;
+            count.cwnd_integral += flow.cwnd() * stood;
             count.cwnd_time += stood;
         }
     }
@@ -138,22 +179,22 @@ impl Tally {
     }
 
     /// A finished connection is about to be replaced by a new one, whose counters begin at zero.
-    pub(crate) fn connection_over(&mut self, flow: usize, sender: &Sender, receiver: &Receiver) {
-        let count = &mut self.flows[flow];
-        count.finished = count.totals(sender, receiver);
-        count.note_rtt(sender);
+    pub(crate) fn connection_over(&mut self, number: usize, flow: &impl Counted) {
+        let count = &mut self.flows[number];
+        count.finished = count.totals(flow);
+        count.note_rtt(flow);
     }
 
     pub(crate) fn measure_from<'a>(
         &mut self,
         now: Time,
         links: &mut [Link],
-        flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
+        flows: impl Iterator<Item = &'a dyn Counted>,
         streams: impl Iterator<Item = CbrTally>,
     ) {
         self.measuring = true;
-        for (count, (sender, receiver)) in self.flows.iter_mut().zip(flows) {
-            count.from = count.totals(sender, receiver);
+        for (count, flow) in self.flows.iter_mut().zip(flows) {
+            count.from = count.totals(flow);
             count.last_change = now;
         }
         self.links.iter_mut().zip(links).for_each(|(meter, link)| meter.begin(now, link));
@@ -166,13 +207,13 @@ impl Tally {
         &mut self,
         now: Time,
         links: &[Link],
-        flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
+        flows: impl Iterator<Item = &'a dyn Counted>,
         streams: impl Iterator<Item = CbrTally>,
     ) {
-        for (flow, (sender, receiver)) in flows.enumerate() {
-            self.before_window_changes(flow, now, sender);
-            let count = &mut self.flows[flow];
-            count.within = count.totals(sender, receiver).minus(&count.from);
+        for (number, flow) in flows.enumerate() {
+            self.before_window_changes(number, now, flow);
+            let count = &mut self.flows[number];
+            count.within = count.totals(flow).minus(&count.from);
         }
         self.measuring = false;
         self.links.iter_mut().zip(links).for_each(|(meter, link)| meter.end(now, link));
@@ -191,26 +232,23 @@ impl Tally {
         now: Time,
         interval: Duration,
         links: &mut [Link],
-        flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
+        flows: impl Iterator<Item = &'a dyn Counted>,
         streams: impl Iterator<Item = CbrTally>,
     ) {
         let Some(series) = &mut self.series else { return };
         series.at.push(now);
         let per_second = 1.0 / interval.as_secs_f64();
-        for (flow, (count, (sender, receiver))) in self.flows.iter_mut().zip(flows).enumerate() {
-            let Totals { delivered, arrived, .. } = count.totals(sender, receiver);
-            series.flows[flow].push(Sample {
-                cwnd: sender.window().cwnd as f32,
-                ssthresh: sender.window().ssthresh as f32,
-                srtt_s: sender.rtt().srtt().as_secs_f64() as f32,
-                in_flight: sender.in_flight() as f32,
+        for (number, (count, flow)) in self.flows.iter_mut().zip(flows).enumerate() {
+            let Totals { delivered, arrived, .. } = count.totals(flow);
+            series.flows[number].push(Sample {
                 delivered: (delivered - count.probed.0) as f32,
                 arrived: (arrived - count.probed.1) as f32,
+                ..flow.sample()
             });
             count.probed = (delivered, arrived);
-            let (names, values) = &mut series.inner[flow];
+            let (names, values) = &mut series.inner[number];
             let first = names.is_empty();
-            sender.controller().inspect(&mut |name, value| {
+            flow.inspect(&mut |name, value| {
                 if first {
                     names.push(name.to_owned());
                 }
@@ -227,23 +265,18 @@ impl Tally {
         }
     }
 
-    pub(crate) fn delivered_segments<'a>(
-        &self,
-        flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
-    ) -> u64 {
-        self.flows.iter().zip(flows).map(|(count, (s, r))| count.totals(s, r).delivered).sum()
-    }
-
+    /// The measurements, in the order of paths.
     pub(crate) fn into_measured<'a>(
         self,
-        delivered_segments: u64,
         in_flight: Vec<u64>,
-        flows: impl Iterator<Item = (&'a Sender, &'a Receiver)>,
+        flows: impl Iterator<Item = &'a dyn Counted>,
     ) -> Measured {
+        let mut delivered_segments = 0;
         let flows = self.flows.into_iter().zip(in_flight).zip(flows);
-        let flows = flows.map(|((mut count, in_flight), (sender, receiver))| {
-            count.note_rtt(sender);
-            let whole = count.totals(sender, receiver);
+        let flows = flows.map(|((mut count, in_flight), flow)| {
+            count.note_rtt(flow);
+            let whole = count.totals(flow);
+            delivered_segments += whole.delivered;
             FlowTally {
                 delivered: count.within.delivered,
                 arrived: count.within.arrived,
@@ -252,9 +285,8 @@ impl Tally {
                 rtt_min: count.rtt_min,
                 cwnd_mean: if count.cwnd_time > 0.0 { count.cwnd_integral / count.cwnd_time } else { 0.0 },
                 transfers: count.transfers,
-                waited: 0,
-                bursts: None,
                 whole_run: (whole.counters.sent, whole.arrived, in_flight),
+                ..FlowTally::default()
             }
         });
         Measured {
@@ -268,13 +300,12 @@ impl Tally {
 }
 
 impl FlowCount {
-    fn totals(&self, sender: &Sender, receiver: &Receiver) -> Totals {
-        self.finished.plus(&Totals::of(sender, receiver))
+    fn totals(&self, flow: &(impl Counted + ?Sized)) -> Totals {
+        self.finished.plus(&flow.totals())
     }
 
-    fn note_rtt(&mut self, sender: &Sender) {
-        let rtt = sender.rtt().rtt_min();
-        if rtt < Duration::MAX {
+    fn note_rtt(&mut self, flow: &(impl Counted + ?Sized)) {
+        if let Some(rtt) = flow.rtt_min() {
             self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
         }
     }

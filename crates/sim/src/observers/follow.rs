@@ -152,7 +152,7 @@ impl Observer for Follower {
     fn at_link(&mut self, link: usize, _delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         let flow = match packet {
             PacketRef::Data(flow, _) | PacketRef::Ack(flow, _) => flow,
-            PacketRef::CbrPacket(..) => return,
+            PacketRef::Datagram(..) | PacketRef::Report(..) | PacketRef::CbrPacket(..) => return,
         };
         let Some(Some(following)) = self.flows.get_mut(flow as usize) else { return };
         match (packet, fate) {

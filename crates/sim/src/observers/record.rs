@@ -106,8 +106,10 @@ fn room(queue: &Queue, segment: f64) -> f64 {
 
 fn bytes(packet: PacketRef<'_>) -> u64 {
     match packet {
-        PacketRef::Data(_, data) | PacketRef::CbrPacket(_, data) => u64::from(data.bytes),
-        PacketRef::Ack(_, ack) => u64::from(ack.bytes),
+        PacketRef::Data(_, data) | PacketRef::Datagram(_, data) | PacketRef::CbrPacket(_, data) => {
+            u64::from(data.bytes)
+        }
+        PacketRef::Ack(_, ack) | PacketRef::Report(_, ack) => u64::from(ack.bytes),
     }
 }
 
@@ -124,9 +126,11 @@ impl Observer for Recorder {
             Fate::Queued => self.waiting += bytes(packet),
             Fate::Dropped(Cause::Overflow | Cause::Early) => {
                 let at = match packet {
-                    PacketRef::Data(flow, data) => data.sent_at + self.flow_delays[flow as usize],
+                    PacketRef::Data(flow, data) | PacketRef::Datagram(flow, data) => {
+                        data.sent_at + self.flow_delays[flow as usize]
+                    }
                     PacketRef::CbrPacket(stream, data) => data.sent_at + self.stream_delays[stream as usize],
-                    PacketRef::Ack(..) => return,
+                    PacketRef::Ack(..) | PacketRef::Report(..) => return,
                 };
                 self.dropped(at);
             }
@@ -140,7 +144,9 @@ impl Observer for Recorder {
         }
         self.waiting -= bytes(packet);
         match (packet, fate) {
-            (PacketRef::Data(..) | PacketRef::CbrPacket(..), Fate::Dropped(_)) => self.dropped(now),
+            (PacketRef::Data(..) | PacketRef::Datagram(..) | PacketRef::CbrPacket(..), Fate::Dropped(_)) => {
+                self.dropped(now)
+            }
             _ => self.at_link(link, delay, packet, fate),
         }
     }

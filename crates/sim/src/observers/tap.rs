@@ -5,7 +5,7 @@ use ackclock_net::Fate;
 use ackclock_scenario::Built;
 use ackclock_tcp::{Ack, Config, Data, Sender};
 use ackclock_units::{Duration, Rate, Time};
-use ackclock_wire::{Connection, Frame, MAX_HEADERS, datagram};
+use ackclock_wire::{Connection, Frame, MAX_HEADERS, datagram, rate_data, rate_report};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -66,6 +66,9 @@ enum Packet {
     Data(u32, Data),
     Ack(u32, Ack),
     Cbr(u32, Data),
+    /// A packet of a rate-based flow, from its sender or from its receiver: its size.
+    Datagram(u32, u16),
+    Report(u32, u16),
 }
 
 impl PartialEq for Passing {
@@ -173,6 +176,12 @@ impl<W: Write> Tap<W> {
             Packet::Cbr(stream, data) => {
                 return self.write(*at, *inbound, datagram(*stream, data), None);
             }
+            Packet::Datagram(flow, bytes) => {
+                return self.write(*at, *inbound, rate_data(*flow, *bytes), None);
+            }
+            Packet::Report(flow, bytes) => {
+                return self.write(*at, *inbound, rate_report(*flow, *bytes), None);
+            }
             Packet::Data(flow, data) => (*flow, data.flags.epoch(), data.sent_at),
             Packet::Ack(flow, ack) => (*flow, ack.flags.epoch(), ack.echo),
         };
@@ -188,7 +197,8 @@ impl<W: Write> Tap<W> {
         }
         let frame = match packet {
             Packet::Ack(_, ack) => connection.acknowledgement(*at, ack),
-            Packet::Data(_, data) | Packet::Cbr(_, data) => connection.data(data),
+            Packet::Data(_, data) => connection.data(data),
+            Packet::Cbr(..) | Packet::Datagram(..) | Packet::Report(..) => return Ok(()), // written above
         };
         self.write(*at, *inbound, frame, None)
     }
@@ -238,6 +248,8 @@ impl<W: Write> Observer for Tap<W> {
             PacketRef::Data(flow, data) => (Packet::Data(flow, *data), data.sent_at),
             PacketRef::Ack(flow, ack) => (Packet::Ack(flow, *ack), Time::ZERO),
             PacketRef::CbrPacket(stream, data) => (Packet::Cbr(stream, *data), data.sent_at),
+            PacketRef::Datagram(flow, data) => (Packet::Datagram(flow, data.bytes), data.sent_at),
+            PacketRef::Report(flow, ack) => (Packet::Report(flow, ack.bytes), Time::ZERO),
         };
         // The run has reached at least the time at which this packet was sent.
         self.release(sent_at);

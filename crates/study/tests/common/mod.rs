@@ -124,7 +124,7 @@ impl Observer for Watch {
             self.last_arrival[link] = at;
         }
         match packet {
-            PacketRef::Data(flow, data) => {
+            PacketRef::Data(flow, data) | PacketRef::Datagram(flow, data) => {
                 let noted = &mut self.flows[flow as usize];
                 let key = (link, data.seq, data.sent_at);
                 let again = noted.kept.iter().position(|kept| *kept == key);
@@ -149,7 +149,7 @@ impl Observer for Watch {
                 noted.dropped += u64::from(matches!(fate, Fate::Dropped(_)));
             }
             _ if fate == Fate::Queued => {} // it comes again
-            PacketRef::Ack(flow, _) => {
+            PacketRef::Ack(flow, _) | PacketRef::Report(flow, _) => {
                 self.flows[flow as usize].acks += u64::from(link == self.first[flow as usize].1);
             }
             PacketRef::CbrPacket(stream, data) => {

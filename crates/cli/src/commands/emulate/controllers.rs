@@ -4,8 +4,8 @@
 use crate::failure::Failure;
 use ackclock_cc::Settings;
 use ackclock_kernel::program;
-use ackclock_live::Load;
-use ackclock_scenario::Point;
+use ackclock_live::{LiveError, Load};
+use ackclock_scenario::{Control, Point};
 use miette::{Report, miette};
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,18 +85,20 @@ impl Controllers {
             #[cfg(feature = "kernel")]
             loaded: programs::Loaded::none(),
         };
-        for settings in points.iter().filter(|_| !programs).flat_map(controls) {
-            if stop.load(Ordering::Relaxed) {
-                return Err(Failure::Interrupted("interrupted before anything was sent".to_owned()));
+        for point in points.iter().filter(|_| !programs) {
+            for settings in controls(point)? {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Failure::Interrupted("interrupted before anything was sent".to_owned()));
+                }
+                controllers.provide(&settings)?;
             }
-            controllers.provide(&settings)?;
         }
         Ok(controllers)
     }
 
     /// The kernel's controller names for the groups of flows of a point.
     pub(crate) fn names(&self, point: &Point) -> Result<Vec<String>, Failure> {
-        let names = controls(point).into_iter().map(|settings| {
+        let names = controls(point)?.into_iter().map(|settings| {
             if self.programs { Ok(String::new()) } else { self.name(&settings).map_err(Failure::from) }
         });
         names.collect()
@@ -156,8 +158,12 @@ fn is_default(settings: &Settings) -> bool {
 }
 
 /// The controller of each group of flows.
-fn controls(point: &Point) -> Vec<Settings> {
-    point.scenario.controls().cloned().collect()
+fn controls(point: &Point) -> Result<Vec<Settings>, Failure> {
+    let window = |control: &Control| {
+        let transport = || Report::from(LiveError::Transport { control: control.name() });
+        control.window().cloned().ok_or_else(transport).map_err(Failure::from)
+    };
+    point.scenario.controls().map(window).collect()
 }
 
 #[cfg(feature = "kernel")]
