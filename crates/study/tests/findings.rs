@@ -23,6 +23,19 @@ fn refused(text: &str, settings: &[&str]) -> String {
     }
 }
 
+/// A look at a queue removed what had left it before the queue's periodic updates had seen it waiting.
+#[test]
+fn looks_do_not_change_what_periodic_updates_see() {
+    let text = "seed = 27810534\nduration = \"3 s\"\n[topology.dumbbell]\n\
+        bottleneck = { rate = \"1899 kbit/s\", delay = \"15584 us\", queue = { droptail = \"4 packets\" } }\n\
+        reverse = { rate = \"1998 kbit/s\", delay = \"16577 us\", queue = { pie = { limit = \"1 bdp\" } } }\n\
+        access = { rate = \"44 Mbit/s\", delay = \"16 ms\" }\n[[flows]]\nlabel = \"a\"\ncontrol = \"reno\"\n\
+        recovery = \"tahoe\"\n[[flows]]\nlabel = \"b\"\ncontrol = \"fast\"\nreverse = true\n";
+    let drops = |text: &str| result(text).links[1].drops;
+    let (once, probed) = (drops(text), drops(&format!("probe = \"1 ms\"\n{text}")));
+    assert!(once > 0 && once == probed, "{once} {probed}");
+}
+
 /// A straggler of an earlier connection reached its receiver, and was neither counted there nor in flight.
 #[test]
 fn stragglers_of_earlier_connections_arrive() {

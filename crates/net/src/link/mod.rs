@@ -158,7 +158,6 @@ impl Link {
 
     /// Restarts the maximum of the queue length. A measuring window begins at `now`.
     pub fn forget_longest(&mut self, now: Time) {
-        self.expire(now);
         self.counters.longest = self.waiting(now).0;
     }
 
@@ -204,6 +203,7 @@ impl Link {
         if let Some(queue) = self.stepped() {
             return (queue.pool().packets(), queue.pool().bytes());
         }
+        self.follow_clock(now); // updates that were due see what waited then
         self.expire(now);
         (self.waiting.len() as u32, self.waiting_bytes)
     }

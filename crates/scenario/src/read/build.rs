@@ -341,7 +341,7 @@ impl Scenario {
         if group.control.window().is_some_and(|control| control.needs().marks) {
             (config.ecn, config.dctcp_echo) = (true, true); // RFC 8257: ECN with its own feedback
         }
-        config.l4s |= group.control.needs().l4s;
+        config.l4s |= group.control.window().is_some_and(|control| control.needs().l4s);
         let of = format!("access of {} {member}", group.label);
         let access = way.access.as_ref();
         Ok(FlowPlan {

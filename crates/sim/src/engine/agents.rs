@@ -209,7 +209,8 @@ impl<O: Observer> Engine<O> {
         let agent = &mut self.agents[number];
         let Some((connection, data)) = agent.data.take(packet) else { return };
         agent.arrived += 1;
-        if connection != agent.connection || !agent.active {
+        // What was sent before the application stopped is received after that.
+        if connection != agent.connection {
             return;
         }
         if let Some(ack) = agent.receiver.on_packet(at, &data) {
@@ -292,7 +293,8 @@ impl<O: Observer> Engine<O> {
     }
 
     fn await_report(&mut self, number: usize) {
-        let due = self.agents[number].receiver.poll_timeout().unwrap_or(Time::NEVER);
+        let agent = &self.agents[number];
+        let due = if agent.active { agent.receiver.poll_timeout() } else { None }.unwrap_or(Time::NEVER);
         self.timers.report(number, due.max(self.now + Duration::from_nanos(1)));
     }
 

@@ -83,7 +83,11 @@ impl Timers {
         if agent.time() < self.heap_earliest() {
             self.set(agent.lane() as usize, Time::NEVER);
             let number = agent.lane() / 2;
-            return if agent.lane() % 2 == 0 { Timer::Departure(number) } else { Timer::Report(number) };
+            return if agent.lane().is_multiple_of(2) {
+                Timer::Departure(number)
+            } else {
+                Timer::Report(number)
+            };
         }
         let Reverse((_, timer)) = self.heap.pop().expect("a timer is due");
         self.earliest = self.heap_earliest().min(agent.time());
