@@ -333,6 +333,6 @@ impl Agent {
 fn label(cause: Cause) -> Label {
     match cause {
         Cause::Overflow | Cause::Early | Cause::Filtered => Label::Congestion,
-        Cause::Error => Label::Transmission,
+        Cause::Error | Cause::Outage => Label::Transmission,
     }
 }
