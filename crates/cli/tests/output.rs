@@ -317,6 +317,40 @@ fn many_transfers_are_shown_by_their_completion_times() {
     assert!(classes[1]["slowdown"]["p99"].as_f64().is_some_and(|it| it > 1.0), "{classes:?}");
 }
 
+/// A ping is a transfer of one segment: how long each one took is drawn over the time of the run, for all
+/// points in one picture, and is a table for other programs.
+#[test]
+fn equal_transfers_are_shown_over_time() {
+    let text = r#"
+        duration = "10 s"
+        [topology.dumbbell]
+        bottleneck = { rate = "10 Mbit/s", delay = "10 ms", queue = { droptail = "500 packets" } }
+        [[flows]]
+        label = "bulk"
+        control = "cubic"
+        start = "5 s"
+        [[flows]]
+        label = "ping"
+        control = "reno"
+        size = "1 B"
+        interval = "100 ms"
+        [sweep]
+        "topology.dumbbell.bottleneck.queue" = [{ droptail = "500 packets" }, "fq_codel"]
+    "#;
+    let home = home(text);
+    let output = ackclock(home.path(), &["run", "case.toml", "--out", "out"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let all = files(&home.path().join("out/pictures"));
+    let drawn: Vec<_> = all.iter().filter(|name| name.ends_with("completion-over-time.svg")).collect();
+    assert_eq!(drawn.len(), 3, "of both points, and of each one: {all:?}");
+    let picture = fs::read_to_string(home.path().join("out/pictures/completion-over-time.svg")).expect("it");
+    assert!(picture.contains("Time of a transfer of ping"), "{picture}");
+    let table = fs::read_to_string(home.path().join("out/tidy/transfers.csv")).expect("a table");
+    let header = table.lines().next().expect("a header");
+    assert!(header.ends_with("flow,label,begin_s,size_bytes,completion_s,slowdown"), "{header}");
+    assert!(table.lines().count() > 150, "one row per ping");
+}
+
 #[test]
 fn tables_fit_a_width_and_name_controls_units_and_points() {
     let text = and("[sweep]\n\"flows.0.count\" = [1, 2]\n");

@@ -2,8 +2,10 @@
 
 mod common;
 
-use ackclock_scenario::results::PointResult;
-use common::{built, dumbbell, result, watched};
+use ackclock_scenario::Sweep;
+use ackclock_scenario::results::{Percentiles, PointResult};
+use common::{built, dumbbell, result, run_all, watched};
+use std::path::Path;
 
 /// Eight flows of these controllers and of 1000-byte segments on 20 Mbit/s: a packet takes 0.4 ms.
 fn bulk(queue: &str, control: &str, tcp: &str) -> PointResult {
@@ -109,6 +111,33 @@ fn fq_codel_isolates_a_sparse_flow() {
     assert!(tail > 60.0, "{tail} ms");
     assert_eq!(again, 0);
     assert!(utilisation > 0.95, "{utilisation}");
+}
+
+/// What the book says of `scenarios/rrul.toml`: the median time of a ping while both directions are full, ms.
+#[test]
+fn a_ping_under_load_waits_for_what_the_queue_lets_others_put_before_it() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/rrul.toml");
+    let text = std::fs::read_to_string(&file).expect("the scenario is there");
+    let median_ms = |settings: &[&str]| {
+        let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let sweep = Sweep::read("rrul.toml", &text, &settings).unwrap_or_else(|error| panic!("{error}"));
+        let [result] = &run_all(&sweep.points, None)[..] else { panic!("one point") };
+        let ping = result.flows.iter().find(|flow| flow.label == "ping").expect("it is there");
+        let times = ping.begins_s.iter().zip(&ping.completions_s);
+        let loaded = times.filter(|(begin, _)| (10.0..55.0).contains(*begin)).map(|(_, took)| took * 1e3);
+        Percentiles::of(loaded).expect("some pings came back").p50
+    };
+    let queue = "topology.dumbbell.bottleneck.queue";
+    let tail = median_ms(&[]);
+    let codel = median_ms(&[&format!("{queue}={{codel={{limit=\"1000 packets\"}}}}")]);
+    let fair = median_ms(&[&format!("{queue}=fq_codel")]);
+    let dual = median_ms(&[&format!("{queue}=dualpi2")]);
+    let prague = ["flows.0.control=prague", "flows.1.control=prague", "flows.2.tcp.ecn=l4s"];
+    let l4s = median_ms(&[&[format!("{queue}=dualpi2").as_str()], &prague[..]].concat());
+    println!("{tail} {codel} {fair} {dual} {l4s}");
+    assert!(tail > 100.0 && codel < 0.8 * tail, "{tail} and {codel} ms");
+    assert!((35.0..65.0).contains(&dual), "twice its 15 ms over 20 ms: {dual} ms");
+    assert!(fair < 22.5 && l4s < 25.0, "{fair} and {l4s} ms over 20 ms");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The charts of a report, and single charts.
 
 use super::charts::chart::Chart;
-use super::charts::{across, curves};
+use super::charts::{across, curves, transfers};
+use super::names::seeded;
 use super::shown::{PointView, shown};
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::PointResult;
@@ -12,7 +13,7 @@ pub(crate) const MAX_PICTURED: usize = 100;
 
 /// The charts of a report.
 pub(crate) struct Gallery {
-    /// Results against a swept value.
+    /// Results against a swept value, and times of transfers of all points.
     pub(crate) across: Vec<Chart>,
     /// All points in one chart.
     pub(crate) overlaid: Vec<Chart>,
@@ -24,8 +25,12 @@ impl Gallery {
     pub(crate) fn new(sweep: &Sweep, results: &[PointResult], points: &[PointView<'_>]) -> Gallery {
         let pictured =
             |(number, shown)| if number < MAX_PICTURED { curves::of_point(shown) } else { Vec::new() };
+        let mut across = across::charts(sweep, results);
+        if !seeded(results) {
+            across.extend(transfers::overlaid(points));
+        }
         Gallery {
-            across: across::charts(sweep, results),
+            across,
             overlaid: curves::overlaid(points),
             points: points.iter().enumerate().map(pictured).collect(),
         }

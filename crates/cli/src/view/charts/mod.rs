@@ -7,4 +7,4 @@ pub(crate) mod curves;
 #[cfg(feature = "png")]
 pub(crate) mod png;
 pub(crate) mod sequence;
-mod transfers;
+pub(crate) mod transfers;

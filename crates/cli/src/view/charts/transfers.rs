@@ -1,7 +1,8 @@
-//! Charts of finished transfers: how many were complete within which time, and how slow the sizes are.
+//! Charts of finished transfers: how many were complete within which time, how slow the sizes are, and how
+//! the time of equal transfers changes in a run.
 
 use super::axis::{Axis, tidy};
-use super::chart::{Chart, Curve, MAX_CURVES, Style};
+use super::chart::{Chart, Curve, MAX_CURVES, Mark, Style};
 use crate::view::names::bytes;
 use crate::view::shown::PointView;
 use ackclock_scenario::results::{FlowResult, GroupResult, Percentiles, SizeClass};
@@ -13,7 +14,67 @@ const MAX_STEPS: usize = 400;
 
 /// The charts of a point; none if few transfers finished.
 pub(super) fn charts(shown: &PointView<'_>) -> Vec<Chart> {
-    [completions(shown), slowdowns(shown)].into_iter().flatten().collect()
+    let over_time = over_time(shown, latencies(shown, "", 0));
+    [over_time, completions(shown), slowdowns(shown)].into_iter().flatten().collect()
+}
+
+/// The times of equal transfers in one chart, with the curves of all points of a small sweep.
+pub(crate) fn overlaid(points: &[PointView<'_>]) -> Option<Chart> {
+    let longest = points.iter().max_by(|a, b| a.result.duration_s.total_cmp(&b.result.duration_s))?;
+    let mut curves: Vec<Curve> = Vec::new();
+    for shown in points {
+        curves.extend(latencies(shown, &shown.name, curves.len()));
+    }
+    over_time(longest, curves).filter(|chart| points.len() > 1 && chart.curves.len() <= MAX_CURVES)
+}
+
+fn over_time(shown: &PointView<'_>, curves: Vec<Curve>) -> Option<Chart> {
+    let mut owners: Vec<&str> = curves.iter().filter_map(|curve| curve.label.rsplit(": ").next()).collect();
+    owners.dedup();
+    let title = match &owners[..] {
+        [] => return None,
+        // There is no legend, or it names the points.
+        [one] => format!("Time of a transfer of {one}, by when it began"),
+        _ => "Time of a transfer, by when it began".to_owned(),
+    };
+    Some(Chart {
+        id: "completion-over-time".to_owned(),
+        title,
+        unit: "ms".to_owned(),
+        x: Axis::Time { duration: shown.result.duration_s, window: shown.window() },
+        curves,
+        ..Chart::default()
+    })
+}
+
+/// When transfers began, s, and how long they took, ms: a curve for each group whose transfers have one size.
+/// With several sizes, the size says more than the time of day.
+fn latencies(shown: &PointView<'_>, prefix: &str, colour: usize) -> Vec<Curve> {
+    let mut curves = Vec::new();
+    for (label, flows) in shown.groups() {
+        let flows = &shown.result.flows[flows];
+        let mut sizes = flows.iter().flat_map(|flow| &flow.sizes_bytes);
+        let first = sizes.next();
+        if first.is_none() || sizes.any(|size| Some(size) != first) {
+            continue;
+        }
+        let mut points: Vec<(f64, f64)> = flows
+            .iter()
+            .flat_map(|flow| flow.begins_s.iter().zip(&flow.completions_s))
+            .map(|(&begin, &took)| (begin, took * 1e3))
+            .collect();
+        if points.len() >= MIN_FINISHED {
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            curves.push(Curve {
+                label: if prefix.is_empty() { label.to_owned() } else { format!("{prefix}: {label}") },
+                points,
+                style: Style::Colour(colour + curves.len()),
+                mark: if flows.len() == 1 { Mark::Line } else { Mark::Dot },
+                ..Curve::default()
+            });
+        }
+    }
+    curves
 }
 
 /// The cumulative distribution of completion times, a curve per group.
