@@ -241,7 +241,7 @@ impl<'a> Run<'a> {
         let streams = paths.iter().enumerate().filter(|(_, path)| **path >= first_stream);
         let streams = streams.map(|(way, path)| {
             let number = path - first_stream;
-            Stream { plan: plan.streams[number].clone(), way, number }
+            Stream::new(plan.streams[number].clone(), way, number)
         });
         let mut measured: Vec<usize> =
             paths.iter().flat_map(|&path| self.layout.paths[path].links.clone()).collect();

@@ -57,6 +57,8 @@ pub(crate) struct Source {
 /// Unresponsive traffic.
 pub(crate) struct Stream {
     pub(crate) plan: CbrPlan,
+    /// When its next packet is sent.
+    pub(crate) next: Time,
     pub(crate) way: usize,
     pub(crate) number: usize,
 }
@@ -243,8 +245,7 @@ impl<'a> Carrier<'a> {
     }
 
     fn next_due(&self) -> Time {
-        let departures =
-            self.part.streams.iter().zip(&self.sent).map(|(stream, sent)| departure(stream, sent.sent));
+        let departures = self.part.streams.iter().map(|stream| stream.next);
         let transmits = self.transmits().map_or(Time::NEVER, |(at, _)| at);
         departures.fold(self.lanes.next().min(self.part.looks.next()).min(transmits), Time::min)
     }
@@ -265,9 +266,7 @@ impl<'a> Carrier<'a> {
         let mut events = 0_u32;
         loop {
             let (packet, look) = (self.lanes.next(), self.part.looks.next());
-            let stream = (0..self.part.streams.len())
-                .map(|it| (departure(&self.part.streams[it], self.sent[it].sent), it))
-                .min();
+            let stream = (0..self.part.streams.len()).map(|it| (self.part.streams[it].next, it)).min();
             let departs = stream.map_or(Time::NEVER, |(at, _)| at);
             let transmits = self.transmits();
             let decides = transmits.map_or(Time::NEVER, |(at, _)| at);
@@ -289,6 +288,9 @@ impl<'a> Carrier<'a> {
                 }
             } else if let Some((at, it)) = stream {
                 self.sent[it].sent += 1;
+                let stream = &mut self.part.streams[it];
+                let next = stream.plan.next_departure(self.sent[it].sent, at);
+                stream.goes_on(next);
                 let bytes = u32::from(self.part.streams[it].plan.bytes);
                 let parcel = Parcel { train: NO_TRAIN, segment: 0, ecn: Ecn::NotEct, marked: false, bytes };
                 self.pass(self.part.streams[it].way, 0, at, parcel, false);
@@ -493,10 +495,19 @@ impl<'a> Carrier<'a> {
     }
 }
 
-/// When packet `number` of a stream is sent; never if the stream has stopped by then.
-fn departure(stream: &Stream, number: u64) -> Time {
-    let at = stream.plan.departure(number);
-    if stream.plan.stop.is_some_and(|stop| at >= stop) { Time::NEVER } else { at }
+impl Stream {
+    /// A source that sends to the end of path `way`.
+    pub(crate) fn new(plan: CbrPlan, way: usize, number: usize) -> Stream {
+        let start = plan.start;
+        let mut stream = Stream { plan, next: Time::NEVER, way, number };
+        stream.goes_on(start);
+        stream
+    }
+
+    /// The next packet is due at `at`; there is none if the source has stopped by then.
+    fn goes_on(&mut self, at: Time) {
+        self.next = if self.plan.stop.is_some_and(|stop| at >= stop) { Time::NEVER } else { at };
+    }
 }
 
 /// Reports a packet that passes the transmitter of a captured link.

@@ -1,11 +1,13 @@
 //! The input of the engine: links, routes over them, and the traffic. It has no names and no text.
 
+pub use crate::traffic::CbrPlan;
+
 use crate::control::Control;
 use crate::requests::Requests;
 use crate::writing::Writing;
 use ackclock_net::{Jitter, Link, Rng};
 use ackclock_tcp::Config;
-use ackclock_units::{Duration, Rate, Time};
+use ackclock_units::{Duration, Time};
 
 /// A complete run.
 #[derive(Clone)]
@@ -80,42 +82,5 @@ impl FlowPlan {
     /// Segments that the application has written when it begins with a transfer.
     pub fn segments_at_once(&self, size: Option<u64>) -> u64 {
         if self.writing.is_some() { 0 } else { size.unwrap_or(u64::MAX) }
-    }
-}
-
-/// Constant-rate traffic that does not react to congestion, with on and off periods.
-#[derive(Clone)]
-pub struct CbrPlan {
-    /// The links to its sink, in order.
-    pub route: Vec<usize>,
-    /// Tells the stream from others in a queue for each flow.
-    pub key: u64,
-    /// The rate on the wire while it is on.
-    pub rate: Rate,
-    /// The size of a packet on the wire, bytes.
-    pub bytes: u16,
-    /// The length of an on period; `None`: always on.
-    pub on: Option<Duration>,
-    /// The length of an off period.
-    pub off: Duration,
-    /// The start of the first on period.
-    pub start: Time,
-    /// When it stops for good, if it does.
-    pub stop: Option<Time>,
-}
-
-impl CbrPlan {
-    /// When packet `number` (from 0) is sent. The rate holds over all on periods together, however short they
-    /// are: the rest of a packet's time at the end of an on period is spent at the start of the next one.
-    pub fn departure(&self, number: u64) -> Time {
-        let sending = self.rate.time_for(number * u64::from(self.bytes)).as_nanos();
-        let since_start = match self.on.map(Duration::as_nanos) {
-            Some(on) if on > 0 => {
-                let periods = sending / on;
-                self.off.saturating_mul(periods) + Duration::from_nanos(sending)
-            }
-            _ => Duration::from_nanos(sending),
-        };
-        self.start + since_start
     }
 }

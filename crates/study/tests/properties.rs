@@ -195,11 +195,15 @@ fn tcp_flows() -> impl Strategy<Value = String> {
 }
 
 fn traffic() -> impl Strategy<Value = String> {
-    (100_u32..5_000, 100_u32..1500, prop::option::of((1_u32..300, 0_u32..300))).prop_map(
-        |(rate, packet, on)| {
+    let kinds = prop::sample::select(vec!["cbr", "exponential", "pareto", "poisson"]);
+    (100_u32..5_000, 100_u32..1500, prop::option::of((1_u32..300, 0_u32..300)), kinds, 1_u32..4).prop_map(
+        |(rate, packet, on, kind, count)| {
+            let on = on.filter(|_| kind != "poisson");
             let on =
                 on.map_or_else(String::new, |(on, off)| format!("on = \"{on} ms\"\noff = \"{off} ms\"\n"));
-            format!("[[traffic]]\nkind = \"cbr\"\nrate = \"{rate} kbit/s\"\npacket = \"{packet} B\"\n{on}")
+            format!(
+                "[[traffic]]\nkind = \"{kind}\"\ncount = {count}\nrate = \"{rate} kbit/s\"\npacket = \"{packet} B\"\n{on}"
+            )
         },
     )
 }

@@ -3,15 +3,17 @@
 use super::Scenario;
 use super::document::path_parts;
 use super::error::suggest;
-use super::flows::{FlowGroup, Start, TrafficSpec};
+use super::flows::FlowGroup;
 use super::impairments::{ImpairmentsSpec, Medium};
 use super::predict::{PredictSpec, Settle};
 use super::queue::QueueSpec;
 use super::reader::{At, Result};
 use super::topology::{Access, LinkSpec, NO_LIMIT, reverse_of};
+use super::traffic::{Times, TrafficSpec};
 use super::ways::{Route, Way, around};
 use crate::plan::{CbrPlan, FlowPlan, Plan};
 use crate::requests::{Gap, Requests};
+use crate::traffic::{Drawn, Pattern};
 use ackclock_cc::predictor::Options;
 use ackclock_net::{Distribution, Link, Rng, Scale};
 use ackclock_tcp::Config;
@@ -125,9 +127,13 @@ impl Scenario {
             }
         }
         let mut streams = Vec::new();
-        for (spec, route) in self.traffic.iter().zip(&ways.streams) {
-            self.starts_in_time(&spec.path, spec.start)?;
-            streams.push(self.stream(spec, route, &mut links)?);
+        let mut routes = ways.streams.iter();
+        for spec in &self.traffic {
+            let mut starts = Rng::new(self.seed, &format!("starts of traffic {}", spec.label));
+            for (member, route) in (0..spec.count).zip(&mut routes) {
+                let start = spec.start.of(member, &mut starts);
+                streams.push(self.stream(spec, (member, start), route, &mut links)?);
+            }
         }
         let time = |span: Duration| Time::ZERO + span;
         let plan = Plan {
@@ -160,7 +166,8 @@ impl Scenario {
             payload: u32::from(group.config.payload),
             segment: u32::from(group.config.segment_bytes()),
         });
-        let streams = self.traffic.iter().map(|spec| spec.label.clone()).collect();
+        let names = |spec: &TrafficSpec| (0..spec.count).map(|member| spec.name(member)).collect::<Vec<_>>();
+        let streams = self.traffic.iter().flat_map(names).collect();
         Ok(Built {
             plan,
             links: links.collect(),
@@ -310,13 +317,7 @@ impl Scenario {
         (way, jitter): (&Way, Duration),
         links: &mut Vec<Link>,
     ) -> Result<FlowPlan> {
-        let start = match group.start {
-            Start::At(at) => at,
-            Start::Uniform(from, to) => {
-                Duration::from_secs_f64(starts.between(from.as_secs_f64(), to.as_secs_f64()))
-            }
-            Start::Every(interval) => interval.saturating_mul(member as u64),
-        };
+        let start = group.start.of(member, starts);
         let mut requests = Requests {
             size: group.asks.size.clone(),
             repeat: group.asks.repeat,
@@ -370,26 +371,47 @@ impl Scenario {
         })
     }
 
-    fn stream(&self, spec: &TrafficSpec, route: &Route, links: &mut Vec<Link>) -> Result<CbrPlan> {
+    fn stream(
+        &self,
+        spec: &TrafficSpec,
+        (member, start): (usize, Duration),
+        route: &Route,
+        links: &mut Vec<Link>,
+    ) -> Result<CbrPlan> {
+        self.starts_in_time(&spec.path, start)?;
+        if let Some(stop) = spec.stop.filter(|&stop| stop <= start) {
+            let path = format!("{}.stop", spec.path);
+            return Err(self
+                .error(&path, format!("it would stop at {stop}, and one of its sources starts at {start}"))
+                .help("let it stop later or start earlier"));
+        }
+        let name = spec.name(member);
         let access = self.topology.access.as_ref();
         let rtt = route.rtt + around(access);
         if let Some(access) = access {
             self.waiting(&access.queue, &self.scale(&access_link(access), rtt))?;
         }
+        let packet = |&link: &usize| links[link].rate().time_for(u64::from(spec.packet));
+        let longest = route.forward.iter().map(packet).max().unwrap_or(Duration::ZERO);
+        let jitter = spec.jitter.map_or(Duration::ZERO, |jitter| jitter.most(longest));
+        let mut start = Time::ZERO + start;
+        let pattern = match spec.times {
+            Times::Constant(on, off) => Pattern::Constant { on, off },
+            Times::Drawn(periods) => {
+                let draws = Rng::new(self.seed, &format!("times of traffic {name}"));
+                let mut drawn = Drawn::new(periods, draws);
+                start = drawn.first(start, spec.rate, spec.packet);
+                Pattern::Drawn(Box::new(drawn))
+            }
+        };
+        let of = format!("access of {name}");
         Ok(CbrPlan {
-            route: self.with_access(
-                &route.forward,
-                access,
-                (rtt, Duration::ZERO),
-                &format!("access of {}", spec.label),
-                links,
-            ),
-            key: Rng::new(self.seed, &format!("key of traffic {}", spec.label)).word(),
+            route: self.with_access(&route.forward, access, (rtt, jitter), &of, links),
+            key: Rng::new(self.seed, &format!("key of traffic {name}")).word(),
             rate: spec.rate,
             bytes: spec.packet,
-            on: spec.on,
-            off: spec.off,
-            start: Time::ZERO + spec.start,
+            pattern,
+            start,
             stop: spec.stop.map(|stop| Time::ZERO + stop),
         })
     }
@@ -439,8 +461,9 @@ fn backlog(plan: &Plan) -> f64 {
         let rate = |link: &usize| plan.links[*link].rate();
         let Some(&narrowest) = stream.route.iter().min_by_key(|&link| rate(link)) else { continue };
         let until = stream.stop.unwrap_or(plan.duration).min(plan.duration);
-        let on = stream.on.map_or(1.0, |on| on.as_secs_f64() / (on + stream.off).as_secs_f64());
-        let sent = stream.rate.bps_f64() / 8.0 * until.since(stream.start.min(until)).as_secs_f64() * on;
+        let sent = stream.rate.bps_f64() / 8.0
+            * until.since(stream.start.min(until)).as_secs_f64()
+            * stream.on_share();
         let (bytes, packet) = offered.entry(narrowest).or_default();
         (*bytes, *packet) = (*bytes + sent, stream.bytes.max(*packet));
     }

@@ -1,4 +1,4 @@
-//! `[[flows]]` and `[[traffic]]`: the traffic, its endpoints, and its times.
+//! `[[flows]]`: the flows, their endpoints, and their times.
 
 use super::endpoint::Ground;
 use super::error::suggest;
@@ -11,10 +11,11 @@ use super::writing::read_writing;
 use crate::control::Control;
 use crate::writing::Writing;
 use ackclock_cc::{Given, Settings, SettingsError, scheme, schemes};
+use ackclock_net::Rng;
 use ackclock_rate::Transport;
 use ackclock_registry::Listed;
 use ackclock_tcp::Config;
-use ackclock_units::{Bytes, Duration, Rate};
+use ackclock_units::Duration;
 use std::collections::HashSet;
 
 /// A group of flows that differ only in their start.
@@ -57,18 +58,17 @@ pub(crate) enum Start {
     Every(Duration),
 }
 
-/// Unresponsive traffic.
-#[derive(Clone)]
-pub(crate) struct TrafficSpec {
-    pub(crate) label: String,
-    pub(crate) rate: Rate,
-    pub(crate) packet: u16,
-    pub(crate) on: Option<Duration>,
-    pub(crate) off: Duration,
-    pub(crate) start: Duration,
-    pub(crate) stop: Option<Duration>,
-    pub(crate) ends: Ends,
-    pub(crate) path: String,
+impl Start {
+    /// The start of a member of the group. `draws` are those of the group, and each member takes its turn.
+    pub(crate) fn of(self, member: usize, draws: &mut Rng) -> Duration {
+        match self {
+            Start::At(at) => at,
+            Start::Uniform(from, to) => {
+                Duration::from_secs_f64(draws.between(from.as_secs_f64(), to.as_secs_f64()))
+            }
+            Start::Every(interval) => interval.saturating_mul(member as u64),
+        }
+    }
 }
 
 const MAX_FLOWS: u64 = 1_000_000;
@@ -232,7 +232,7 @@ fn read_controller(at: &At<'_>, others: &[&str]) -> Result<Settings> {
     Ok(settings)
 }
 
-fn read_ends(table: &Table<'_>) -> Result<Ends> {
+pub(crate) fn read_ends(table: &Table<'_>) -> Result<Ends> {
     let node = |key| table.get(key).map(|at| at.text().map(str::to_owned)).transpose();
     Ok(Ends {
         from: node("from")?,
@@ -241,7 +241,7 @@ fn read_ends(table: &Table<'_>) -> Result<Ends> {
     })
 }
 
-fn read_start(at: &At<'_>) -> Result<Start> {
+pub(crate) fn read_start(at: &At<'_>) -> Result<Start> {
     if !matches!(at.node.value, super::Value::Table(_)) {
         return at.quantity().map(Start::At);
     }
@@ -264,76 +264,4 @@ fn read_start(at: &At<'_>) -> Result<Start> {
         ("every", Some(inner)) => inner.quantity().map(Start::Every),
         (word, _) => Err(at.unknown("kind of start", word, &["uniform", "every"])),
     }
-}
-
-pub(crate) fn read_traffic(at: &At<'_>) -> Result<Vec<TrafficSpec>> {
-    let mut labels = HashSet::new();
-    let mut streams = Vec::new();
-    for (number, at) in at.list()?.iter().enumerate() {
-        let stream = read_stream(at, number)?;
-        if !labels.insert(stream.label.clone()) {
-            return Err(at
-                .error(format!("two streams of traffic are called \"{}\"", stream.label))
-                .help("give each [[traffic]] a label of its own: label = \"...\""));
-        }
-        streams.push(stream);
-    }
-    Ok(streams)
-}
-
-fn read_stream(at: &At<'_>, number: usize) -> Result<TrafficSpec> {
-    let table = at.table_like("{ kind = \"cbr\", rate = \"500 Mbit/s\" }")?;
-    let kind = table.need("kind", "\"cbr\"")?;
-    if kind.text()? != "cbr" {
-        return Err(kind.unknown("kind of traffic", kind.text()?, &["cbr"]));
-    }
-    let packet =
-        table.get("packet").map(|at| at.quantity::<Bytes>().map(|bytes| (bytes.0, at))).transpose()?;
-    if let Some((bytes, at)) = &packet
-        && !(1..=65_535).contains(bytes)
-    {
-        return Err(at.error(format!("a packet of {bytes} B")).help("it must be 1 B to 65535 B"));
-    }
-    let on = table.quantity("on")?;
-    let off = table.quantity("off")?;
-    if on.is_some() != off.is_some() {
-        return Err(at
-            .error("on and off go together")
-            .help("for example on = \"10 s\" and off = \"10 s\", or neither"));
-    }
-    if on == Some(Duration::ZERO) {
-        return Err(at.error("an on period of no length").help("for example on = \"10 s\", off = \"10 s\""));
-    }
-    let rate_at = table.need("rate", "\"500 Mbit/s\"")?;
-    let (rate, packet): (Rate, u64) = (rate_at.quantity()?, packet.map_or(1000, |(bytes, _)| bytes));
-    if rate.time_for(packet).is_zero() {
-        return Err(rate_at
-            .error(format!("{rate} of {packet} B packets is more than one in a nanosecond"))
-            .help("lower the rate or make the packets larger"));
-    }
-    let start = table.quantity("start")?.unwrap_or(Duration::ZERO);
-    let stop: Option<Duration> = table.quantity("stop")?;
-    if let (Some(stop), Some(at)) = (stop, table.get("stop"))
-        && stop <= start
-    {
-        return Err(at
-            .error(format!("it would stop at {stop}, before it starts at {start}"))
-            .help("let it stop later or start earlier"));
-    }
-    let spec = TrafficSpec {
-        label: match table.get("label") {
-            Some(at) => at.text()?.to_owned(),
-            None => format!("cbr {}", number + 1),
-        },
-        rate,
-        packet: packet as u16,
-        on,
-        off: off.unwrap_or(Duration::ZERO),
-        start,
-        stop,
-        ends: read_ends(&table)?,
-        path: at.path.clone(),
-    };
-    table.finish()?;
-    Ok(spec)
 }

@@ -20,6 +20,7 @@ mod sweep;
 mod tcp;
 mod text_file;
 mod topology;
+mod traffic;
 mod variate;
 mod ways;
 mod writing;
@@ -37,12 +38,13 @@ use ackclock_tcp::Config;
 use ackclock_units::Duration;
 use document::path_parts;
 use endpoint::Ground;
-use flows::{FlowGroup, TrafficSpec};
+use flows::FlowGroup;
 use jitter::JitterSpec;
 use predict::PredictSpec;
 use reader::{At, Result};
 use std::sync::Arc;
 use topology::Topology;
+use traffic::TrafficSpec;
 
 /// The largest seed. Seeds pass through floats, which are exact up to here.
 pub(crate) const MAX_SEED: u64 = (1 << 53) - 1;
@@ -148,7 +150,7 @@ impl Scenario {
             }
         }
         let traffic =
-            table.get("traffic").map(|at| flows::read_traffic(&at)).transpose()?.unwrap_or_default();
+            table.get("traffic").map(|at| traffic::read_traffic(&at)).transpose()?.unwrap_or_default();
         let predict = table.get("predict").map(|at| predict::read_predict(&at)).transpose()?;
         let expects = match table.get("expect") {
             Some(at) => at.list()?.iter().map(read_expect).collect::<Result<_>>()?,

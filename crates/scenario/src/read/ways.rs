@@ -46,7 +46,7 @@ impl Way {
 pub(super) struct Ways {
     /// Those of the groups of flows, in order.
     pub(super) groups: Vec<Way>,
-    /// Those of the unresponsive streams, in order.
+    /// Those of all sources of unresponsive traffic, in order.
     pub(super) streams: Vec<Route>,
     /// What uses each link of the topology.
     pub(super) uses: Vec<Use>,
@@ -116,9 +116,12 @@ impl Scenario {
         let mut streams = Vec::new();
         for spec in &self.traffic {
             let ends = self.ends(&spec.ends, &spec.path)?;
-            let route = routes.find(self, ends, &format!("traffic {}", spec.label), &spec.path)?;
-            route.forward.iter().for_each(|&link| uses[link].add(1, true, Duration::ZERO));
-            streams.push(route);
+            for member in 0..spec.count {
+                let name = format!("traffic {}", spec.name(member));
+                let route = routes.find(self, ends, &name, &spec.path)?;
+                route.forward.iter().for_each(|&link| uses[link].add(1, true, Duration::ZERO));
+                streams.push(route);
+            }
         }
         Ok(Ways { groups, streams, uses })
     }

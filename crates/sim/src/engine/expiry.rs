@@ -166,7 +166,7 @@ impl<O: Observer> Engine<O> {
         let data =
             Data { seq: source.next_seq, sent_at: self.now, bytes: source.plan.bytes, ..Data::default() };
         source.next_seq += 1;
-        let next = source.plan.departure(source.next_seq);
+        let next = source.plan.next_departure(source.next_seq, self.now);
         self.send_datagram(number, Segment(data));
         self.timers.add(next, Timer::CbrPacket(number as u32));
     }

@@ -120,8 +120,16 @@ fn add_link_functions(w: &mut FunctionRegistry<'_>) {
     }
     w.add("traffic_throughput(label)", |point, args| {
         let label = args.text(0, "a stream's label")?;
-        let stream = point.traffic.iter().find(|stream| stream.label == label);
-        stream.map(|stream| stream.throughput_bps).ok_or_else(|| {
+        // A group of sources has its label and a number for each.
+        let is_one = |of: &str| {
+            let number = of.strip_prefix(&*label).and_then(|rest| rest.strip_prefix(' '));
+            of == label || number.is_some_and(|number| number.parse::<u32>().is_ok())
+        };
+        let exact = point.traffic.iter().find(|stream| stream.label == label);
+        let together = point.traffic.iter().filter(|stream| exact.is_none() && is_one(&stream.label));
+        let of: Vec<f64> = exact.into_iter().chain(together).map(|stream| stream.throughput_bps).collect();
+        let total = (!of.is_empty()).then(|| of.iter().sum::<f64>());
+        total.ok_or_else(|| {
             let known: Vec<_> = point.traffic.iter().map(|stream| stream.label.as_str()).collect();
             refused(format!("there is no traffic called \"{label}\""), suggest(&label, &known))
         })
