@@ -36,6 +36,16 @@ fn looks_do_not_change_what_periodic_updates_see() {
     assert!(once > 0 && once == probed, "{once} {probed}");
 }
 
+/// Jitter made packets of two flows arrive together behind a link, and who went first depended on who looked.
+#[test]
+fn packets_with_jitter_never_arrive_together() {
+    let text = "duration = \"3 s\"\n[topology.parking_lot]\nhops = 3\n\
+        link = { rate = \"766 kbit/s\", delay = \"7 ms\", queue = { droptail = \"13 packets\" }, jitter = \"20 ms\" }\n\
+        [[flows]]\ncontrol = \"reno\"\n[[traffic]]\nkind = \"cbr\"\nrate = \"500 kbit/s\"\npacket = \"300 B\"\n";
+    let links = |text: &str| serde_json::to_string(&result(text).links).expect("JSON");
+    assert_eq!(links(text), links(&format!("probe = \"1 ms\"\n{text}")));
+}
+
 /// A straggler of an earlier connection reached its receiver, and was neither counted there nor in flight.
 #[test]
 fn stragglers_of_earlier_connections_arrive() {
