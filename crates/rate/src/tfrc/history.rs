@@ -4,7 +4,7 @@
 //! Source: RFC 5348 sections 5.1 to 5.3, and 6.3.1 for the first interval.
 //!
 //! What differs: a packet that arrives late, but before its loss is certain, fills its hole without moving
-//! the interpolated times of its neighbours. A gap begins at most [`MAX_EVENTS`] loss events: more than the
+//! the interpolated times of its neighbours. A gap begins at most `MAX_EVENTS` loss events: more than the
 //! average remembers.
 
 use super::equation::Equation;
