@@ -19,8 +19,8 @@ pub struct Jitter {
 
 impl Jitter {
     /// Delays each packet by a uniform random time of at most `most`, drawn from `stream`. A packet that
-    /// would overtake the one before arrives a nanosecond behind it: packets of one link never arrive together,
-    /// so nobody has to decide between them.
+    /// would overtake the one before arrives a nanosecond behind it: packets of one link never arrive
+    /// together, so nobody has to decide between them.
     pub fn new(most: Duration, stream: Rng) -> Jitter {
         Jitter { most, stream, last: Time::ZERO }
     }
@@ -57,7 +57,7 @@ mod tests {
         }
         let mean = late.iter().sum::<f64>() / late.len() as f64;
         assert!((mean - 50e-6).abs() < 1e-6, "{mean}");
-        // A burst keeps its order, too, and no packet of it is later than the bound and the packets before it.
+        // A burst keeps its order, too: a packet is no later than the bound, and behind those before it.
         let at = Time::from_nanos(10_000_000_000);
         for number in 0..100 {
             let arrival = jitter.arrival(at);
