@@ -62,8 +62,11 @@ pub fn accesses(links: &[Link], measured: usize, data: &[&[usize]], acks: &[&[us
     let accesses = links.iter().zip(feeders.iter().zip(kinds)).enumerate();
     accesses
         .map(|(number, (link, (feeder, kinds)))| {
-            let out_of_order = matches!(*feeder, Feeder::Link(before) if !links[before].keeps_order());
-            if *feeder == Feeder::Several || out_of_order || needs_a_place(link) {
+            // Packets that come at the same instant take turns by their exits. They must not run ahead, because
+            // those that run ahead go in the order in which they were offered.
+            let takes_turns = matches!(*feeder, Feeder::Link(before)
+                if !links[before].keeps_order() || links[before].delivers_together());
+            if *feeder == Feeder::Several || takes_turns || needs_a_place(link) {
                 Access::InTurn
             } else if number >= measured && link.queue().is_unlimited() {
                 Access::Open

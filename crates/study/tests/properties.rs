@@ -84,7 +84,11 @@ fn impairments() -> impl Strategy<Value = String> {
         ", correction = { share = 0.5, overhead = 0.2 }",
         ", retransmission = { after = \"7 ms\" }, correction = { share = 0.5 }",
     ]);
-    let errors = (loss, repair).prop_map(|(loss, repair)| format!(", loss = {loss}{repair}"));
+    let outages =
+        prop::sample::select(&["", ", outages = [[\"300 ms\", \"200 ms\"], [\"1.4 s\", \"1 ms\"]]"]);
+    let place = prop::sample::select(&["", ", loss_at = \"after\""]);
+    let errors = (loss, outages, place, repair)
+        .prop_map(|(loss, outages, place, repair)| format!(", loss = {loss}{outages}{place}{repair}"));
     let reorder = (0.0_f64..1.0, delay())
         .prop_map(|(share, delay)| format!(", reorder = {{ share = {share:?}, delay = {delay} }}"));
     let alternate = prop::sample::select(&["", ", share = 0.3"])
@@ -108,18 +112,34 @@ fn impairments() -> impl Strategy<Value = String> {
     ]
 }
 
+/// A rate, constant or not.
+fn rate() -> impl Strategy<Value = String> {
+    let step = (1_u32..800, prop_oneof![1 => Just(0_u32), 4 => 200_u32..20_000]);
+    let schedule = (200_u32..20_000, prop::collection::vec(step, 0..4), any::<bool>());
+    prop_oneof![
+        3 => (200_u32..20_000).prop_map(|kilobits| format!("\"{kilobits} kbit/s\"")),
+        1 => schedule.prop_map(|(first, steps, repeats)| {
+            let (mut at, mut rates) = (0, format!("[\"0 s\", \"{first} kbit/s\"]"));
+            for (span, kilobits) in steps {
+                at += span;
+                rates += &format!(", [\"{at} ms\", \"{kilobits} kbit/s\"]");
+            }
+            let repeat = if repeats { format!(", repeat = \"{} ms\"", at + 300) } else { String::new() };
+            format!("{{ schedule = [{rates}]{repeat} }}")
+        }),
+    ]
+}
+
 /// The keys of a link.
 fn link() -> impl Strategy<Value = String> {
-    (200_u32..20_000, 0_u32..30_000, queue(), impairments()).prop_map(
-        |(kilobits, micros, queue, impairments)| {
-            let dequeue_driven = disciplines().iter().filter(|it| it.dequeue_driven);
-            // The one does not go with the other.
-            let refused = dequeue_driven.map(|it| it.entry.name).any(|name| queue.contains(name))
-                && impairments.contains("retransmission");
-            let impairments = if refused { "" } else { &impairments };
-            format!("rate = \"{kilobits} kbit/s\", delay = \"{micros} us\", queue = {queue}{impairments}")
-        },
-    )
+    (rate(), 0_u32..30_000, queue(), impairments()).prop_map(|(rate, micros, queue, impairments)| {
+        let dequeue_driven = disciplines().iter().filter(|it| it.dequeue_driven);
+        // The one does not go with the other.
+        let refused = dequeue_driven.map(|it| it.entry.name).any(|name| queue.contains(name))
+            && impairments.contains("retransmission");
+        let impairments = if refused { "" } else { &impairments };
+        format!("rate = {rate}, delay = \"{micros} us\", queue = {queue}{impairments}")
+    })
 }
 
 fn topology() -> impl Strategy<Value = String> {

@@ -222,3 +222,17 @@ fn the_same_results_on_any_number_of_threads() {
     let run = |threads| common::run_all(&all, Some(threads)).iter().map(bytes).collect::<Vec<_>>();
     assert_eq!(run(1), run(3));
 }
+
+/// Packets of one opportunity arrive together. Nobody who looks may decide which of them goes first.
+#[test]
+fn probes_do_not_decide_between_packets_of_one_opportunity() {
+    let trace = folder().join("walking.trace").display().to_string();
+    let text = format!(
+        "duration = \"5 s\"\n[topology.parking_lot]\nhops = 2\nlink = {{ rate = {{ trace = {trace:?} }}, delay = \"0 us\", \
+         queue = {{ droptail = \"3 packets\" }} }}\n[[flows]]\ncontrol = \"reno\"\ncount = 3\njitter = \"off\"\n\
+         start = {{ every = \"10 ms\" }}\n"
+    );
+    let text = format!("segment = {{ payload = \"400 B\", header = \"40 B\" }}\n{text}");
+    let sent = |text: &str| result(text).flows.iter().map(|flow| flow.sent).collect::<Vec<_>>();
+    assert_eq!(sent(&text), sent(&format!("probe = \"1 ms\"\n{text}")));
+}

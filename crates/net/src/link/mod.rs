@@ -138,6 +138,11 @@ impl Link {
         self.impairments.as_ref().is_none_or(|impairments| impairments.keep_order())
     }
 
+    /// True if packets may arrive at the same instant: those of one delivery opportunity.
+    pub(crate) fn delivers_together(&self) -> bool {
+        matches!(self.variable.as_deref(), Some(VariableRate::Trace(_)))
+    }
+
     /// True if a packet's fate can be [`Fate::LinkRetry`].
     pub fn retransmits(&self) -> bool {
         let retransmission = self.impairments.as_ref().and_then(|it| it.retransmission.as_ref());
