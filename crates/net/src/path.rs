@@ -62,7 +62,7 @@ pub fn accesses(links: &[Link], measured: usize, data: &[&[usize]], acks: &[&[us
     let accesses = links.iter().zip(feeders.iter().zip(kinds)).enumerate();
     accesses
         .map(|(number, (link, (feeder, kinds)))| {
-            // Packets that come at the same instant take turns by their exits. They must not run ahead, because
+            // Packets that come at the same instant take turns by their exits. They must not run ahead:
             // those that run ahead go in the order in which they were offered.
             let takes_turns = matches!(*feeder, Feeder::Link(before)
                 if !links[before].keeps_order() || links[before].delivers_together());
