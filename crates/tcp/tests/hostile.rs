@@ -55,3 +55,30 @@ proptest! {
         case.run();
     }
 }
+
+/// Timeouts in a row, and then an answer: the round trip took a quarter of an hour, and a controller that paces
+/// by it lets a segment go as rarely. The transfer goes on, however long that takes.
+#[test]
+fn answers_after_a_quarter_of_an_hour() {
+    let known = ackclock_cc::schemes().len() as u8;
+    for scheme in 0..known {
+        let expire = |times: usize| std::iter::repeat_n(Step::Expire, times);
+        let mut steps = vec![Step::Transmit(0)];
+        for _ in 0..3 {
+            steps.extend([Step::Transmit(108), Step::Deliver(152), Step::Acknowledge(0)]);
+            steps.extend(expire(20));
+            steps.extend([Step::Transmit(0), Step::Acknowledge(195)]);
+        }
+        Case {
+            recovery: 141,
+            scheme,
+            switches: 44,
+            window: 122,
+            initial: 255,
+            threshold: 255,
+            limit: 210,
+            steps,
+        }
+        .run();
+    }
+}
