@@ -153,6 +153,7 @@ impl Outbox {
         self.flights.push_back(Flight { datum, reported: false });
         if self.again.front() == Some(&datum) {
             self.again.pop_front();
+            self.skip_arrived(); // what stood behind it may be there by now
         }
         match self.at(datum) {
             Some(at) => {
@@ -367,6 +368,26 @@ mod tests {
             outbox.send(datum);
         }
         outbox
+    }
+
+    #[test]
+    fn what_arrived_while_another_datum_waited_is_not_sent_again() {
+        let mut outbox = Outbox::new(0, Some(5));
+        let mut send = |outbox: &mut Outbox| outbox.next(5).map(|datum| (outbox.send(datum), datum));
+        for number in 1..=5 {
+            assert_eq!(send(&mut outbox), Some((number, number)));
+        }
+        let ack = |echo, cumulative| Ack { echo, cumulative, ..Ack::default() };
+        outbox.on_ack(&ack(2, 0)).expect("it was sent"); // 1 is lost
+        assert_eq!(send(&mut outbox), Some((6, 1)));
+        outbox.on_ack(&ack(5, 0)).expect("it was sent"); // 3 and 4 are lost
+        assert_eq!(send(&mut outbox), Some((7, 3)));
+        outbox.on_ack(&ack(7, 0)).expect("it was sent"); // 1 is lost again, and waits behind 4
+        outbox.on_ack(&ack(1, 3)).expect("it was sent"); // its first packet was only late
+        assert_eq!(send(&mut outbox), Some((8, 4)));
+        assert_eq!(send(&mut outbox), None);
+        outbox.on_ack(&ack(8, 5)).expect("it was sent");
+        assert!(outbox.is_done());
     }
 
     #[test]
