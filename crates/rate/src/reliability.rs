@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn what_arrived_while_another_datum_waited_is_not_sent_again() {
         let mut outbox = Outbox::new(0, Some(5));
-        let mut send = |outbox: &mut Outbox| outbox.next(5).map(|datum| (outbox.send(datum), datum));
+        let send = |outbox: &mut Outbox| outbox.next(5).map(|datum| (outbox.send(datum), datum));
         for number in 1..=5 {
             assert_eq!(send(&mut outbox), Some((number, number)));
         }
