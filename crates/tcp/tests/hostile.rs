@@ -56,8 +56,8 @@ proptest! {
     }
 }
 
-/// Timeouts in a row, and then an answer: the round trip took a quarter of an hour, and a controller that paces
-/// by it lets a segment go as rarely. The transfer goes on, however long that takes.
+/// Timeouts in a row, and then an answer: the round trip took a quarter of an hour, and a controller that
+/// paces by it lets a segment go as rarely. The transfer goes on, however long that takes.
 #[test]
 fn answers_after_a_quarter_of_an_hour() {
     let known = ackclock_cc::schemes().len() as u8;
