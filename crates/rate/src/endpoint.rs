@@ -102,6 +102,12 @@ impl Sender {
         Ok(progress)
     }
 
+    /// No datum after `last` leaves for the first time: the receiver has no room for it. Without a call all
+    /// may leave. A `last` below an earlier one changes nothing.
+    pub fn allow(&mut self, last: u64) {
+        self.half.allow(last);
+    }
+
     /// The rate at which packets leave, bit/s on the wire.
     pub fn rate(&self) -> f64 {
         self.half.rate()

@@ -40,6 +40,10 @@ pub trait SendingHalf: fmt::Debug + Send {
     /// [`NeverSent`] if it is of what was never sent. Nothing has changed then.
     fn on_ack(&mut self, now: Time, ack: &Ack) -> Result<Progress, NeverSent>;
 
+    /// No datum after `last` leaves for the first time: the receiver has no room for it. Without a call all
+    /// may leave. A `last` below an earlier one changes nothing.
+    fn allow(&mut self, last: u64);
+
     /// The rate at which packets leave, bit/s on the wire.
     fn rate(&self) -> f64;
 

@@ -110,6 +110,20 @@ impl Arrivals {
         true
     }
 
+    /// What a host writes into a packet: the first number, the arrival of the first one that was added, and
+    /// the ticks by number.
+    pub fn parts(&self) -> (u64, Time, &[u16]) {
+        (self.first, self.base, &self.ticks[..self.len().min(MAX_ARRIVALS)])
+    }
+
+    /// What a host reads from a packet. `None` if there are too many ticks.
+    pub fn from_parts(first: u64, base: Time, ticks: &[u16]) -> Option<Arrivals> {
+        let mut arrivals = Arrivals { first, base, ..Arrivals::default() };
+        arrivals.ticks.get_mut(..ticks.len())?.copy_from_slice(ticks);
+        arrivals.count = ticks.len() as u8; // at most MAX_ARRIVALS
+        Some(arrivals)
+    }
+
     /// How many numbers there are.
     pub fn len(&self) -> usize {
         usize::from(self.count)
@@ -150,6 +164,9 @@ mod tests {
         assert_eq!(arrivals.len(), MAX_ARRIVALS);
         let all: Vec<_> = arrivals.iter(tick).collect();
         assert_eq!(all, [(7, at(1000)), (8, at(1000)), (10, at(1250)), (17, at(3000))]);
+        let (first, base, ticks) = arrivals.parts();
+        assert_eq!(Arrivals::from_parts(first, base, ticks), Some(arrivals));
+        assert_eq!(Arrivals::from_parts(first, base, &[1; MAX_ARRIVALS + 1]), None);
         let mut arrivals = Arrivals::default();
         assert!(arrivals.add(1, at(1000), tick));
         assert!(!arrivals.add(2, at(900), tick), "it is earlier");

@@ -72,6 +72,8 @@ pub struct Outbox {
     reorder: u64,
     /// Data to send in all; `None` for no end.
     total: Option<u64>,
+    /// The last datum that may leave.
+    limit: u64,
     /// Transmissions not decided yet; the first has the number `first_flight`.
     flights: VecDeque<Flight>,
     first_flight: u64,
@@ -91,6 +93,7 @@ impl Outbox {
         Outbox {
             reorder,
             total,
+            limit: u64::MAX,
             flights: VecDeque::new(),
             first_flight: 1,
             data: VecDeque::new(),
@@ -100,6 +103,11 @@ impl Outbox {
             retransmitted: 0,
             lost: 0,
         }
+    }
+
+    /// No datum after `last` leaves for the first time. It never falls, so what has been promised stays.
+    pub fn allow(&mut self, last: u64) {
+        self.limit = if self.limit == u64::MAX { last } else { self.limit.max(last) };
     }
 
     /// The number of the next transmission.
@@ -114,7 +122,7 @@ impl Outbox {
         }
         let next = self.first_datum + self.data.len() as u64;
         let inside = (self.data.len() as u64) < window.min(MAX_AHEAD);
-        (inside && self.total.is_none_or(|total| next <= total)).then_some(next)
+        (inside && next <= self.limit && self.total.is_none_or(|total| next <= total)).then_some(next)
     }
 
     /// The oldest datum that was sent and is not acknowledged in order.
@@ -430,6 +438,23 @@ mod tests {
         assert_eq!((outbox.next(4), outbox.next(5)), (None, Some(5)));
         outbox.on_ack(&ack(1, 1, 0)).expect("sent");
         assert_eq!(outbox.next(4), Some(5));
+    }
+
+    #[test]
+    fn what_the_receiver_has_no_room_for_waits() {
+        let mut outbox = Outbox::new(0, Some(5));
+        outbox.allow(2);
+        for _ in 0..2 {
+            let datum = outbox.next(100).expect("it is allowed");
+            outbox.send(datum);
+        }
+        assert_eq!(outbox.next(100), None);
+        outbox.on_ack(&ack(2, 0, 0)).expect("sent"); // 1 is lost: repairs are not held back
+        assert_eq!(outbox.next(100), Some(1));
+        outbox.send(1);
+        outbox.allow(1); // an overtaken promise
+        outbox.allow(3);
+        assert_eq!((outbox.next(100), outbox.send(3), outbox.next(100)), (Some(3), 4, None));
     }
 
     #[test]

@@ -119,6 +119,10 @@ impl SendingHalf for Sender {
     }
 
     /// The lower of both rates (section 6).
+    fn allow(&mut self, last: u64) {
+        self.outbox.allow(last);
+    }
+
     fn rate(&self) -> f64 {
         self.delay.rate().min(self.loss.rate())
     }

@@ -98,6 +98,10 @@ impl SendingHalf for Sender {
         Ok(progress)
     }
 
+    fn allow(&mut self, last: u64) {
+        self.outbox.allow(last);
+    }
+
     fn rate(&self) -> f64 {
         self.rate
     }
