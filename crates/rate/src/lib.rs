@@ -5,13 +5,14 @@
 //! differences that may be negative (jitter, relative trip times) are nanoseconds as `i64`.
 //!
 //! Estimators have a file each: [`pair`], [`kde`], [`ewma`], [`jitter`], [`rott`], [`loss`].
-//! Parts of a transport are [`reliability`], [`blackout`], the rate law ([`law`]) and its variants
-//! ([`variant`]). [`xrtp`] composes them into two endpoints. [`model`] is the analytic model of XRTP.
-//! [`tfrc`] is the transport of RFC 5348, [`gcc`] that of draft-ietf-rmcat-gcc-02.
+//! Parts of a transport are [`reliability`], [`blackout`], [`acknowledged`], the rate law ([`law`]) and its
+//! variants ([`variant`]). [`xrtp`] composes them into two endpoints. [`model`] is the analytic model of
+//! XRTP. [`tfrc`] is the transport of RFC 5348, [`gcc`] that of draft-ietf-rmcat-gcc-02.
 //!
 //! A host chooses one of the registry's [`Transport`]s. It holds a [`Sender`] and a [`Receiver`], and carries
 //! the packets of [`packet`], whatever the transport.
 
+pub mod acknowledged;
 pub mod blackout;
 mod endpoint;
 pub mod ewma;

@@ -71,6 +71,15 @@ const PARAMETERS: &[Parameter] = &[
         ],
         "whether a pair is part of the paced packets",
     ),
+    Parameter::choice(
+        "obey",
+        "twice",
+        &[
+            ("twice", "at most twice the rate that is acknowledged"),
+            ("all", "all of it, however much: section 3.3"),
+        ],
+        "how much of the receiver's rate the sender obeys",
+    ),
     Parameter::count("pair_every", 4, "packets", 2..=1000, "k, section 3.3"),
     Parameter::count("samples", 8, "samples", 1..=256, "n of the kernel density filter, section 4.1"),
     Parameter::choice(
@@ -199,6 +208,10 @@ impl Config {
         }
     }
 
+    fn obedience(&self) -> Obedience {
+        if self.is("obey", "all") { Obedience::All } else { Obedience::Twice }
+    }
+
     fn pairing(&self) -> Pairing {
         if self.is("pair", "within") { Pairing::Within } else { Pairing::Extra }
     }
@@ -242,6 +255,15 @@ impl Config {
             })),
         }
     }
+}
+
+/// How much of the receiver's rate the sender obeys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Obedience {
+    /// All of it, as the source has it.
+    All,
+    /// At most twice the rate that is acknowledged: a receiver that is mistaken cannot flood the path.
+    Twice,
 }
 
 /// The shortest round-trip time that is believed. Timers never stand still.

@@ -85,3 +85,17 @@ fn dctcp_keeps_the_queue_near_the_threshold() {
     let reno = run(step, "[[flows]]\ncontrol = \"reno\"\ncount = 2\ntcp = { ecn = true }\n");
     assert!(reno.links[0].utilisation < link.utilisation);
 }
+
+/// Packets that are squeezed together behind the bottleneck tell an enormous capacity.
+#[test]
+fn jitter_behind_the_bottleneck_does_not_make_xrtp_flood_the_path() {
+    let text = "duration = \"20 s\"\n".to_owned()
+        + &dumbbell(
+            "rate = \"2 Mbit/s\", delay = \"40 ms\", queue = { droptail = \"20 packets\" }, jitter = \"20 ms\"",
+            &flows(&["xrtp"]),
+        );
+    let result = result(&text);
+    let link = &result.links[0];
+    println!("{} of the packets are dropped, {} Mbit/s", link.drop_rate, mbps(&result, 0));
+    assert!(link.drop_rate < 0.2 && mbps(&result, 0) > 1.5);
+}

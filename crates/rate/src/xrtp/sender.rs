@@ -1,6 +1,7 @@
 //! The sending endpoint: paces packets at the rate it is told, in pairs, and repairs what is lost.
 
-use super::{Config, MIN_RTT};
+use super::{Config, MIN_RTT, Obedience};
+use crate::acknowledged::Acknowledged;
 use crate::blackout::Silence;
 use crate::half::{Opening, SendingHalf};
 use crate::law::{Limits, start};
@@ -20,6 +21,10 @@ pub struct Sender {
     silence: Silence,
     /// bit/s
     rate: f64,
+    /// What the receiver wishes for, bit/s.
+    wish: f64,
+    obedience: Obedience,
+    acknowledged: Acknowledged,
     srtt: Duration,
     rtt_memory: f64,
     window: f64,
@@ -83,17 +88,22 @@ impl SendingHalf for Sender {
             self.srtt = srtt.max(MIN_RTT);
         }
         // What the receiver sends into silence must not keep the sender from probing.
-        if ack.echoed.is_some() || progress != Progress::default() {
-            self.silence.heard(now);
+        if (ack.echoed.is_some() || progress != Progress::default()) && self.silence.heard(now) {
+            self.acknowledged.restart();
         }
+        self.acknowledged.on_ack(now, progress.reported, self.bits, self.srtt);
         if let Report::Rate(rate) = ack.report
             && ack.echo >= self.told
             && rate.is_finite()
             && rate > 0.0
         {
             self.told = ack.echo;
-            self.rate = self.limits.hold(rate);
+            self.wish = rate;
         }
+        self.rate = self.limits.hold(match self.obedience {
+            Obedience::All => self.wish,
+            Obedience::Twice => self.wish.min(2.0 * self.acknowledged.rate()),
+        });
         self.plan();
         Ok(progress)
     }
@@ -128,6 +138,7 @@ impl Sender {
     pub fn new(config: &Config, opening: Opening) -> Sender {
         let limits = config.limits();
         let srtt = opening.handshake.max(MIN_RTT);
+        let rate = limits.hold(start(config.number("start"), config.bits(), srtt));
         let mut sender = Sender {
             bytes: config.bytes,
             bits: config.bits(),
@@ -135,7 +146,10 @@ impl Sender {
             outbox: Outbox::new(config.count("reorder"), opening.total),
             pattern: Pattern::new(config.pairing(), config.count("pair_every")),
             silence: Silence::new(config.number("silence"), opening.now),
-            rate: limits.hold(start(config.number("start"), config.bits(), srtt)),
+            rate,
+            wish: rate,
+            obedience: config.obedience(),
+            acknowledged: Acknowledged::new(rate),
             srtt,
             rtt_memory: config.number("rtt_memory"),
             window: config.number("window"),

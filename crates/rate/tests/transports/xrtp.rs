@@ -1,14 +1,15 @@
 //! XRTP.
 
 use crate::path::{CLEAN, Fate, Run, Scene, control, fates, shown};
-use ackclock_rate::ReceivingHalf as _;
 use ackclock_rate::loss::Label;
 use ackclock_rate::packet::{Ack, Data, Report};
 use ackclock_rate::pair::Slot;
 use ackclock_rate::xrtp::{Config, Receiver, TRANSPORT};
+use ackclock_rate::{ReceivingHalf as _, Sender};
 use ackclock_registry::{Given, Settings};
 use ackclock_units::{Duration, Time};
 use proptest::prelude::*;
+use std::collections::VecDeque;
 
 /// The rate that an acknowledgement asks for.
 fn asked(ack: &Ack) -> f64 {
@@ -40,6 +41,40 @@ fn alone_it_finds_the_capacity() {
     assert!((8.0..10.0).contains(&seconds), "{seconds}");
     assert_eq!(run.sent, 2000);
     assert_eq!(run.sender.counters().timeouts, 0);
+}
+
+/// The highest rate of a sender behind 2 Mbit/s, whose receiver asks for 100 Gbit/s.
+fn misled(obey: &'static str) -> f64 {
+    let (service, rtt) = (Duration::from_millis(4), Duration::from_millis(80));
+    let control = control("xrtp", &[("obey", Given::Word(obey))]);
+    let mut sender = Sender::new(&control, 1000, None, Time::ZERO, rtt);
+    let (mut now, mut free, mut most) = (Time::ZERO, Time::ZERO, sender.rate());
+    let mut acks = VecDeque::new();
+    while sender.counters().acknowledged < 1000 {
+        while let Some(data) = sender.poll_transmit(now) {
+            free = free.max(now) + service;
+            let (echo, echoed, held) = (data.number, Some(data.sent), Duration::ZERO);
+            let report = Report::Rate(1e11);
+            acks.push_back((
+                free + rtt,
+                Ack { echo, cumulative: echo, sack: 0, bytes: 40, echoed, held, report },
+            ));
+        }
+        let answered = acks.front().map(|&(at, _)| at);
+        now = now.max([answered, sender.poll_timeout()].into_iter().flatten().min().expect("more is due"));
+        while let Some((_, ack)) = acks.pop_front_if(|&mut (at, _)| at <= now) {
+            sender.on_ack(now, &ack).expect("it was sent");
+            most = most.max(sender.rate());
+        }
+    }
+    most
+}
+
+#[test]
+fn it_obeys_at_most_twice_the_rate_that_is_acknowledged() {
+    let most = misled("twice");
+    assert!((3.5e6..4.5e6).contains(&most), "{most}");
+    assert_eq!(misled("all"), 1e11);
 }
 
 #[test]
