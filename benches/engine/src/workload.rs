@@ -29,6 +29,9 @@ const RUNS: &[(&str, &str, &str)] = &[
     ("run-hundred-flows", "peers/cases/hundred-flows.toml", "3 s"),
     ("run-overshoot", "peers/cases/highspeed.toml", "3 s"),
     ("run-holes", "engine/holes.toml", "3 s"),
+    ("run-xrtp", "engine/xrtp.toml", "3 s"),
+    ("run-tfrc", "engine/tfrc.toml", "3 s"),
+    ("run-xrtp-beside", "engine/xrtp-beside.toml", "20 s"),
 ];
 /// The number of acknowledgements for each controller.
 const ACKS: u64 = 100_000;

@@ -10,6 +10,7 @@
 //! queue of scheduled segments below the sender, so everything in flight is in the network. The maximum
 //! filter of the bandwidth is exact.
 
+mod aggregation;
 mod policer;
 
 use crate::windowed::WindowedMax;
@@ -17,6 +18,7 @@ use crate::{
     Ack, Controller, Event, Lost, Needs, Parameter, Path, RateSample, Scheme, Settings, Signal, Window,
 };
 use ackclock_units::{Duration, Rate, Time};
+use aggregation::Aggregation;
 use policer::Policer;
 
 /// The registry's entry.
@@ -103,10 +105,6 @@ const DRAWN_PHASES: f64 = 7.0;
 /// The draft's BBRCheckFullPipe: the pipe is full after three round trips without growth by a quarter.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Linux: aggregation is the maximum of the last five to ten round trips, and at most 100 ms of the
-/// bandwidth.
-const AGGREGATION_ROUNDS: u32 = 5;
-const AGGREGATION_SECONDS: f64 = 0.1;
 /// Linux: a burst has at most 64 KiB and at most 127 segments. Below 1.2 Mbit/s it has one segment.
 const MAX_AT_ONCE: (f64, f64) = (65_536.0, 127.0);
 const SLOW_BPS: u64 = 1_200_000;
@@ -164,16 +162,6 @@ pub struct Bbr {
     lost: u64,
     policer: Option<Policer>,
     aggregation: Aggregation,
-}
-
-/// ACK aggregation: how much more is acknowledged at once than the bandwidth explains.
-#[derive(Default)]
-struct Aggregation {
-    since: Time,
-    acked: f64,
-    /// The maximum of the present period of five round trips, and of the period before.
-    extra: [f64; 2],
-    rounds: u32,
 }
 
 impl Bbr {
@@ -318,30 +306,8 @@ impl Bbr {
         }
     }
 
-    /// Linux's bbr_update_ack_aggregation.
-    fn follow_aggregation(&mut self, path: &Path, w: &Window, acked: f64) {
-        let bw = self.bw();
-        let it = &mut self.aggregation;
-        if self.round_start {
-            it.rounds += 1;
-            if it.rounds >= AGGREGATION_ROUNDS {
-                (it.rounds, it.extra) = (0, [0.0, it.extra[0]]);
-            }
-        }
-        let mut expected = libm::floor(bw * path.now.since(it.since).as_secs_f64());
-        if it.acked <= expected {
-            (it.acked, it.since, expected) = (0.0, path.now, 0.0);
-        }
-        it.acked += acked;
-        it.extra[0] = it.extra[0].max((it.acked - expected).min(w.cwnd));
-    }
-
     fn aggregation_window(&self) -> f64 {
-        if !self.with_aggregation || !self.full {
-            return 0.0;
-        }
-        let [recent, before] = self.aggregation.extra;
-        recent.max(before).min(libm::floor(self.bw() * AGGREGATION_SECONDS))
+        if self.with_aggregation && self.full { self.aggregation.window(self.bw()) } else { 0.0 }
     }
 
     /// The draft's BBRCheckCyclePhase: goes to the next phase if this one is over.
@@ -520,7 +486,7 @@ impl Controller for Bbr {
         let acked = ack.rate.map_or(0, |rate| rate.acked);
         if let Some(rate) = ack.rate.filter(|rate| !rate.interval.is_zero()) {
             self.follow_bandwidth(path, &rate, ack.lost);
-            self.follow_aggregation(path, w, acked as f64);
+            self.aggregation.on_ack(path.now, self.bw(), acked as f64, w.cwnd, self.round_start);
         }
         self.advance_phase(path, w, acked, ack.lost);
         if let Some(rate) = &ack.rate {
@@ -560,7 +526,8 @@ impl Controller for Bbr {
         match event {
             Event::Start => {
                 self.initial_window = w.cwnd;
-                (self.min_rtt_at, self.aggregation.since) = (path.now, path.now);
+                self.min_rtt_at = path.now;
+                self.aggregation.restart(path.now);
                 self.set_initial_pace(path, w);
             }
             Event::Recovered => {
@@ -575,7 +542,7 @@ impl Controller for Bbr {
             }
             Event::Idle => {
                 self.idle_restart = true;
-                (self.aggregation.since, self.aggregation.acked) = (path.now, 0.0);
+                self.aggregation.restart(path.now);
                 match self.mode {
                     Mode::ProbeBw => self.set_pace(path, 1.0, w),
                     Mode::ProbeRtt => self.end_probe_rtt(path, w),
