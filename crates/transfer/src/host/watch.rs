@@ -1,0 +1,75 @@
+//! A session, seen from another thread.
+
+use ackclock_units::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Where a session is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Stage {
+    /// The other end has not answered, or has not come.
+    #[default]
+    Waiting,
+    /// Both ends agree on what is sent.
+    Agreeing,
+    /// Data are under way.
+    Moving,
+    /// All data are there; the ends check and store them.
+    Ending,
+    /// It is over.
+    Over,
+}
+
+/// What a session looks like. Where an end cannot know something it is zero.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Seen {
+    /// Where it is.
+    pub stage: Stage,
+    /// Since the first data.
+    pub elapsed: Duration,
+    /// Bytes of payload that were acknowledged, or delivered, in order.
+    pub bytes: u64,
+    /// Packets of data that left, or arrived.
+    pub packets: u64,
+    /// Of those, packets whose datum had been sent, or had arrived, before.
+    pub repeated: u64,
+    /// The rate at which packets leave, or that the receiver asks for, bit/s on the wire.
+    pub rate: f64,
+    /// The sender's smoothed round-trip time.
+    pub srtt: Duration,
+    /// Packets found lost. At the receiver: losses that were labelled.
+    pub lost: u64,
+    /// Losses that the receiver labelled congestion, and transmission error.
+    pub congestion: u64,
+    /// See `congestion`.
+    pub transmission: u64,
+    /// True if the throughput equation holds the rate down, because congestion takes too much.
+    pub held: bool,
+}
+
+/// Looks at a session, and ends it. Both threads have it.
+#[derive(Debug, Default)]
+pub struct Watch {
+    seen: Mutex<Seen>,
+    stop: AtomicBool,
+}
+
+impl Watch {
+    /// What the session looks like; a few milliseconds old at most while it runs.
+    pub fn seen(&self) -> Seen {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the session to end. An endless one ends well.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn show(&self, seen: Seen) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+    }
+}

@@ -1,0 +1,30 @@
+//! The form of packets on the wire, version 1. Numbers are little-endian.
+//!
+//! ```text
+//! hello    0x11  attempt:1  from:4  length:2  noise:length  zeros  proof:16      at least 1200 bytes
+//! welcome  0x12  attempt:1  to:4    from:4    noise
+//! sealed   0x13  epoch:1    to:4    number:8  sealed frame, tag:16
+//! ```
+//!
+//! The high half of the first byte is the version. `from` and `to` are numbers that each end chooses for the
+//! session, as WireGuard's are. `number` is the nonce. Data packets have the packet numbers of their
+//! transport; all else has numbers from [`CONTROL`] on. A sealed packet holds one [`Frame`]. What stands
+//! before it needs no authentication of its own: `number` and `epoch` select nonce and key, so a change of
+//! them makes the frame unreadable.
+
+mod envelope;
+mod frame;
+mod reader;
+
+pub use envelope::{Envelope, HELLO_BYTES, PROOF_BYTES, SEALED_HEADER, TAG_BYTES, put_hello, put_welcome};
+pub use envelope::{put_sealed_header, unproven};
+pub use frame::{DATA_HEADER, Frame, Standing};
+
+/// The first number of what is not data.
+pub const CONTROL: u64 = 1 << 63;
+
+/// The longest datagram that is sent or read, bytes.
+pub const MAX_DATAGRAM: usize = 1472;
+
+/// What UDP and IPv4 add to a datagram, bytes.
+pub const UDP_IP_BYTES: usize = 28;
