@@ -8,7 +8,9 @@
 use crate::mailbox::Mailbox;
 use crate::noise::{Entropy, Key, WrongKeys, mac, renew};
 use crate::replay::Replay;
-use crate::wire::{CONTROL, Envelope, Frame, SEALED_HEADER, Standing, TAG_BYTES, UDP_IP_BYTES, put_sealed_header};
+use crate::wire::{
+    CONTROL, Envelope, Frame, SEALED_HEADER, Standing, TAG_BYTES, UDP_IP_BYTES, put_sealed_header,
+};
 use ackclock_units::{Duration, Time};
 use snow::{HandshakeState, StatelessTransportState};
 use std::collections::VecDeque;
@@ -25,7 +27,7 @@ pub struct Renewal {
 }
 
 impl Default for Renewal {
-    /// Two minutes as in WireGuard, and far fewer packets than any limit of the cipher (RFC 9001 section 6.6).
+    /// Two minutes as in WireGuard, and fewer packets than any limit of the cipher (RFC 9001 section 6.6).
     fn default() -> Renewal {
         Renewal { packets: 1 << 32, time: Duration::from_secs(120) }
     }
@@ -158,7 +160,10 @@ pub struct Channel {
 
 impl fmt::Debug for Channel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Channel").field("address", &self.address).field("epoch", &self.epoch).finish_non_exhaustive()
+        f.debug_struct("Channel")
+            .field("address", &self.address)
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
     }
 }
 
@@ -268,7 +273,9 @@ impl Channel {
     }
 
     fn open(&self, datagram: &[u8], plain: &mut Vec<u8>) -> Option<(u8, u64)> {
-        let Some(Envelope::Sealed { epoch, to, number, sealed }) = Envelope::read(datagram) else { return None };
+        let Some(Envelope::Sealed { epoch, to, number, sealed }) = Envelope::read(datagram) else {
+            return None;
+        };
         if to != self.me {
             return None;
         }
@@ -383,7 +390,9 @@ impl Channel {
 
     /// The other end has new keys.
     fn on_rekeyed(&mut self, now: Time, epoch: u8, message: &[u8]) {
-        let Some(dialing) = self.dialing.as_mut().filter(|_| epoch == self.epoch.wrapping_add(1)) else { return };
+        let Some(dialing) = self.dialing.as_mut().filter(|_| epoch == self.epoch.wrapping_add(1)) else {
+            return;
+        };
         if dialing.state.read_message(message, &mut [0; MAX_NOISE]).is_err() {
             return;
         }
@@ -523,7 +532,10 @@ impl Channel {
 
     /// When to call [`Channel::poll_control`], if nothing arrives before.
     pub fn poll_timeout(&self) -> Time {
-        if self.mailbox.owes() || !self.responses.is_empty() || self.next.as_ref().is_some_and(|next| next.due) {
+        if self.mailbox.owes()
+            || !self.responses.is_empty()
+            || self.next.as_ref().is_some_and(|next| next.due)
+        {
             return Time::ZERO;
         }
         let candidate = self.candidate.as_ref().map(|new| new.due);

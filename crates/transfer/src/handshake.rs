@@ -111,7 +111,8 @@ impl Dialer {
         self.state.as_mut()?.read_message(noise, &mut [0; MAX_NOISE]).ok()?;
         let state = self.state.take()?;
         let left = self.left.get(usize::from(attempt)).or(self.left.last()).copied().unwrap_or(now);
-        let opened = Opened { now, me: self.me, peer, address: from, handshake: now.since(left), dials: true };
+        let opened =
+            Opened { now, me: self.me, peer, address: from, handshake: now.since(left), dials: true };
         Channel::new(opened, state, &self.secret, self.entropy).ok()
     }
 }
@@ -211,8 +212,7 @@ impl Listener {
         let length = state.write_message(&[], &mut answer).ok()?;
         answer.truncate(length);
         let me = session_number(self.entropy);
-        let opened =
-            Opened { now, me, peer, address: from, handshake: Duration::ZERO, dials: false };
+        let opened = Opened { now, me, peer, address: from, handshake: Duration::ZERO, dials: false };
         let channel = Channel::new(opened, state, &self.secret, self.entropy).ok()?;
         if self.pending.len() == MAX_PENDING {
             self.pending.remove(0);

@@ -90,7 +90,9 @@ impl Mailbox {
     /// A message arrived.
     pub fn on_message(&mut self, number: u32, message: &[u8]) {
         self.owes = true;
-        if number == self.read.wrapping_add(1) && self.unread.len() < MAX_UNREAD && message.len() <= MAX_MESSAGE
+        if number == self.read.wrapping_add(1)
+            && self.unread.len() < MAX_UNREAD
+            && message.len() <= MAX_MESSAGE
         {
             self.read = number;
             self.unread.push_back(message.to_vec());

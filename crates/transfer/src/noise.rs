@@ -310,9 +310,8 @@ mod tests {
     #[test]
     fn curve_25519() {
         let alice = unhex("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a");
-        let bob = Identity::from_private(unhex(
-            "5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb",
-        ));
+        let bob =
+            Identity::from_private(unhex("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb"));
         let mut curve = Curve::default();
         curve.set(&alice);
         let public: Key = unhex("8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a");

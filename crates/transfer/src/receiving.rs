@@ -124,7 +124,8 @@ impl Incoming {
         sink: &mut dyn Sink,
     ) -> Option<Ack> {
         let whole = payload.len() == self.chunk || data.last && payload.len() < self.chunk;
-        let known = self.final_datum.is_none_or(|last| data.datum <= last && data.last == (data.datum == last));
+        let known =
+            self.final_datum.is_none_or(|last| data.datum <= last && data.last == (data.datum == last));
         if data.datum == 0 || data.datum > self.room || !whole || !known || payload.is_empty() {
             return None;
         }
@@ -172,13 +173,7 @@ impl Incoming {
         Standing { room: self.room, lost: self.tally().total(), congestion: self.congestion() }
     }
 
-    fn acknowledge(
-        &mut self,
-        now: Time,
-        ack: Ack,
-        sink: &dyn Sink,
-        out: &mut Vec<u8>,
-    ) -> Option<SocketAddr> {
+    fn acknowledge(&mut self, now: Time, ack: Ack, sink: &dyn Sink, out: &mut Vec<u8>) -> Option<SocketAddr> {
         let standing = self.standing(sink);
         self.told = standing.room;
         self.channel.seal_control(now, &Frame::Ack(ack, standing), out);
@@ -229,7 +224,7 @@ impl Incoming {
     }
 
     /// Bytes of payload that were delivered.
-    pub fn delivered(&self) -> u64 {
+    pub fn payload(&self) -> u64 {
         self.payload
     }
 

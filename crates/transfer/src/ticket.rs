@@ -30,7 +30,9 @@ pub struct NoTicket;
 
 impl fmt::Display for NoTicket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("this is no ticket, or not all of it: copy the whole line that `ackclock receive` printed")
+        f.write_str(
+            "this is no ticket, or not all of it: copy the whole line that `ackclock receive` printed",
+        )
     }
 }
 
@@ -74,7 +76,8 @@ impl FromStr for Ticket {
     type Err = NoTicket;
 
     fn from_str(text: &str) -> Result<Ticket, NoTicket> {
-        let rest = text.trim().strip_prefix(PREFIX).and_then(|rest| rest.strip_prefix('-')).ok_or(NoTicket)?;
+        let rest =
+            text.trim().strip_prefix(PREFIX).and_then(|rest| rest.strip_prefix('-')).ok_or(NoTicket)?;
         let bytes: [u8; BYTES] = unhex(rest).ok_or(NoTicket)?;
         let (keys, given) = bytes.split_at(2 * KEY_BYTES);
         if given != sum(keys) {

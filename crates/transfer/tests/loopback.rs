@@ -3,7 +3,9 @@
 use ackclock_rate::Transport;
 use ackclock_registry::Listed;
 use ackclock_transfer::control::for_networks;
-use ackclock_transfer::host::{ENTROPY, Guest, SILENCE, Sending, Stage, Summary, TransferError, Watch, receive, send};
+use ackclock_transfer::host::{
+    ENTROPY, Guest, SILENCE, Sending, Stage, Summary, TransferError, Watch, receive, send,
+};
 use ackclock_transfer::noise::Identity;
 use ackclock_transfer::stream::{Discard, Extent, Sink, Source, Stop, Zeros};
 use ackclock_transfer::ticket::Ticket;

@@ -124,7 +124,10 @@ fn nobody_without_the_ticket_is_answered() {
     assert!(hear(&mut listener, &right).0.is_some());
     let only = Some(*ends.receiver.public());
     let mut listener = Listener::new(&ends.receiver, &ends.ticket, only, ENTROPY);
-    assert!(matches!(hear(&mut listener, &right), (None, None)), "another sender than the one that is let in");
+    assert!(
+        matches!(hear(&mut listener, &right), (None, None)),
+        "another sender than the one that is let in"
+    );
     let only = Some(*ends.sender.public());
     let mut listener = Listener::new(&ends.receiver, &ends.ticket, only, ENTROPY);
     assert!(hear(&mut listener, &right).0.is_some());
@@ -205,9 +208,9 @@ fn an_address_counts_once_it_has_answered() {
     assert_eq!(receiver.address(), address(7));
     // An address that never answers is given up, and so it cannot be flooded.
     assert!(give(&mut receiver, at(300), 8, &ping(&mut sender, at(300))));
-    let count: usize = (3..100).map(|step| {
-        packets(&mut receiver, at(step * 100)).iter().filter(|(to, _)| *to == 8).count()
-    }).sum();
+    let count: usize = (3..100)
+        .map(|step| packets(&mut receiver, at(step * 100)).iter().filter(|(to, _)| *to == 8).count())
+        .sum();
     assert_eq!((count, receiver.address()), (3, address(7)));
 }
 
@@ -255,7 +258,8 @@ fn transfer() -> (Outgoing, Incoming, Vec<u8>) {
     assert_eq!(departure.map(|it| it.to.port()), Some(PORTS.1));
     assert_eq!(packet.len() + 28, PACKET_BYTES as usize);
     let mut ack = Vec::new();
-    let to = incoming.on_datagram((at(30), at(30)), address(PORTS.0), &packet, &mut Discard::default(), &mut ack);
+    let to =
+        incoming.on_datagram((at(30), at(30)), address(PORTS.0), &packet, &mut Discard::default(), &mut ack);
     assert_eq!(to, Some(address(PORTS.0)));
     (outgoing, incoming, ack)
 }
@@ -278,7 +282,13 @@ fn an_acknowledgement_of_what_was_never_sent_ends_the_session() {
         assert!(matches!(outgoing.end(), Some(End::Stopped(stop)) if stop.why == Why::Broken), "{ack:?}");
         let mut out = Vec::new();
         outgoing.poll_control(at(50), &mut out).expect("the other end is told");
-        incoming.on_datagram((at(60), at(60)), address(PORTS.0), &out, &mut Discard::default(), &mut Vec::new());
+        incoming.on_datagram(
+            (at(60), at(60)),
+            address(PORTS.0),
+            &out,
+            &mut Discard::default(),
+            &mut Vec::new(),
+        );
         let told = matches!(incoming.end(), Some(End::Closed(farewell)) if farewell.why == Why::Broken);
         assert!(told);
     }
@@ -313,7 +323,13 @@ fn silence_ends_a_session_and_a_ping_does_not_let_it() {
         incoming.on_timeout(now);
         let mut out = Vec::new();
         while outgoing.poll_control(now, &mut out).is_some() {
-            incoming.on_datagram((now, now), address(PORTS.0), &out, &mut Discard::default(), &mut Vec::new());
+            incoming.on_datagram(
+                (now, now),
+                address(PORTS.0),
+                &out,
+                &mut Discard::default(),
+                &mut Vec::new(),
+            );
             out.clear();
         }
         while incoming.poll_control(now, &Discard::default(), &mut out).is_some() {

@@ -93,7 +93,9 @@ pub enum TransferError {
     #[error("the ticket cannot be used: ask for a new one")]
     Ticket,
     /// The other end was not heard for so long.
-    #[error("the other end has been silent for {0}: nothing is lost; start both again, the sender with --resume")]
+    #[error(
+        "the other end has been silent for {0}: nothing is lost; start both again, the sender with --resume"
+    )]
     Silent(Duration),
     /// The other end has ended it.
     #[error("the other end has ended the transfer: {0}")]

@@ -171,7 +171,7 @@ impl Host<'_> {
         Seen {
             stage,
             elapsed: self.began.map_or(Duration::ZERO, |began| now.since(began)),
-            bytes: self.incoming.delivered(),
+            bytes: self.incoming.payload(),
             packets: self.incoming.arrived(),
             repeated: self.incoming.duplicates(),
             rate: self.incoming.rate().unwrap_or(0.0),

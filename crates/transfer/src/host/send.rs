@@ -40,7 +40,8 @@ pub fn send(
     let terms = Terms { control: options.control.clone(), bytes: options.bytes };
     let channel = dial(&mut socket, clock, to, me, ticket, &terms, options.silence, watch)?;
     let outgoing = Outgoing::new(clock.now(), channel, terms, options.most, options.silence);
-    let mut host = Host { clock, socket, outgoing, source, watch, lateness: Lateness::default(), began: None };
+    let mut host =
+        Host { clock, socket, outgoing, source, watch, lateness: Lateness::default(), began: None };
     host.run()?;
     host.summary(options.silence)
 }

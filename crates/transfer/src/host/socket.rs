@@ -132,8 +132,7 @@ impl Socket {
         };
         self.bytes += self.train.len() as u64;
         let segment_size = (self.train.len() > self.size).then_some(self.size);
-        let transmit =
-            Transmit { destination, ecn: None, contents: &self.train, segment_size, src_ip: None };
+        let transmit = Transmit { destination, ecn: None, contents: &self.train, segment_size, src_ip: None };
         loop {
             match self.state.try_send((&self.socket).into(), &transmit) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.clock.wait_to_send(&self.socket),

@@ -240,8 +240,11 @@ mod tests {
         prop_oneof![
             Just(Report::Nothing),
             (-1e20..1e20).prop_map(Report::Rate),
-            (0.0..1.0, 0.0..1e12, any::<bool>())
-                .prop_map(|(rate, received, new)| Report::LossEvents { rate, received, new }),
+            (0.0..1.0, 0.0..1e12, any::<bool>()).prop_map(|(rate, received, new)| Report::LossEvents {
+                rate,
+                received,
+                new
+            }),
             (any::<u64>(), instant(), ticks).prop_map(|(first, base, ticks)| Report::Arrivals(
                 Arrivals::from_parts(first, base, &ticks).expect("not too many")
             )),
