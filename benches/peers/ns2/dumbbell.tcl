@@ -11,6 +11,7 @@
 set setup_start [clock microseconds]
 set defaults {
     agent               Sack1
+    kinds               ""
     window_option       1
     flows               1
     rate_bps            1e9
@@ -61,6 +62,8 @@ set defaults {
     monitor             1
     stock               0
     trace               ""
+    reports             ""
+    result              ""
 }
 array set P $defaults
 
@@ -95,6 +98,18 @@ set start_list [split $P(starts) ,]
 if {[llength $start_list] != 0 && [llength $start_list] != $flows} {
     fail "starts must name one start time per flow"
 }
+set kind_list [split $P(kinds) ,]
+if {[llength $kind_list] != 0 && [llength $kind_list] != $flows} {
+    fail "kinds must name one kind per flow"
+}
+foreach kind $kind_list {
+    if {[lsearch {tcp tfrc} $kind] < 0} { fail "a kind is tcp or tfrc" }
+}
+set has_tfrc [expr {[lsearch $kind_list tfrc] >= 0}]
+proc is_tfrc {i} {
+    global kind_list
+    return [expr {[lindex $kind_list $i] eq "tfrc"}]
+}
 set drop_list [split $P(drop) ,]
 set end [expr {double($P(duration_s))}]
 set from [expr {double($P(measure_from_s))}]
@@ -118,6 +133,7 @@ if {!$P(stock)} {
     remove-all-packet-headers
     add-packet-header IP TCP Flags
     if {$P(cbr) > 0} { add-packet-header RTP }
+    if {$has_tfrc} { add-packet-header TFRC TFRC_ACK }
 }
 
 # All schedulers give the same packet sequence.  Splay is the fastest here;
@@ -238,12 +254,8 @@ if {[lsearch {Sack1 Newreno Reno Tahoe} $P(agent)] < 0} {
     fail "agent must be Sack1, Newreno, Reno or Tahoe"
 }
 
-for {set i 0} {$i < $flows} {incr i} {
-    set rtt [expr {[llength $rtt_list] ? [lindex $rtt_list $i] : $P(rtt_s)}]
-    set left [$ns node]
-    set right [$ns node]
-    set path($i) [attach_path $left $right $rtt]
-
+proc new_tcp {i} {
+    global P tcp_class sink_class wire
     set t [new $tcp_class]
     $t set windowOption_ $P(window_option)
     $t set window_ $P(maxwindow)
@@ -272,6 +284,35 @@ for {set i 0} {$i < $flows} {incr i} {
     $s set packetSize_ $P(ack_bytes)
     if {$P(agent) eq "Sack1"} { $s set maxSackBlocks_ $P(sack_blocks) }
     if {$P(delack)} { $s set interval_ $P(delack_s) }
+    return [list $t $s]
+}
+
+# ns-2's defaults but for the sizes. The header is added to packetSize_. The
+# first sink writes its loss event rate at each report to standard output.
+proc new_tfrc {i} {
+    global P printing
+    set t [new Agent/TFRC]
+    $t set packetSize_ $P(payload)
+    $t set useHeaders_ true
+    $t set headersize_ $P(header)
+    $t set fid_ $i
+    set s [new Agent/TFRCSink]
+    $s set printLoss_ [expr {![info exists printing]}]
+    set printing 1
+    return [list $t $s]
+}
+
+for {set i 0} {$i < $flows} {incr i} {
+    set rtt [expr {[llength $rtt_list] ? [lindex $rtt_list $i] : $P(rtt_s)}]
+    set left [$ns node]
+    set right [$ns node]
+    set path($i) [attach_path $left $right $rtt]
+
+    if {[is_tfrc $i]} {
+        foreach {t s} [new_tfrc $i] break
+    } else {
+        foreach {t s} [new_tcp $i] break
+    }
 
     $ns attach-agent $left $t
     $ns attach-agent $right $s
@@ -295,8 +336,8 @@ for {set i 0} {$i < $flows} {incr i} {
         set start($i) [expr {$i * double($P(start_spread_s)) / $flows}]
     }
     # ssthresh_ is reset to maxwindow by $ns run, so it is set at the start.
-    set script "$t send -1"
-    if {$P(ssthresh) > 0} {
+    set script [expr {[is_tfrc $i] ? "$t start" : "$t send -1"}]
+    if {$P(ssthresh) > 0 && ![is_tfrc $i]} {
         set script "$t set ssthresh_ [expr {int($P(ssthresh))}]; $script"
     }
     $ns at $start($i) $script
@@ -397,8 +438,8 @@ proc tap {procedure} {
 
 proc log {event seq} {
     global ns log_file tcp
-    puts $log_file [format "%.9f %s 0 %d %s" [$ns now] $event $seq \
-        [$tcp(0) set cwnd_]]
+    set state [$tcp(0) set [expr {[is_tfrc 0] ? "rate_" : "cwnd_"}]]
+    puts $log_file [format "%.9f %s 0 %d %s" [$ns now] $event $seq $state]
 }
 
 # Fields of a trace record: 7 is the flow id, 10 the sequence number.
@@ -428,6 +469,24 @@ if {$P(trace) ne ""} {
         $t target $d
         $em drop-target $t
     }
+}
+
+# reports=FILE: the rate of flow 0, bytes per second, after each report.
+proc log_rate {} {
+    global ns reports_file tcp
+    puts $reports_file [format "%.9f %.9g" [$ns now] [$tcp(0) set rate_]]
+}
+
+# An event of the same instant comes after the one that is being processed.
+proc on_report {record} {
+    global ns
+    if {[lindex $record 7] == 0} { $ns at [$ns now] log_rate }
+}
+
+if {$P(reports) ne ""} {
+    set reports_file [open $P(reports) w]
+    foreach {in out aback sback} $path(0) break
+    insert_after_link $sback [tap on_report]
 }
 
 set forced_mon ""
@@ -466,6 +525,7 @@ if {[llength $drop_list] > 0} {
 # ambiguity.
 proc delivered {i} {
     global tcp sink wire
+    if {[is_tfrc $i]} { return [expr {[$sink($i) set bytes_] / $wire}] }
     set acked [expr {[$tcp($i) set ack_] + 1}]
     set ahead [expr {([$sink($i) set bytes_] - $acked * $wire) & 0xffffffff}]
     if {$ahead >= 0x80000000} { set ahead [expr {$ahead - 0x100000000}] }
@@ -491,11 +551,18 @@ proc queue_state {} {
 
 set counters {ndatapack_ nrexmitpack_ nrexmit_ ncwndcuts_ necnresponses_}
 
+# TFRC counts its packets only.
+proc counter {i name} {
+    global tcp
+    if {[is_tfrc $i] && $name ne "ndatapack_"} { return 0 }
+    return [$tcp($i) set $name]
+}
+
 proc snapshot {} {
     global flows base base_queue tcp counters
     for {set i 0} {$i < $flows} {incr i} {
         set base($i) [delivered $i]
-        foreach c $counters { set base($i,$c) [$tcp($i) set $c] }
+        foreach c $counters { set base($i,$c) [counter $i $c] }
     }
     set base_queue [queue_state]
 }
@@ -525,7 +592,7 @@ proc peak_rss_kb {} {
 
 proc finish {} {
     global ns P flows wire end from tcp base base_queue counters defaults
-    global wall0 cpu0 setup_start log_file
+    global wall0 cpu0 setup_start log_file reports_file
     set wall [expr {([clock microseconds] - $wall0) / 1e6}]
     set cpu [expr {[cpu_s] - $cpu0}]
     # Every scheduled event takes the next id, so this one's id is the count.
@@ -548,11 +615,11 @@ proc finish {} {
             ndatapack_ sent wsent nrexmitpack_ rexmit wrexmit
             nrexmit_ timeouts wtimeouts ncwndcuts_ cuts wcuts
         } {
-            set v [$tcp($i) set $c]
+            set v [counter $i $c]
             lappend $whole_list $v
             lappend $window_list [expr {$v - $base($i,$c)}]
         }
-        lappend ecn [$tcp($i) set necnresponses_]
+        lappend ecn [counter $i necnresponses_]
     }
     array set q0 $base_queue
     array set q [queue_state]
@@ -598,8 +665,14 @@ proc finish {} {
     lappend out "\"delivered_segments_per_wall_s\":[format %.0f $per_s]"
     lappend out "\"events\":$events"
     lappend out "\"peak_rss_kb\":[peak_rss_kb]"
-    puts "{[join $out ,]}"
-    if {[info exists log_file]} { close $log_file }
+    # Sinks of TFRC write to standard output, too.
+    set to stdout
+    if {$P(result) ne ""} { set to [open $P(result) w] }
+    puts $to "{[join $out ,]}"
+    if {$P(result) ne ""} { close $to }
+    foreach file {log_file reports_file} {
+        if {[info exists $file]} { close [set $file] }
+    }
     exit 0
 }
 

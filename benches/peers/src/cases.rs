@@ -23,6 +23,8 @@ pub enum Kind {
     Speed,
     /// Agreement only.
     Agreement,
+    /// Agreement of a rate-based transport.
+    Tfrc,
     /// The growth of cost and memory with rate and number of flows.
     Scaling,
 }

@@ -1,7 +1,9 @@
 //! Derives the parameters of the ns-2 script from a plan of ackclock.
 
+mod tfrc;
+
 use ackclock_cc::Value;
-use ackclock_net::{Limit, Link, Queue};
+use ackclock_net::{Limit, Link, Queue, RedConfig};
 use ackclock_scenario::Control;
 use ackclock_scenario::plan::{FlowPlan, Plan};
 use ackclock_scenario::requests::Size;
@@ -16,6 +18,10 @@ pub struct Parameters {
     pub keys: Vec<(&'static str, String)>,
     /// The positions of the packets that the bottleneck loses. The first packet there has position 0.
     pub losses: Vec<u64>,
+    /// The start of the first rate-based flow, s.
+    pub rate_start: Option<f64>,
+    /// True if the queue draws random numbers: both sides need several seeds then.
+    pub draws: bool,
 }
 
 /// The number of the bottleneck among the plan's links, and that of its reverse link.
@@ -32,13 +38,18 @@ const NS2_LOW_P: f64 = 1.5 / (38.0 * 38.0);
 /// If ns-2 cannot run this plan. The error tells why.
 pub fn parameters(plan: &Plan) -> Result<Parameters> {
     let first = plan.flows.first().ok_or_else(|| miette!("there is no flow"))?;
+    let tcp_flow = plan.flows.iter().find(|flow| flow.control.window().is_some());
     let bottleneck = &plan.links[BOTTLENECK];
     check_topology(plan)?;
     for flow in &plan.flows {
-        if format!("{:?}", flow.config) != format!("{:?}", first.config)
-            || window_option(&flow.control)? != window_option(&first.control)?
-        {
+        let like = tcp_flow.unwrap_or(first);
+        if format!("{:?}", flow.config) != format!("{:?}", like.config) {
             return Err(miette!(help = "make them differ in start and rtt only", "the flows differ"));
+        }
+        match flow.control.transport() {
+            Some(transport) => tfrc::check(transport, flow.config.header)?,
+            None if window_option(&flow.control)? == window_option(&like.control)? => {}
+            None => return Err(miette!("the flows have different controllers")),
         }
         if flow.requests.size != Size::Unlimited || flow.stop.is_some() {
             return Err(miette!(help = "leave out size and stop", "ns-2's flows have unlimited data"));
@@ -49,7 +60,7 @@ pub fn parameters(plan: &Plan) -> Result<Parameters> {
     let list = |words: Vec<String>| words.join(",");
     let access = &plan.links[first.forward[0]];
     let mut keys = vec![
-        ("window_option", window_option(&first.control)?.to_string()),
+        ("kinds", list(plan.flows.iter().map(|flow| kind(&flow.control).to_owned()).collect())),
         ("flows", plan.flows.len().to_string()),
         ("rate_bps", bottleneck.rate().bps().to_string()),
         ("access_bps", access.rate().bps().to_string()),
@@ -62,9 +73,25 @@ pub fn parameters(plan: &Plan) -> Result<Parameters> {
     if plan.measure.1 != plan.duration {
         return Err(miette!(help = "let it end with the run", "ns-2 measures to the end of the run"));
     }
+    if let Some(flow) = tcp_flow {
+        keys.push(("window_option", window_option(&flow.control)?.to_string()));
+    }
     keys.extend(queue(bottleneck)?);
-    keys.extend(tcp(&first.config)?);
-    Ok(Parameters { keys, losses: losses(bottleneck, plan) })
+    keys.extend(tcp(&tcp_flow.unwrap_or(first).config)?);
+    if bottleneck.impairments().is_some_and(|impairments| impairments.lost_behind) {
+        keys.push(("loss_at", "after".to_owned()));
+    }
+    let rate_flow = plan.flows.iter().find(|flow| flow.control.transport().is_some());
+    Ok(Parameters {
+        keys,
+        losses: losses(bottleneck, plan),
+        rate_start: rate_flow.map(|flow| flow.start.since(Time::ZERO).as_secs_f64()),
+        draws: matches!(bottleneck.queue(), Queue::Red(_)),
+    })
+}
+
+fn kind(control: &Control) -> &'static str {
+    if control.window().is_some() { "tcp" } else { "tfrc" }
 }
 
 fn check_topology(plan: &Plan) -> Result<()> {
@@ -104,8 +131,28 @@ fn queue(link: &Link) -> Result<Vec<(&'static str, String)>> {
             Limit::Packets(packets) => Ok(vec![("queue_packets", (packets + 1).to_string())]),
             Limit::Bytes(_) => Err(miette!(help = "count packets", "ns-2's DropTail counts packets")),
         },
-        _ => Err(miette!(help = "use droptail", "this queue is not compared")),
+        Queue::Red(queue) => red(queue.config()),
+        _ => Err(miette!(help = "use droptail or red", "this queue is not compared")),
     }
+}
+
+fn red(config: &RedConfig) -> Result<Vec<(&'static str, String)>> {
+    let Limit::Packets(packets) = config.limit else {
+        return Err(miette!(help = "count packets", "ns-2's RED counts packets"));
+    };
+    if !config.wait || config.adaptive {
+        return Err(miette!(help = "leave out wait and adaptive", "ns-2's RED is run with wait_ only"));
+    }
+    Ok(vec![
+        ("queue", "RED".to_owned()),
+        ("queue_packets", packets.to_string()), // the packet in transmission does not count here
+        ("thresh", config.min_threshold.to_string()),
+        ("maxthresh", config.max_threshold.to_string()),
+        ("q_weight", config.weight.to_string()),
+        ("linterm", (1.0 / config.max_probability).to_string()),
+        ("gentle", u8::from(config.gentle).to_string()),
+        ("setbit", u8::from(config.mark).to_string()),
+    ])
 }
 
 /// ns-2's `windowOption_`.

@@ -10,6 +10,7 @@ pub mod machine;
 pub mod ns2;
 pub mod outcome;
 pub mod own;
+pub mod replay;
 pub mod report;
 pub mod run;
 pub mod table;

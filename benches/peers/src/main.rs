@@ -3,7 +3,7 @@
 use ackclock_peers::cases::{self, Case};
 use ackclock_peers::machine::Machine;
 use ackclock_peers::report::Report;
-use ackclock_peers::{golden, ns2, own, run, table, trace};
+use ackclock_peers::{golden, ns2, own, replay, run, table, trace};
 use clap::{Parser, Subcommand};
 use miette::{IntoDiagnostic, Result, miette};
 use std::path::PathBuf;
@@ -93,6 +93,7 @@ fn main() -> Result<()> {
             for golden in golden::read()? {
                 golden.record()?;
             }
+            replay::record()?;
         }
         Command::Arguments { file, point } => {
             let plan = cases::point(&file, point)?.scenario.build()?.plan;

@@ -3,6 +3,8 @@
 use crate::cases::Way;
 use crate::derive::Parameters;
 use crate::outcome::Outcome;
+use ackclock_rate::TimeMean;
+use ackclock_units::Duration as Span;
 use miette::{Context, IntoDiagnostic, Result, miette};
 use serde::Deserialize;
 use std::fmt::Write as _;
@@ -10,6 +12,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use tempfile::NamedTempFile;
 
 /// The path of the script.
 pub fn script() -> PathBuf {
@@ -21,6 +24,7 @@ pub fn script() -> PathBuf {
 struct Answer {
     total_delivered_segments: u64,
     total_goodput_bps: f64,
+    goodput_bps: Vec<f64>,
     window_retransmits: Vec<u64>,
     window_timeouts: Vec<u64>,
     window_cwnd_cuts: Vec<u64>,
@@ -42,6 +46,10 @@ pub struct Prepared {
     /// The positions of lost packets. The file exists as long as the run.
     losses: tempfile::NamedTempFile,
     extra: Vec<String>,
+    /// The start of the first rate-based flow, s.
+    rate_start: Option<f64>,
+    /// For each flow, whether it is rate-based.
+    rate_based: Vec<bool>,
 }
 
 impl Prepared {
@@ -62,7 +70,10 @@ impl Prepared {
         if !parameters.losses.is_empty() {
             arguments.push(format!("loss_list={}", losses.path().display()));
         }
-        Ok(Prepared { arguments, losses, extra: Vec::new() })
+        let kinds = parameters.keys.iter().find(|(key, _)| *key == "kinds");
+        let rate_based =
+            kinds.map_or(Vec::new(), |(_, list)| list.split(',').map(|kind| kind == "tfrc").collect());
+        Ok(Prepared { arguments, losses, extra: Vec::new(), rate_start: parameters.rate_start, rate_based })
     }
 
     /// The same run with one more key of the script.
@@ -88,20 +99,39 @@ impl Prepared {
     ///
     /// If ns-2 cannot be run, fails, or prints something else than a result.
     pub fn run(&self, way: Way, limit_s: f64) -> Result<Option<Outcome>> {
+        Ok(self.run_logged(way, limit_s)?.map(|(outcome, _)| outcome))
+    }
+
+    /// The same, with what ns-2 itself wrote to standard output.
+    ///
+    /// # Errors
+    ///
+    /// As [`Prepared::run`].
+    pub fn run_logged(&self, way: Way, limit_s: f64) -> Result<Option<(Outcome, String)>> {
         let mut command = Command::new("ns");
         command.arg(script()).args(&self.arguments).args(&self.extra);
         if way == Way::Stock {
             command.args(["stock=1", "monitor=0"]);
         }
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let (log, result) =
+            (NamedTempFile::new().into_diagnostic()?, NamedTempFile::new().into_diagnostic()?);
+        command.arg(format!("result={}", result.path().display()));
+        let child = command.stdout(log.reopen().into_diagnostic()?).stderr(Stdio::piped()).spawn();
         let child =
             child.into_diagnostic().wrap_err("ns cannot be started; is the package ns2 installed?")?;
-        let Some(printed) = finish(child, Duration::from_secs_f64(limit_s))? else { return Ok(None) };
+        if !finish(child, Duration::from_secs_f64(limit_s))? {
+            return Ok(None);
+        }
+        let printed = std::fs::read_to_string(result.path()).into_diagnostic()?;
         let answer: Answer = serde_json::from_str(&printed)
             .into_diagnostic()
-            .wrap_err_with(|| format!("the ns-2 script printed {printed}"))?;
-        Ok(Some(Outcome {
+            .wrap_err_with(|| format!("the ns-2 script wrote {printed}"))?;
+        let log = std::fs::read_to_string(log.path()).into_diagnostic()?;
+        let paced = answer.goodput_bps.iter().zip(&self.rate_based).filter(|(_, rate_based)| **rate_based);
+        let outcome = Outcome {
             goodput_bps: answer.total_goodput_bps,
+            rate_goodput_bps: paced.map(|(goodput, _)| goodput).sum(),
+            loss_event_rate: self.rate_start.and_then(|start| mean_loss_event_rate(start, &log)),
             drops: answer.bottleneck.window_drops,
             losses: answer.bottleneck.window_random_loss_drops,
             retransmits: answer.window_retransmits.iter().sum(),
@@ -111,14 +141,33 @@ impl Prepared {
             wall_s: answer.wall_s,
             cpu_s: answer.cpu_s,
             peak_rss_kb: answer.peak_rss_kb,
-        }))
+        };
+        Ok(Some((outcome, log)))
     }
 }
 
-/// Waits for the child. Returns its output, or `None` if it was killed after `limit`.
-fn finish(mut child: Child, limit: Duration) -> Result<Option<String>> {
+/// The mean over time of what Agent/TFRCSink prints at each report, from the `start` of the flow to the last
+/// report, with 0 before the first loss. `None` if there is no report with a loss.
+fn mean_loss_event_rate(start: f64, log: &str) -> Option<f64> {
+    let mut mean = TimeMean::default();
+    let (mut since, mut value) = (start, 0.0);
+    for (at, told) in log.lines().filter_map(read_loss_event_rate) {
+        mean.add(value, Span::from_secs_f64((at - since).max(0.0)));
+        (since, value) = (at, told);
+    }
+    mean.value()
+}
+
+/// Reads a line "time: SECONDS sample 0: PACKETS loss_rate: P".
+fn read_loss_event_rate(line: &str) -> Option<(f64, f64)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let ["time:", at, "sample", "0:", _, "loss_rate:", rate] = words[..] else { return None };
+    Some((at.parse().ok()?, rate.parse().ok()?))
+}
+
+/// Waits for the child. False if it was killed after `limit`.
+fn finish(mut child: Child, limit: Duration) -> Result<bool> {
     let begun = Instant::now();
-    // The output is one line and fits into a pipe, so it can be read at the end.
     let status = loop {
         if let Some(status) = child.try_wait().into_diagnostic()? {
             break status;
@@ -126,14 +175,13 @@ fn finish(mut child: Child, limit: Duration) -> Result<Option<String>> {
         if begun.elapsed() > limit {
             child.kill().into_diagnostic()?;
             child.wait().into_diagnostic()?;
-            return Ok(None);
+            return Ok(false);
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    let (mut printed, mut complaints) = (String::new(), String::new());
-    child.stdout.take().map(|mut pipe| pipe.read_to_string(&mut printed)).transpose().into_diagnostic()?;
+    let mut complaints = String::new();
     child.stderr.take().map(|mut pipe| pipe.read_to_string(&mut complaints)).transpose().into_diagnostic()?;
-    if status.success() { Ok(Some(printed)) } else { Err(miette!("ns-2 failed:\n{complaints}")) }
+    if status.success() { Ok(true) } else { Err(miette!("ns-2 failed:\n{complaints}")) }
 }
 
 /// The version of the installed ns-2.

@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 pub struct Outcome {
     /// The payload that all flows together delivered in order, bit/s.
     pub goodput_bps: f64,
+    /// The part of it that flows with a rate-based transport delivered, bit/s.
+    pub rate_goodput_bps: f64,
+    /// The mean over time of the loss event rate of the first such flow, over the whole run.
+    pub loss_event_rate: Option<f64>,
     /// The packets that the bottleneck's queue dropped.
     pub drops: u64,
     /// The packets that the bottleneck lost at random.

@@ -22,8 +22,11 @@ pub fn run_here(file: &Path, number: usize) -> Result<Outcome> {
     let link = &result.links[crate::derive::BOTTLENECK];
     let sum =
         |count: fn(&ackclock_scenario::results::FlowResult) -> u64| result.flows.iter().map(count).sum();
+    let paced = || result.flows.iter().filter_map(|flow| Some((flow, flow.rate.as_ref()?)));
     Ok(Outcome {
         goodput_bps: result.flows.iter().map(|flow| flow.goodput_bps).sum(),
+        rate_goodput_bps: paced().map(|(flow, _)| flow.goodput_bps).sum(),
+        loss_event_rate: paced().next().and_then(|(_, rate)| rate.loss_event_rate),
         drops: link.drops - link.random_losses,
         losses: link.random_losses,
         retransmits: sum(|flow| flow.retransmits),

@@ -41,7 +41,14 @@ pub fn run(case: &Case, repeats: Option<usize>) -> Result<CaseReport> {
 
 fn run_point(case: &Case, number: usize, point: &Point, repeats: usize) -> Result<PointReport> {
     let plan = point.scenario.build()?.plan;
-    let ns2 = if case.ns2.is_empty() { None } else { Some(Prepared::new(&parameters(&plan)?)?) };
+    let ns2 = if case.ns2.is_empty() {
+        None
+    } else {
+        let parameters = parameters(&plan)?;
+        let prepared = Prepared::new(&parameters)?;
+        // Seed 0 of ns-2 is the time of day.
+        Some(if parameters.draws { prepared.with("seed", point.scenario.seed + 1) } else { prepared })
+    };
     let (mut own, mut stock, mut tuned) = (Vec::new(), Vec::new(), Vec::new());
     let mut given_up = Vec::new();
     for _ in 0..repeats {

@@ -7,6 +7,10 @@ use std::fmt::Write as _;
 
 /// The tolerance of goodput, as a share.
 pub const GOODPUT_TOLERANCE: f64 = 0.02;
+/// The tolerance of the goodput of TFRC, as a share.
+pub const RATE_GOODPUT_TOLERANCE: f64 = 0.05;
+/// The tolerance of the loss event rate, as a share.
+pub const LOSS_EVENT_TOLERANCE: f64 = 0.1;
 /// The tolerance of drops, as a factor.
 pub const DROP_TOLERANCE: f64 = 1.5;
 /// The fixed part of the allowed memory of a run, bytes.
@@ -40,17 +44,23 @@ impl Row<'_> {
     /// The mean goodput of ackclock relative to that of ns-2 (tuned), minus one, and its standard error over
     /// the seeds.
     fn goodput_difference(&self) -> Option<(f64, Option<f64>)> {
-        let pairs: Option<Vec<(f64, f64)>> = self
-            .points
-            .iter()
-            .map(|point| Some((point.own.goodput_bps, point.ns2_tuned.as_ref()?.goodput_bps)))
-            .collect();
-        let pairs = pairs?;
+        self.difference(|outcome| Some(outcome.goodput_bps))
+    }
+
+    /// The mean of a value of ackclock relative to that of ns-2 (tuned), minus one, and its standard error
+    /// over the seeds.
+    fn difference(&self, of: impl Fn(&Outcome) -> Option<f64>) -> Option<(f64, Option<f64>)> {
+        let both = |point: &PointReport| Some((of(&point.own)?, of(point.ns2_tuned.as_ref()?)?));
+        let pairs: Vec<(f64, f64)> = self.points.iter().map(both).collect::<Option<_>>()?;
         let n = pairs.len() as f64;
         let total: f64 = pairs.iter().map(|pair| pair.1).sum();
+        if total <= 0.0 {
+            return None;
+        }
         let mean = pairs.iter().map(|pair| pair.0).sum::<f64>() / total - 1.0;
-        let squares = pairs.iter().map(|(own, peer)| (own / peer - 1.0 - mean).powi(2)).sum::<f64>();
-        let error = (pairs.len() > 1).then(|| (squares / (n - 1.0) / n).sqrt());
+        // The error of a ratio of sums, by its linear approximation.
+        let squares = pairs.iter().map(|(own, peer)| (own - (1.0 + mean) * peer).powi(2)).sum::<f64>();
+        let error = (pairs.len() > 1).then(|| (squares / (n - 1.0) * n).sqrt() / total);
         Some((mean, error))
     }
 
@@ -87,6 +97,7 @@ pub fn markdown(report: &Report) -> String {
     );
     text.push_str(&speed(report));
     text.push_str(&agreement(report));
+    text.push_str(&tfrc(report));
     text.push_str(&scaling(report));
     text
 }
@@ -159,6 +170,44 @@ fn agreement(report: &Report) -> String {
             figure(row.mean(|p| tuned(p, |o| o.drops as f64))),
             figure(row.mean(|p| Some(p.own.timeouts as f64))),
             figure(row.mean(|p| tuned(p, |o| o.timeouts as f64))),
+            row.case.note.as_ref().map_or(String::new(), |note| format!("[{note}](#{note})")),
+        );
+    }
+    text.push('\n');
+    text
+}
+
+fn tfrc(report: &Report) -> String {
+    let mut text = String::from(
+        "### TFRC\n\nGoodput in Mbit/s within the measuring window, of all flows with TFRC and of all others, and the \
+         loss event rate that the first receiver reports, as a mean over the time of the whole run. Bold: beyond the \
+         target (5 % of TFRC's goodput, 10 % of the loss event rate). After ± is the standard error over the seeds.\n\n\
+         | case | TFRC | ns-2 | difference | others | ns-2 | loss event rate | ns-2 | difference | note |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n",
+    );
+    for row in of_kind(report, Kind::Tfrc) {
+        let megabits =
+            |value: Option<f64>| value.map_or("–".to_owned(), |bps| format!("{:.3}", bps * 1e-6));
+        let share = |value: Option<f64>| value.map_or("–".to_owned(), |p| format!("{:.3} %", 100.0 * p));
+        let others = |outcome: &Outcome| outcome.goodput_bps - outcome.rate_goodput_bps;
+        let within = |difference: Option<(f64, Option<f64>)>, most: f64| {
+            difference.map_or("–".to_owned(), |(difference, error)| {
+                let error = error.map_or(String::new(), |error| format!(" ± {:.1}", 100.0 * error));
+                emphasise(format!("{:+.1}{error} %", 100.0 * difference), difference.abs() > most)
+            })
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            row.title(),
+            megabits(row.mean(|p| Some(p.own.rate_goodput_bps))),
+            megabits(row.mean(|p| tuned(p, |o| o.rate_goodput_bps))),
+            within(row.difference(|o| Some(o.rate_goodput_bps)), RATE_GOODPUT_TOLERANCE),
+            megabits(row.mean(|p| Some(others(&p.own)))),
+            megabits(row.mean(|p| tuned(p, others))),
+            share(row.mean(|p| p.own.loss_event_rate)),
+            share(row.mean(|p| p.ns2_tuned.as_ref()?.loss_event_rate)),
+            within(row.difference(|o| o.loss_event_rate), LOSS_EVENT_TOLERANCE),
             row.case.note.as_ref().map_or(String::new(), |note| format!("[{note}](#{note})")),
         );
     }

@@ -6,9 +6,10 @@
 
 use crate::half::{Opening, ReceivingHalf, SendingHalf};
 use crate::loss::{Label, Tally};
-use crate::packet::{Ack, Data};
+use crate::packet::{Ack, Data, Report};
 use crate::reliability::{NeverSent, Progress, Sent};
 use crate::scheme::Transport;
+use crate::time_mean::{Reported, TimeMean};
 use ackclock_registry::Chosen;
 use ackclock_units::{Duration, Time};
 
@@ -54,6 +55,7 @@ pub struct Sender {
     half: Box<dyn SendingHalf>,
     /// What is counted here: cuts and round-trip times.
     counted: Counters,
+    loss_events: Reported,
 }
 
 impl Sender {
@@ -67,7 +69,7 @@ impl Sender {
         handshake: Duration,
     ) -> Sender {
         let half = (control.scheme().sender)(control.settings(), bytes, Opening { total, now, handshake });
-        Sender { half, counted: Counters::default() }
+        Sender { half, counted: Counters::default(), loss_events: Reported::new(now) }
     }
 
     /// The next packet, if one may leave at `now`. Call again until there is none.
@@ -99,6 +101,11 @@ impl Sender {
         if let Some(sample) = ack.rtt(now) {
             self.counted.on_rtt(sample);
         }
+        if let Report::LossEvents { rate, .. } = ack.report
+            && rate.is_finite()
+        {
+            self.loss_events.on_report(now, rate);
+        }
         Ok(progress)
     }
 
@@ -123,6 +130,12 @@ impl Sender {
         let Sent { sent, retransmitted, lost, acknowledged } = self.half.sent();
         let timeouts = self.half.timeouts();
         Counters { sent, retransmitted, lost, acknowledged, timeouts, ..self.counted }
+    }
+
+    /// The loss event rate that the receiver reports, as a mean over the time up to the last report. `None`
+    /// before the first one, and for transports without loss events.
+    pub fn loss_event_rate(&self) -> Option<TimeMean> {
+        self.loss_events.mean()
     }
 
     /// True if all data are acknowledged. Never true if there is no end.

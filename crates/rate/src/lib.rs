@@ -29,12 +29,14 @@ pub mod reliability;
 pub mod rott;
 mod scheme;
 pub mod tfrc;
+mod time_mean;
 pub mod variant;
 pub mod xrtp;
 
 pub use endpoint::{Counters, Receiver, Sender};
 pub use half::{Opening, ReceivingHalf, SendingHalf};
 pub use scheme::Transport;
+pub use time_mean::TimeMean;
 
 #[cfg(doc)]
 use ackclock_units::{Duration, Time};

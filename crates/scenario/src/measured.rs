@@ -14,6 +14,9 @@ pub struct RateTally {
     pub rate: f64,
     /// Packets that the sender found lost.
     pub lost: u64,
+    /// The mean over time of the loss event rate that the receiver reported. `None` for transports without
+    /// loss events.
+    pub loss_event_rate: Option<f64>,
     /// Losses by label and cause, of the last connection. Empty where losses are not labelled.
     pub labels: Tally,
 }

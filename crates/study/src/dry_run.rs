@@ -50,6 +50,7 @@ pub(crate) fn dry_run(point: &Point, built: &Built, variant: u64, samples: usize
         rate: flow.control.transport().map(|_| RateTally {
             rate: number(1_000_000_000) as f64,
             lost: number(1000),
+            loss_event_rate: Some(0.01),
             labels: labels(),
         }),
         counters: Counters {

@@ -196,6 +196,11 @@ impl Red {
         Red { config, stream, average: 0.0, max_probability, since_last: -1, adapted_at: Time::ZERO }
     }
 
+    /// The parameters.
+    pub fn config(&self) -> &RedConfig {
+        &self.config
+    }
+
     /// The average queue in packets.
     pub fn average(&self) -> f64 {
         self.average

@@ -2,6 +2,7 @@
 
 mod any;
 mod gcc;
+mod ns2;
 mod path;
 mod tfrc;
 mod xrtp;

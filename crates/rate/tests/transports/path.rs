@@ -29,6 +29,21 @@ pub fn control(name: &str, switches: &[(&str, Given<'_>)]) -> Chosen<Transport> 
     control
 }
 
+/// What makes TFRC comparable with ns-2's.
+pub fn ns2_switches() -> [(&'static str, Given<'static>); 9] {
+    [
+        ("header", Given::Number(32.0)),
+        ("rtt_memory", Given::Number(0.95)),
+        ("tick", Given::Time(Duration::from_millis(100))),
+        ("patience", Given::Number(2.0)),
+        ("reorder", Given::Number(1.0)),
+        ("discount", Given::Number(0.5)),
+        ("damped", Given::Flag(true)),
+        ("gradual", Given::Flag(true)),
+        ("ramped", Given::Flag(true)),
+    ]
+}
+
 /// A transfer over a path.
 #[derive(Clone, Debug)]
 pub struct Scene {

@@ -1,8 +1,7 @@
 //! TFRC.
 
-use crate::path::{Scene, control, fates_of, shown};
+use crate::path::{Scene, control, fates_of, ns2_switches, shown};
 use ackclock_rate::tfrc::equation::Equation;
-use ackclock_registry::Given;
 use ackclock_units::{Duration, Time};
 
 /// The share of losses that are loss events, if each of `packets` per round trip is lost with probability
@@ -41,17 +40,6 @@ fn the_rate_is_that_of_the_equation() {
 
 #[test]
 fn with_the_switches_of_ns_2_it_has_the_rates_of_ns_2() {
-    let switches = [
-        ("header", Given::Number(32.0)),
-        ("rtt_memory", Given::Number(0.95)),
-        ("tick", Given::Time(Duration::from_millis(100))),
-        ("patience", Given::Number(2.0)),
-        ("reorder", Given::Number(1.0)),
-        ("discount", Given::Number(0.5)),
-        ("damped", Given::Flag(true)),
-        ("gradual", Given::Flag(true)),
-        ("ramped", Given::Flag(true)),
-    ];
     // ns-2.35, Agent/TFRC with 1000 bytes: kbit/s on the wire in 200 s, 82 ms, 42 packets of queue.
     for (loss, wanted) in [(0.0, 1980.0), (0.001, 1946.0), (0.01, 1113.0), (0.05, 419.0)] {
         let scene = Scene {
@@ -61,7 +49,7 @@ fn with_the_switches_of_ns_2_it_has_the_rates_of_ns_2() {
             queue: Duration::from_micros(42 * 4128),
             delay: Duration::from_micros(41_010),
             until: Time::from_nanos(200_000_000_000),
-            ..Scene::new(control("tfrc", &switches), None)
+            ..Scene::new(control("tfrc", &ns2_switches()), None)
         };
         let mut arrived = 0_u32;
         scene.run(|_, _, _| arrived += 1);

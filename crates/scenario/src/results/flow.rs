@@ -98,6 +98,10 @@ pub struct RateResult {
     pub rate_bps: f64,
     /// Packets that the sender found lost.
     pub lost: u64,
+    /// The mean over time of the loss event rate that the receiver reported; absent for transports without
+    /// loss events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_event_rate: Option<f64>,
     /// Losses by label and cause; empty where losses are not labelled.
     pub labels: Vec<LabelCount>,
 }
@@ -131,6 +135,7 @@ impl RateResult {
         RateResult {
             rate_bps: tally.rate,
             lost: tally.lost,
+            loss_event_rate: tally.loss_event_rate,
             labels: labels.filter(|of| of.count > 0).collect(),
         }
     }

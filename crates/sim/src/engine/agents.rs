@@ -14,7 +14,7 @@ use super::{Engine, forwarding::enter};
 use ackclock_net::{Cause, Detour, Link};
 use ackclock_rate::loss::Label;
 use ackclock_rate::packet::{Ack, Data};
-use ackclock_rate::{Receiver, Sender, Transport};
+use ackclock_rate::{Receiver, Sender, TimeMean, Transport};
 use ackclock_registry::Chosen;
 use ackclock_scenario::measured::RateTally;
 use ackclock_scenario::plan::FlowPlan;
@@ -44,6 +44,8 @@ pub(super) struct Agent {
     arrived: u64,
     /// Packets that senders of finished connections found lost.
     lost: u64,
+    /// The loss event rate of finished connections.
+    loss_events: Option<TimeMean>,
     /// Packets in flight that will not arrive before the run ends. They are counted, but not forwarded.
     pub(super) beyond_the_end: u64,
 }
@@ -80,6 +82,7 @@ impl Agent {
             handshake,
             arrived: 0,
             lost: 0,
+            loss_events: None,
             beyond_the_end: 0,
             plan,
         })
@@ -95,7 +98,16 @@ impl Agent {
         RateTally {
             rate: self.sender.rate(),
             lost: self.lost + self.sender.counters().lost,
+            loss_event_rate: self.loss_event_rate().and_then(TimeMean::value),
             labels: *self.receiver.tally(),
+        }
+    }
+
+    /// The loss event rate of all connections so far.
+    fn loss_event_rate(&self) -> Option<TimeMean> {
+        match (self.loss_events, self.sender.loss_event_rate()) {
+            (Some(before), Some(now)) => Some(before.and(now)),
+            (before, now) => before.or(now),
         }
     }
 
@@ -323,6 +335,7 @@ impl Agent {
     /// New endpoints, whose counters begin at zero.
     fn restart(&mut self, now: Time) {
         self.lost += self.sender.counters().lost;
+        self.loss_events = self.loss_event_rate();
         self.sender = Sender::new(&self.transport, self.bytes, self.size, now, self.handshake);
         self.receiver = Receiver::new(&self.transport, self.bytes);
         self.arrived = 0;
