@@ -2,9 +2,9 @@
 //! without ns-2.
 //!
 //! The record has a line for each packet that leaves its sender, "sent NUMBER TIME", for each that arrives,
-//! "arrived NUMBER TIME", and for each report: when it left the receiver, when it reached the sender, the loss
-//! event rate in it (five decimals; "-" in the first one after a loss, which ns-2 does not print), the rate
-//! that the sender has then (bytes per second), and the last five loss intervals, the open one first.
+//! "arrived NUMBER TIME", and for each report: when it left the receiver, when it reached the sender, the
+//! loss event rate in it (five decimals; "-" in the first one after a loss, which ns-2 does not print), the
+//! rate that the sender has then (bytes per second), and the last five loss intervals, the open one first.
 
 use crate::cases::{Way, point};
 use crate::derive::parameters;

@@ -1,7 +1,8 @@
-//! The measurements of links: from the start to the end of the measuring window, and at every sample of the
-//! probe.
+//! The measurements of links and of unresponsive traffic: from the start to the end of the measuring window,
+//! and at every sample of the probe.
 
 use ackclock_net::{Link, LinkMeter, LinkTally};
+use ackclock_scenario::measured::CbrTally;
 use ackclock_units::{Duration, Time};
 
 /// The times of all samples.
@@ -15,6 +16,16 @@ pub(crate) struct Times {
 /// The samples of one link: packets waiting, and the rate carried since the last sample, bit/s.
 pub(crate) type LinkSeries = Vec<(u32, f32)>;
 
+/// The samples of one source: the rate delivered since the last sample, bit/s.
+pub(crate) type StreamSeries = Vec<f32>;
+
+/// What was measured: for each link its number, its figures in the measuring window and its samples; the same
+/// for each source, in order.
+pub(crate) struct Seen {
+    pub(crate) links: Vec<(usize, LinkTally, LinkSeries)>,
+    pub(crate) streams: Vec<(CbrTally, StreamSeries)>,
+}
+
 /// The samples of one part of the network.
 pub(crate) struct Looks {
     times: Times,
@@ -22,6 +33,17 @@ pub(crate) struct Looks {
     begun: bool,
     ended: bool,
     links: Vec<Evidence>,
+    streams: Vec<Passed>,
+}
+
+/// What came of a source of unresponsive traffic.
+#[derive(Default)]
+struct Passed {
+    from: CbrTally,
+    within: CbrTally,
+    /// Bytes delivered at the last sample.
+    probed: u64,
+    series: StreamSeries,
 }
 
 struct Evidence {
@@ -31,7 +53,8 @@ struct Evidence {
 }
 
 impl Looks {
-    pub(crate) fn new(times: Times, links: &[usize]) -> Looks {
+    /// Samples of these links, and of so many sources.
+    pub(crate) fn new(times: Times, links: &[usize], streams: usize) -> Looks {
         let seen = |&link: &usize| Evidence { link, meter: LinkMeter::default(), series: Vec::new() };
         Looks {
             times,
@@ -39,6 +62,7 @@ impl Looks {
             begun: false,
             ended: false,
             links: links.iter().map(seen).collect(),
+            streams: (0..streams).map(|_| Passed::default()).collect(),
         }
     }
 
@@ -49,46 +73,61 @@ impl Looks {
         from.min(to).min(self.next_probe)
     }
 
-    /// Takes all samples that are due by `now`.
-    pub(crate) fn look(&mut self, now: Time, links: &mut [Link]) {
+    /// Takes all samples that are due by `now`. `sent` is what the sources did since the run began.
+    pub(crate) fn look(&mut self, now: Time, links: &mut [Link], sent: &[CbrTally]) {
         while self.next() <= now {
             let at = self.next();
             if !self.begun && self.times.from <= at {
-                self.begin(self.times.from, links);
+                self.begin(self.times.from, links, sent);
             } else if !self.ended && self.times.to <= at {
-                self.end(self.times.to, links);
+                self.end(self.times.to, links, sent);
             } else {
-                self.probe(at, links);
+                self.probe(at, links, sent);
                 self.next_probe = at + self.times.probe;
             }
         }
     }
 
-    fn begin(&mut self, now: Time, links: &mut [Link]) {
+    fn begin(&mut self, now: Time, links: &mut [Link], sent: &[CbrTally]) {
         self.begun = true;
+        self.streams.iter_mut().zip(sent).for_each(|(passed, &sent)| passed.from = sent);
         for seen in &mut self.links {
             seen.meter.begin(now, &mut links[seen.link]);
         }
     }
 
-    fn end(&mut self, now: Time, links: &[Link]) {
+    fn end(&mut self, now: Time, links: &[Link], sent: &[CbrTally]) {
         self.ended = true;
+        for (passed, to) in self.streams.iter_mut().zip(sent) {
+            passed.within = CbrTally {
+                sent: to.sent - passed.from.sent,
+                delivered: to.delivered - passed.from.delivered,
+                delivered_bytes: to.delivered_bytes - passed.from.delivered_bytes,
+            };
+        }
         for seen in &mut self.links {
             seen.meter.end(now, &links[seen.link]);
         }
     }
 
-    fn probe(&mut self, now: Time, links: &mut [Link]) {
+    fn probe(&mut self, now: Time, links: &mut [Link], sent: &[CbrTally]) {
+        let per_second = 8.0 / self.times.probe.as_secs_f64();
+        for (passed, sent) in self.streams.iter_mut().zip(sent) {
+            let bytes = sent.delivered_bytes - std::mem::replace(&mut passed.probed, sent.delivered_bytes);
+            passed.series.push((bytes as f64 * per_second) as f32);
+        }
         for seen in &mut self.links {
             seen.series.push(seen.meter.look(now, self.times.probe, &mut links[seen.link]));
         }
     }
 
-    /// Ends the run at `now`. Returns the measurements of each link.
-    pub(crate) fn finish(mut self, now: Time, links: &mut [Link]) -> Vec<(usize, LinkTally, LinkSeries)> {
+    /// Ends the run at `now`. Returns the measurements of each link, and those of each source.
+    pub(crate) fn finish(mut self, now: Time, links: &mut [Link], sent: &[CbrTally]) -> Seen {
         self.times.to = self.times.to.min(now);
         self.times.from = self.times.from.min(now);
-        self.look(now, links);
-        self.links.into_iter().map(|seen| (seen.link, seen.meter.tally(), seen.series)).collect()
+        self.look(now, links, sent);
+        let streams = self.streams.into_iter().map(|passed| (passed.within, passed.series)).collect();
+        let links = self.links.into_iter().map(|seen| (seen.link, seen.meter.tally(), seen.series));
+        Seen { links: links.collect(), streams }
     }
 }

@@ -248,14 +248,15 @@ impl<'a> Run<'a> {
         measured.retain(|&link| link < plan.measured);
         measured.sort_unstable();
         measured.dedup();
+        let streams: Vec<Stream> = streams.collect();
         Shard {
             clock: self.clock,
             hosts: self.hosts,
             links: plan.links.clone(),
             ways: ways.collect(),
             sources: sources.collect(),
-            streams: streams.collect(),
-            looks: Looks::new(times, &measured),
+            looks: Looks::new(times, &measured, streams.len()),
+            streams,
             captured: captured.to_vec(),
             capture,
             stop: self.closed,
@@ -428,14 +429,15 @@ impl<'a> Run<'a> {
     fn measured(self, carried: &Carried, parts: Vec<ShardReport>, flows: &[Flow<'_>]) -> Measured {
         let plan = &self.built.plan;
         let mut links: BTreeMap<usize, (LinkTally, Vec<(u32, f32)>)> = BTreeMap::new();
-        let mut streams = vec![CbrTally::default(); plan.streams.len()];
+        let mut streams = vec![(CbrTally::default(), Vec::new()); plan.streams.len()];
         for part in parts {
             links.extend(part.links.into_iter().map(|(link, tally, series)| (link, (tally, series))));
-            part.streams.into_iter().for_each(|(number, tally)| streams[number] = tally);
+            part.streams.into_iter().for_each(|(number, tally, series)| streams[number] = (tally, series));
         }
         // A link that no flow uses carried nothing.
         let mut of_link = |link| links.remove(&link).unwrap_or_default();
         let (links, mut seen): (Vec<_>, Vec<_>) = (0..plan.measured).map(&mut of_link).unzip();
+        let (streams, mut delivered): (Vec<_>, Vec<_>) = streams.into_iter().unzip();
         let watched = carried.watched.iter().zip(flows);
         let tallies =
             watched.clone().map(|(watched, flow)| watched.tally(flow, plan.measure)).collect::<Vec<_>>();
@@ -446,12 +448,13 @@ impl<'a> Run<'a> {
         let looks = looks.unwrap_or(0);
         of_flows.iter_mut().for_each(|series| series.truncate(looks));
         seen.iter_mut().for_each(|series| series.resize(looks, (0, 0.0)));
+        delivered.iter_mut().for_each(|series| series.resize(looks, 0.0));
         let probe = plan.probe.unwrap_or(Duration::from_nanos((plan.duration.as_nanos() / LOOKS).max(1)));
         let series = Series {
             at: (0..looks as u64).map(|look| Time::ZERO + probe.saturating_mul(look)).collect(),
             flows: of_flows,
             links: seen,
-            streams: vec![vec![0.0; looks]; plan.streams.len()],
+            streams: delivered,
             inner: vec![Default::default(); flows.len()],
         };
         Measured {

@@ -12,7 +12,7 @@ use crate::error::LiveError;
 use crate::host::Host;
 use crate::lanes::{Lanes, NO_TRAIN, Parcel};
 use crate::lateness::Lateness;
-use crate::looks::{LinkSeries, Looks};
+use crate::looks::{LinkSeries, Looks, Seen, StreamSeries};
 use crate::schedule;
 use crate::share::Share;
 use crate::trains::Trains;
@@ -82,7 +82,8 @@ pub(crate) struct Shard<'a> {
 /// The report of a part at the end of the run.
 pub(crate) struct ShardReport {
     pub(crate) links: Vec<(usize, LinkTally, LinkSeries)>,
-    pub(crate) streams: Vec<(usize, CbrTally)>,
+    /// The number of each source, its figures in the measuring window, and its samples.
+    pub(crate) streams: Vec<(usize, CbrTally, StreamSeries)>,
     pub(crate) lateness: Lateness,
     /// The share of a processor that the thread used.
     pub(crate) busy: f64,
@@ -159,9 +160,11 @@ impl Shard<'_> {
         let behind = now.since(carrier.next_due());
         let Carrier { part, lateness, sent, unroutable, refused, share, .. } = carrier;
         let Shard { looks, mut links, streams, .. } = part;
+        let Seen { links, streams: passed } = looks.finish(now, &mut links, &sent);
+        let passed = streams.iter().zip(passed);
         Ok(ShardReport {
-            links: looks.finish(now, &mut links),
-            streams: streams.iter().map(|stream| stream.number).zip(sent).collect(),
+            links,
+            streams: passed.map(|(stream, (tally, series))| (stream.number, tally, series)).collect(),
             lateness,
             busy,
             unroutable,
@@ -281,7 +284,7 @@ impl<'a> Carrier<'a> {
             if let Some((_, number)) = transmits.filter(|_| decides == first) {
                 self.settle(number, first);
             } else if look == first {
-                self.part.looks.look(first, &mut self.part.links);
+                self.part.looks.look(first, &mut self.part.links, &self.sent);
             } else if packet == first {
                 if let Some((lane, at, parcel)) = self.lanes.pop(now) {
                     self.arrived(self.places[lane], at, parcel);

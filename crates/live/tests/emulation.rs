@@ -4,6 +4,9 @@
 //! its name. Tolerances leave room for a machine that does other things besides; what a run says of its own
 //! error is checked, too.
 
+#[path = "emulation/paths.rs"]
+mod paths;
+
 use ackclock_live::{LiveError, Load, Outcome, Program, Request, emulate, privilege};
 use ackclock_scenario::Sweep;
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
@@ -51,7 +54,8 @@ fn main() {
     };
     let mut arguments = Arguments::from_args();
     arguments.test_threads = Some(1); // real time is for one at a time
-    libtest_mimic::run(&arguments, tests.iter().map(trial).collect()).exit();
+    let tests = tests.iter().chain(paths::TESTS);
+    libtest_mimic::run(&arguments, tests.map(trial).collect()).exit();
 }
 
 fn ensure(holds: bool, otherwise: impl Into<String>) -> Checked {

@@ -4,7 +4,7 @@ mod common;
 
 use ackclock_scenario::Sweep;
 use ackclock_study::run::{check, judge_points};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[test]
 fn every_example_keeps_its_promises() {
@@ -41,19 +41,31 @@ fn every_example_keeps_its_promises() {
 #[test]
 fn every_measured_scenario_can_be_run() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let below = std::fs::read_dir(directory)
-        .expect("the examples are there")
-        .map(|entry| entry.expect("an entry").path());
-    let files =
-        below.filter(|path| path.is_dir()).flat_map(|path| std::fs::read_dir(path).expect("a directory"));
-    let paths = files.map(|entry| entry.expect("an entry").path());
     let mut count = 0;
-    for path in paths.filter(|path| path.extension().is_some_and(|it| it == "toml")) {
+    for path in inside(&directory).filter(|path| path.is_dir()).flat_map(|path| scenarios(&path)) {
         let text = std::fs::read_to_string(&path).expect("a text");
         let name = path.display().to_string();
         let sweep = Sweep::read(&name, &text, &[]).unwrap_or_else(|error| panic!("{error}"));
         check(&sweep.points, true).unwrap_or_else(|error| panic!("{error}"));
         count += 1;
     }
-    assert!(count >= 6, "only {count} were found");
+    assert!(count >= 17, "only {count} were found");
+}
+
+fn inside(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(directory).expect("a directory");
+    entries.map(|entry| entry.expect("an entry").path())
+}
+
+/// All scenarios below a directory.
+fn scenarios(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in inside(directory) {
+        if path.is_dir() {
+            found.extend(scenarios(&path));
+        } else if path.extension().is_some_and(|extension| extension == "toml") {
+            found.push(path);
+        }
+    }
+    found
 }
