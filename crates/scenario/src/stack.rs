@@ -88,6 +88,7 @@ const LINUX: Stack = Stack {
         ("recovery", "{ sack = { proportional_rate = true } }"),
         ("undo", "\"eifel\""),
         ("slow_start", "\"standard\""),
+        ("rto", "\"linux\""),
         ("rto_min", "\"200 ms\""),
         ("rto_max", "\"120 s\""),
     ],

@@ -1,5 +1,6 @@
 //! The settings of an endpoint: choices that RFCs leave open, and values that a user may change.
 
+use crate::rtt::RtoLaw;
 use crate::{detection, recovery};
 use ackclock_cc::slow_start;
 use ackclock_units::Duration;
@@ -90,6 +91,8 @@ pub struct Config {
     pub counting: Counting,
     /// True: each of the first two duplicates sends a new segment (RFC 3042).
     pub limited_transmit: bool,
+    /// How the retransmission timeout follows from the samples.
+    pub rto: RtoLaw,
     /// Lower bound of the retransmission timeout (RFC 6298 (2.4) says 1 s; deployed stacks and ns-2 use 0.2
     /// s).
     pub rto_min: Duration,
@@ -130,6 +133,7 @@ impl Default for Config {
             recovery: recovery::Settings::defaults(&recovery::SACK),
             counting: Counting::Segments(2),
             limited_transmit: true,
+            rto: RtoLaw::Rfc6298,
             rto_min: Duration::from_millis(200),
             rto_max: Duration::from_secs(60),
             rto_initial: Duration::from_secs(1),

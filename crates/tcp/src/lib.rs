@@ -21,6 +21,6 @@ pub use config::{Config, Counting, PacedRtt, Pacing, Undo};
 pub use packet::{Ack, Data, Flags, SackBlock};
 pub use reassembly::Reassembly;
 pub use receiver::Receiver;
-pub use rtt::RttEstimator;
+pub use rtt::{RtoLaw, RttEstimator};
 pub use scoreboard::Scoreboard;
 pub use sender::{Counters, Sender, State};

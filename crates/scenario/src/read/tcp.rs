@@ -3,7 +3,7 @@
 use super::reader::{At, Result, Table};
 use super::settings::read_settings;
 use ackclock_registry::{Chosen, Listed};
-use ackclock_tcp::{Config, Counting, PacedRtt, Pacing, Undo, detection, recovery};
+use ackclock_tcp::{Config, Counting, PacedRtt, Pacing, RtoLaw, Undo, detection, recovery};
 use ackclock_units::{Bytes, Duration};
 
 /// A timer that fires every nanosecond would keep a run from ending.
@@ -26,6 +26,13 @@ pub(crate) fn read_keys(table: &Table<'_>, config: &mut Config) -> Result<()> {
             "duplicates" => Undo::Duplicates,
             "eifel" => Undo::Eifel,
             word => return Err(at.unknown("way to undo", word, &["never", "duplicates", "eifel"])),
+        };
+    }
+    if let Some(at) = table.get("rto") {
+        config.rto = match at.text()? {
+            "rfc6298" => RtoLaw::Rfc6298,
+            "linux" => RtoLaw::Linux,
+            word => return Err(at.unknown("way to set the timeout", word, &["rfc6298", "linux"])),
         };
     }
     if let Some(at) = table.get("initial_window") {

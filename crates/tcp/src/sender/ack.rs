@@ -216,7 +216,7 @@ impl Sender {
     #[inline]
     fn time(&mut self, now: Time, ack: &Ack) -> Option<Duration> {
         let rtt = self.sampling.sample(now, ack)?;
-        self.timer.sample(rtt);
+        self.timer.sample(rtt, self.una, self.nxt);
         self.counters.rtt_samples += 1;
         self.counters.rtt_sum = self.counters.rtt_sum + rtt;
         Some(rtt)

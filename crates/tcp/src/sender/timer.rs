@@ -15,8 +15,13 @@ pub(super) struct Timer {
 
 impl Timer {
     pub(super) fn new(config: &Config) -> Timer {
-        let rtt =
-            RttEstimator::new(config.rto_initial, config.rto_min, config.rto_max, config.clock_granularity);
+        let rtt = RttEstimator::new(
+            config.rto,
+            config.rto_initial,
+            config.rto_min,
+            config.rto_max,
+            config.clock_granularity,
+        );
         Timer { rtt, deadline: None, expired_for: None }
     }
 
@@ -36,8 +41,8 @@ impl Timer {
 
     /// Takes a raw round-trip time.
     #[inline]
-    pub(super) fn sample(&mut self, rtt: Duration) {
-        self.rtt.sample(rtt);
+    pub(super) fn sample(&mut self, rtt: Duration, una: u64, nxt: u64) {
+        self.rtt.sample(rtt, una, nxt);
     }
 
     /// RFC 6298 (5.1): something is outstanding.
