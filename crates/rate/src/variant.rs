@@ -48,6 +48,12 @@ impl Adaptation {
         self.alpha
     }
 
+    /// B, the estimate of the available bandwidth, bit/s; zero before the first estimate of the capacity. None
+    /// for the variants that do not use it.
+    pub fn share(&self) -> Option<f64> {
+        matches!(self.variant, Variant::C | Variant::B).then_some(self.share)
+    }
+
     /// The filter gave the estimate `capacity`, bit/s. Returns the rate to rise towards.
     pub fn on_estimate(&mut self, capacity: f64) -> f64 {
         self.share = if self.capacity.is_none() { capacity } else { self.share.min(capacity) };

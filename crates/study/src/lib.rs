@@ -2,6 +2,7 @@
 
 pub mod captures;
 mod dry_run;
+pub mod estimators;
 pub mod expect;
 pub mod predict;
 pub mod reproduce;

@@ -115,6 +115,9 @@ impl ReceivingHalf for Receiver {
         see("capacity_bps", self.capacity().unwrap_or(f64::NAN));
         see("alpha", self.alpha());
         see("halvings", self.halvings() as f64);
+        if let Some(share) = self.adaptation.share() {
+            see("share_bps", share);
+        }
     }
 }
 

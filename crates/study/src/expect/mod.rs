@@ -8,6 +8,7 @@
 //!   or `'all'` changes that. If an experiment has several scenarios, `in='NAME'` selects one. `axis('rate')`
 //!   lists the values of an axis.
 //! - The published analyses: `reno_window(p)`, `response('compound', p, rtt_s)` and so on.
+//! - Parts of XRTP by themselves: `xrtp_probes(gamma, alpha)`, `loss_label(...)`, `estimate_error(...)`.
 //! - Arithmetic: `ratio(a, b)`, `near(value, target, tolerance)`, `rises(list)` and so on.
 //!
 //! A list in place of an argument gives a list of answers. Every call is recorded with its value, so a
@@ -18,17 +19,20 @@ mod bursts;
 mod call;
 mod calls;
 mod course;
+mod estimators;
 mod followed;
 mod functions;
 mod limits;
 mod measures;
 mod predictions;
 mod published;
+mod rates;
 mod select;
 mod series;
 mod trace;
 mod transfers;
 mod values;
+mod xrtp;
 
 pub use select::View;
 
@@ -111,7 +115,7 @@ impl Language {
         env.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
         let trace = Trace::default();
         let mut words = FunctionRegistry { env: &mut env, view, trace: &trace };
-        let looking: [fn(&mut FunctionRegistry<'_>); 7] = [
+        let looking: [fn(&mut FunctionRegistry<'_>); 8] = [
             measures::add_all,
             transfers::add_all,
             bursts::add_all,
@@ -119,11 +123,14 @@ impl Language {
             course::add_all,
             followed::add_all,
             predictions::add_all,
+            rates::add_all,
         ];
         looking.iter().for_each(|add_all| add_all(&mut words));
         limits::add_all(&mut env);
         arithmetic::add_all(&mut env, &trace);
         published::add_all(&mut env, &trace);
+        xrtp::add_all(&mut env, &trace);
+        estimators::add_all(&mut env, &trace);
         Language { env, trace, published: Value::UNDEFINED, seeds: view.seeds() }
     }
 

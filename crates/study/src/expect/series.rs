@@ -1,7 +1,8 @@
 //! Functions of the samples of the probes.
 //!
-//! The variables of a flow are `cwnd`, `ssthresh`, `srtt`, `in_flight`, `delivered` (segments since the last
-//! sample), `goodput` (bit/s since the last sample), and those of its controller, such as Compound's `dwnd`.
+//! The variables of a flow are `cwnd`, `ssthresh`, `srtt`, `in_flight`, `delivered` (segments in order since the
+//! last sample), `arrived` (segments at the receiver since then), `goodput` (bit/s since the last sample), and
+//! those of its controller, such as Compound's `dwnd`.
 //! For a group the values of its flows are added.
 
 use super::call::{Answer, Arguments, no_look, refused, wrong};
@@ -116,6 +117,7 @@ pub(super) fn flow_looks(point: &PointResult, args: &Arguments, variable: &str) 
         "srtt" => Some(|sample| sample.srtt_s),
         "in_flight" => Some(|sample| sample.in_flight),
         "delivered" => Some(|sample| sample.delivered),
+        "arrived" => Some(|sample| sample.arrived),
         _ => None,
     };
     let mut sums = vec![0.0; series.at.len()];
@@ -130,7 +132,7 @@ pub(super) fn flow_looks(point: &PointResult, args: &Arguments, variable: &str) 
             let own = names.iter().map(|name| format!(", {name}")).collect::<String>();
             refused(
                 format!("there is no \"{variable}\""),
-                format!("there are cwnd, ssthresh, srtt, in_flight, delivered, goodput{own}"),
+                format!("there are cwnd, ssthresh, srtt, in_flight, delivered, arrived, goodput{own}"),
             )
         })?;
         let values = values.iter().skip(column).step_by(names.len()).map(|&value| f64::from(value));

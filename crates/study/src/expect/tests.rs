@@ -54,6 +54,43 @@ fn analyses_have_names() {
 }
 
 #[test]
+fn parts_of_xrtp_have_names() {
+    assert_eq!(value("xrtp_probes(2, 0.8)|round(3)"), 1.817);
+    assert_eq!(value("xrtp_rate(2e6, 8000, 4, 0.8, xrtp_probes(4, 0.8))|round(6)"), 62.5);
+    assert_eq!(value("xrtp_epoch(2e6, 8000, 4, 0.8, 4)|round(3)"), 0.128);
+    assert_eq!(value("xrtp_throughput(2e6, 1, 0.8)"), 2e6);
+    assert_eq!(
+        value("xrtp_throughput_at(2e6, 8000, 4, 0.8, 4, 0.1) == xrtp_throughput(2e6, 4, 0.8)"),
+        true
+    );
+    assert_eq!(value("xrtp_probes_with_jitter(2e6, 8000, 4, 0.9, 4, 0.2)|round(3)"), 3.666);
+    assert_eq!(value("xrtp_rate_with_jitter(2e6, 8000, 4, 0.9, 4, 0, 0.2)|round(6)"), 21.25);
+    assert_eq!(value("jitters([0, 0.004, 0.008], [0.040, 0.046, 0.049])|sum|round(9)"), 0.001);
+    assert_eq!(value("trip_mean([0.04, 0.05, 0.07], 2)|round(9)"), 0.06);
+    assert_eq!(value("trip_variance([0.04, 0.05, 0.07], 2)|round(9)"), 1e-4);
+    assert_eq!(value("variant_alpha('a', [2, 0], 0.8, 0.99)|round(6)"), 0.8475);
+    assert_eq!(value("variant_share('c', [2, 5, 1, 0], 2e6)"), 1e6);
+    assert_eq!(value("loss_label([0, 0.004, 0.012], [0.04, 0.044, 0.052], 0.004)"), "transmission");
+    assert_eq!(
+        value("loss_label([0, 0.004, 0.008, 0.016], [0.04, 0.046, 0.052, 0.057], 0.004)"),
+        "congestion"
+    );
+}
+
+#[test]
+fn estimators_follow_synthesised_pairs() {
+    let clean = "noise=0, expanded=0, compressed=0, seeds=1";
+    // 67 samples of the drop follow 66 of 11 Mbit/s, and an average with alpha 0.5 is at 6.5 after one.
+    assert_eq!(value(&format!("estimate_reaches('samples', 2, 0.01, {clean})|round(6)")), 0.01);
+    assert_eq!(value(&format!("estimate_overshoot('ewma', 2, 2.02, alpha=0.5, {clean})|round(6)")), 2.25);
+    assert_eq!(value(&format!("estimate_error('ewma', 2, 2.02, alpha=0.5, {clean})|round(6)")), 2.25);
+    assert_eq!(value(&format!("estimate_variance('kde', 0, 2, {clean})|round(3)")), 0.0);
+    assert_eq!(value("estimate_gap('kde', 'kde-quadratic', 0, 5, width=1e6) < 1e-9"), true);
+    assert_eq!(value("estimate_gap('kde', 'kde-mode', 0, 5) > 0.01"), true);
+    assert_eq!(value("estimate_error('kde', 0.3, 2, n=8) < estimate_error('samples', 0.3, 2)"), true);
+}
+
+#[test]
 fn what_has_no_value_does_not_hold() {
     let nothing = Definition { name: "nothing".to_owned(), of: vec![], is: "0 * ratio(1, 0)".to_owned() };
     let language = Language::new(&View::of_several(Vec::new())).with_definition(&nothing);
@@ -75,6 +112,13 @@ fn mistakes_are_told() {
     assert!(reason("reno_window() > 1").contains("reno_window(p)"));
     assert!(reason("first_above([1, 2], [1], 0) > 1").contains("as many values as keys"));
     assert!(reason("nothing > 1").contains("undefined"));
+    assert!(reason("estimate_error('kd', 0, 5) > 1").contains("no estimator"));
+    assert!(reason("estimate_error('kde', 6, 7) > 1").contains("no pair"));
+    assert!(reason("estimate_error('kde', 0, 5, alpha=2) > 1").contains("from 0 to 1"));
+    assert!(reason("estimate_error('kde', 0, 5, beta=2) > 1").contains("there is no beta"));
+    assert!(reason("variant_alpha('d', [1], 0.8, 0.99) > 1").contains("no variant"));
+    assert!(reason("jitters([], []) > 1").contains("empty"));
+    assert!(reason("loss_label([0, 1], [2], 0.004) == 'x'").contains("as many arrivals"));
     assert!(reason("1 >").contains("unexpected"));
 }
 
