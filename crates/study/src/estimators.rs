@@ -193,7 +193,7 @@ mod tests {
         let trace: Vec<(f64, f64)> = [11.0, 2.0, 2.0].map(|sample| (0.0, sample)).into();
         assert_eq!(Estimator::Samples.follow(&trace), [11.0, 2.0, 2.0]);
         assert_eq!(Estimator::Ewma(0.5).follow(&trace), [11.0, 6.5, 4.25]);
-        let mode = Estimator::Kde(2, Estimate::Mode, Width::Silverman, Form::Linear);
+        let mode = Estimator::Kde(2, Estimate::Mode, Width::Silverman, Form::Quadratic);
         assert_eq!(mode.follow(&trace), [11.0, 2.0, 2.0]);
     }
 
