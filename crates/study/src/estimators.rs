@@ -79,7 +79,7 @@ pub enum Estimator {
     Ewma(f64),
     /// [`Kde`] over so many samples.
     Kde(usize, Estimate, Width, Form),
-    /// [`Printed`] over so many samples.
+    /// Figure 3.2 as it is printed, over so many samples.
     Printed(usize),
 }
 

@@ -25,7 +25,8 @@ fn value(expression: &str, of: &PointResult) -> f64 {
 #[test]
 fn labels_are_those_of_the_flows_of_the_group() {
     let run = run();
-    let labels: Vec<_> = run.flows.iter().filter_map(|flow| flow.rate.as_ref()).flat_map(|rate| &rate.labels).collect();
+    let labels: Vec<_> =
+        run.flows.iter().filter_map(|flow| flow.rate.as_ref()).flat_map(|rate| &rate.labels).collect();
     let count = |label: &str, cause: &str, acted: Option<bool>| {
         let meant = labels.iter().filter(|it| {
             (label == "any" || it.label == label)
@@ -48,7 +49,9 @@ fn labels_are_those_of_the_flows_of_the_group() {
             }
         }
     }
-    assert!(count("congestion", "congestion", None) > 0.0 && count("transmission", "transmission", None) > 0.0);
+    assert!(
+        count("congestion", "congestion", None) > 0.0 && count("transmission", "transmission", None) > 0.0
+    );
     let lost = value("lost('xrtp')", &run);
     assert!((lost - total).abs() <= 0.05 * total, "{lost} {total}"); // what is under way at the end
 }
@@ -61,7 +64,8 @@ fn the_spread_of_bins_is_that_of_the_samples() {
     let both: Vec<f64> = arrived(0).zip(arrived(1)).map(|(one, other)| one + other).collect();
     for (bin, each) in [(0.25, 1), (0.5, 2), (1.0, 4)] {
         // The first sample after the start of the window is number 17.
-        let bins: Vec<f64> = both[17..].chunks_exact(each).map(|it| it.iter().sum::<f64>() * 8320.0 / bin).collect();
+        let bins: Vec<f64> =
+            both[17..].chunks_exact(each).map(|it| it.iter().sum::<f64>() * 8320.0 / bin).collect();
         let mean = bins.iter().sum::<f64>() / bins.len() as f64;
         let squares = bins.iter().map(|it| (it - mean) * (it - mean)).sum::<f64>();
         let wanted = (squares / (bins.len() - 1) as f64).sqrt();

@@ -7,7 +7,9 @@ use ackclock_scenario::results::{PointResult, RateResult, Spread};
 use minijinja::Error;
 
 pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
-    w.add("lost(label)", |point, args| Ok(rated(point, args)?.iter().map(|rate| rate.lost).sum::<u64>() as f64));
+    w.add("lost(label)", |point, args| {
+        Ok(rated(point, args)?.iter().map(|rate| rate.lost).sum::<u64>() as f64)
+    });
     // labelled('xrtp', 'congestion', 'transmission', 'acted'): losses of the channel that halved the rate.
     w.add("labelled(label, what, cause, ['acted' or 'guarded'])", labelled);
     w.add("throughput_std(label, bin_s, [from_s, to_s])", throughput_std);
@@ -51,7 +53,8 @@ fn labelled(point: &PointResult, args: &Arguments) -> Answer {
 fn throughput_std(point: &PointResult, args: &Arguments) -> Answer {
     let bin = args.number(1, "a time in seconds")?;
     let label = args.text(0, "a group's label")?;
-    let bits = group_flows(point, &label)?.first().map_or(f64::NAN, |flow| f64::from(flow.segment_bytes) * 8.0);
+    let bits =
+        group_flows(point, &label)?.first().map_or(f64::NAN, |flow| f64::from(flow.segment_bytes) * 8.0);
     let looks = flow_looks(point, args, "arrived")?;
     let interval = looks.get(1).map_or(f64::NAN, |(at, _)| *at);
     let each = (bin / interval).round();

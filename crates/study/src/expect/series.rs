@@ -1,8 +1,8 @@
 //! Functions of the samples of the probes.
 //!
-//! The variables of a flow are `cwnd`, `ssthresh`, `srtt`, `in_flight`, `delivered` (segments in order since the
-//! last sample), `arrived` (segments at the receiver since then), `goodput` (bit/s since the last sample), and
-//! those of its controller, such as Compound's `dwnd`.
+//! The variables of a flow are `cwnd`, `ssthresh`, `srtt`, `in_flight`, `delivered` (segments in order since
+//! the last sample), `arrived` (segments at the receiver since then), `goodput` (bit/s since then), and those
+//! of its controller, such as Compound's `dwnd`.
 //! For a group the values of its flows are added.
 
 use super::call::{Answer, Arguments, no_look, refused, wrong};

@@ -59,10 +59,7 @@ fn parts_of_xrtp_have_names() {
     assert_eq!(value("xrtp_rate(2e6, 8000, 4, 0.8, xrtp_probes(4, 0.8))|round(6)"), 62.5);
     assert_eq!(value("xrtp_epoch(2e6, 8000, 4, 0.8, 4)|round(3)"), 0.128);
     assert_eq!(value("xrtp_throughput(2e6, 1, 0.8)"), 2e6);
-    assert_eq!(
-        value("xrtp_throughput_at(2e6, 8000, 4, 0.8, 4, 0.1) == xrtp_throughput(2e6, 4, 0.8)"),
-        true
-    );
+    assert_eq!(value("xrtp_throughput_at(2e6, 8000, 4, 0.8, 4, 0.1) == xrtp_throughput(2e6, 4, 0.8)"), true);
     assert_eq!(value("xrtp_probes_with_jitter(2e6, 8000, 4, 0.9, 4, 0.2)|round(3)"), 3.666);
     assert_eq!(value("xrtp_rate_with_jitter(2e6, 8000, 4, 0.9, 4, 0, 0.2)|round(6)"), 21.25);
     assert_eq!(value("jitters([0, 0.004, 0.008], [0.040, 0.046, 0.049])|sum|round(9)"), 0.001);

@@ -62,9 +62,11 @@ fn add_model(env: &mut Environment<'static>, trace: &Trace) {
         ("xrtp_throughput_at", &["capacity_bps", "size_bits", "gamma", "alpha", "k", "rtt_s"], |x| {
             model(x[0], x[1], x[2], x[3], x[4]).throughput_at(x[5])
         }),
-        ("xrtp_rate_with_jitter", &["capacity_bps", "size_bits", "gamma", "alpha", "k", "x", "jitter_s"], |x| {
-            model(x[0], x[1], x[2], x[3], x[4]).rate_with_jitter(x[5], x[6])
-        }),
+        (
+            "xrtp_rate_with_jitter",
+            &["capacity_bps", "size_bits", "gamma", "alpha", "k", "x", "jitter_s"],
+            |x| model(x[0], x[1], x[2], x[3], x[4]).rate_with_jitter(x[5], x[6]),
+        ),
         ("xrtp_probes_with_jitter", &["capacity_bps", "size_bits", "gamma", "alpha", "k", "jitter_s"], |x| {
             model(x[0], x[1], x[2], x[3], x[4]).probes_with_jitter(x[5]).unwrap_or(f64::NAN)
         }),
@@ -163,10 +165,7 @@ fn adapted(call: &OverLists, alpha: f64, most: f64, capacity: f64) -> Result<Ada
         "b" => Variant::B,
         "c" => Variant::C,
         other => {
-            return Err(refused(
-                format!("there is no variant '{other}'"),
-                "there are 'n', 'a', 'b', 'c'",
-            ));
+            return Err(refused(format!("there is no variant '{other}'"), "there are 'n', 'a', 'b', 'c'"));
         }
     };
     let rtt = Duration::from_millis(100);
