@@ -48,8 +48,8 @@ impl Adaptation {
         self.alpha
     }
 
-    /// B, the estimate of the available bandwidth, bit/s; zero before the first estimate of the capacity. None
-    /// for the variants that do not use it.
+    /// B, the estimate of the available bandwidth, bit/s; zero before the first estimate of the capacity.
+    /// `None` for variants that do not use it.
     pub fn share(&self) -> Option<f64> {
         matches!(self.variant, Variant::C | Variant::B).then_some(self.share)
     }
