@@ -13,10 +13,10 @@ use ackclock_rate::kde::{Estimate, Form, Width};
 use ackclock_scenario::results::Spread;
 use minijinja::{Environment, Error, Value};
 
-/// The most traces of a call.
-const MAX_SEEDS: f64 = 1000.0;
+/// The most traces of a call. With the longest window a call takes a fraction of a second.
+const MAX_SEEDS: f64 = 100.0;
 /// The longest window of a filter, samples.
-const MAX_WINDOW: f64 = 1000.0;
+const MAX_WINDOW: f64 = 32.0;
 
 /// One trace, and an estimator's answers to it.
 struct Followed {

@@ -75,6 +75,25 @@ fn parts_of_xrtp_have_names() {
 }
 
 #[test]
+fn what_xrtps_model_cannot_say_has_no_value() {
+    for nothing in [
+        "xrtp_probes(0.5, 0.8)",
+        "xrtp_probes(2, 1)",
+        "xrtp_rate(-2e6, 8000, 2, 0.8, 1)",
+        "xrtp_epoch(2e6, 8000, 1, 0.8, 4)",
+        "xrtp_epoch(2e6, 8000, 1 + 1e-12, 1 - 1e-12, 4)",
+        "xrtp_throughput_at(2e6, 8000, 2, 0.8, 4, 1e30)",
+        "xrtp_throughput_at(2e6, -8000, 2, 0.8, 4, 1)",
+        "xrtp_throughput_at(2e6, 8000, 2, 0.8, 4, 1 / 0)",
+        "xrtp_probes_with_jitter(2e6, 8000, 4, 0.9, 4, 0.1)",
+    ] {
+        let language = Language::new(&View::of_several(Vec::new()));
+        let answer = language.judge(&format!("{nothing} > 0 or 1 > 0"), &Names::new());
+        assert!(answer.is_err() || !answer.is_ok_and(|(holds, _)| holds), "{nothing}");
+    }
+}
+
+#[test]
 fn estimators_follow_synthesised_pairs() {
     let clean = "noise=0, expanded=0, compressed=0, seeds=1";
     // 67 samples of the drop follow 66 of 11 Mbit/s, and an average with alpha 0.5 is at 6.5 after one.

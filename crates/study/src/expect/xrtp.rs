@@ -41,39 +41,60 @@ pub(super) fn add_all(env: &mut Environment<'static>, trace: &Trace) {
     });
 }
 
-/// C, S, gamma, alpha and k stand in this order where an equation has them.
+/// The most probes of an epoch, or of a round trip, that are added up.
+const MAX_PROBES: f64 = 1e6;
+
+/// C, S, gamma, alpha and k stand in this order where an equation has them. What is outside of its range has
+/// no value, and neither has what would take too long to add up.
 fn add_model(env: &mut Environment<'static>, trace: &Trace) {
-    fn model(capacity: f64, size: f64, gamma: f64, alpha: f64, every: f64) -> Model {
-        Model { capacity, size, gamma, alpha, every }
-    }
     type Formula = (&'static str, &'static [&'static str], fn(&[f64]) -> f64);
     let formulas: &[Formula] = &[
-        ("xrtp_probes", &["gamma", "alpha"], |x| model(1.0, 1.0, x[0], x[1], 4.0).probes()),
+        ("xrtp_probes", &["gamma", "alpha"], |x| of(model(&[1.0, 1.0, x[0], x[1], 4.0]), |it| it.probes())),
         ("xrtp_rate", &["capacity_bps", "size_bits", "gamma", "alpha", "x"], |x| {
-            model(x[0], x[1], x[2], x[3], 4.0).rate(x[4])
+            of(model(&[x[0], x[1], x[2], x[3], 4.0]), |it| it.rate(x[4]))
         }),
         ("xrtp_epoch", &["capacity_bps", "size_bits", "gamma", "alpha", "k"], |x| {
-            let model = model(x[0], x[1], x[2], x[3], x[4]);
-            model.epoch(libm::floor(model.probes()))
+            of(model(x).filter(ends), |it| it.epoch(libm::floor(it.probes())))
         }),
         ("xrtp_throughput", &["capacity_bps", "gamma", "alpha"], |x| {
-            model(x[0], 1.0, x[1], x[2], 4.0).throughput()
+            let model = model(&[x[0], 1.0, x[1], x[2], 4.0]);
+            of(model.filter(|it| it.gamma == 1.0 || ends(it)), |it| it.throughput())
         }),
         ("xrtp_throughput_at", &["capacity_bps", "size_bits", "gamma", "alpha", "k", "rtt_s"], |x| {
-            model(x[0], x[1], x[2], x[3], x[4]).throughput_at(x[5])
+            // No rate exceeds C/S.
+            let few = |it: &Model| x[5] * it.capacity <= MAX_PROBES * it.every * it.size;
+            let model = model(x).filter(|it| it.gamma == 1.0 || ends(it));
+            of(model.filter(few), |it| it.throughput_at(x[5]))
         }),
         (
             "xrtp_rate_with_jitter",
             &["capacity_bps", "size_bits", "gamma", "alpha", "k", "x", "jitter_s"],
-            |x| model(x[0], x[1], x[2], x[3], x[4]).rate_with_jitter(x[5], x[6]),
+            |x| of(model(x), |it| it.rate_with_jitter(x[5], x[6])),
         ),
         ("xrtp_probes_with_jitter", &["capacity_bps", "size_bits", "gamma", "alpha", "k", "jitter_s"], |x| {
-            model(x[0], x[1], x[2], x[3], x[4]).probes_with_jitter(x[5]).unwrap_or(f64::NAN)
+            of(model(x), |it| it.probes_with_jitter(x[5]).unwrap_or(f64::NAN))
         }),
     ];
     for &(name, parameters, f) in formulas {
         add_numeric(env, Some(trace), name, parameters, f);
     }
+}
+
+/// The model with these C, S, gamma, alpha and k, if all are in their ranges.
+fn model(x: &[f64]) -> Option<Model> {
+    let model = Model { capacity: x[0], size: x[1], gamma: x[2], alpha: x[3], every: x[4] };
+    let valid = x[0] > 0.0 && x[1] > 0.0 && x[2] >= 1.0 && x[3] > 0.0 && x[3] < 1.0 && x[4] >= 1.0;
+    (valid && x[..5].iter().all(|it| it.is_finite())).then_some(model)
+}
+
+/// A value of the model, if there is a model.
+fn of(model: Option<Model>, value: impl FnOnce(Model) -> f64) -> f64 {
+    model.map_or(f64::NAN, value)
+}
+
+/// True if an epoch has few enough probes to add them up.
+fn ends(model: &Model) -> bool {
+    model.probes() <= MAX_PROBES
 }
 
 /// A call whose arguments may be lists of measurements.
@@ -174,8 +195,8 @@ fn adapted(call: &OverLists, alpha: f64, most: f64, capacity: f64) -> Result<Ada
     it.on_estimate(capacity);
     it.on_packet(now, rtt);
     for losses in call.list(1)? {
-        if !(0.0..=1e4).contains(&losses) {
-            return Err(wrong(format!("a round trip has up to 10,000 losses, not {losses}")));
+        if !(0.0..=1000.0).contains(&losses) {
+            return Err(wrong(format!("a round trip has up to 1000 losses, not {losses}")));
         }
         (0..losses as u64).for_each(|_| it.on_loss());
         now += rtt;
