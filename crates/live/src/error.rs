@@ -56,12 +56,32 @@ pub enum LiveError {
     #[error("tcp.ecn = \"l4s\", or a controller of L4S such as prague: the kernel's connections say ECT(0)")]
     #[diagnostic(help("say ecn = true, or simulate the scenario with ackclock run"))]
     Codepoint,
-    /// The scenario has a rate-based flow.
-    #[error("the control \"{control}\" is a transport of its own, and hosts run the kernel's TCP")]
-    #[diagnostic(help("simulate the scenario with ackclock run"))]
-    Transport {
+    /// A rate-based flow has packets that its sessions cannot have.
+    #[error("segment: packets of {bytes} B cannot be emulated with a rate-based transport")]
+    #[diagnostic(help("segment.payload and segment.header together must be {least} B to {most} B"))]
+    Packets {
+        /// The size of a packet on the wire, bytes.
+        bytes: u32,
+        /// The smallest possible size, bytes.
+        least: u32,
+        /// The largest possible size, bytes.
+        most: u32,
+    },
+    /// A rate-based flow wants to be told why packets are lost.
+    #[error("{control} with loss = \"perfect\" is told the cause of each loss, and no real path tells it")]
+    #[diagnostic(help("choose another value of loss, or simulate the scenario with ackclock run"))]
+    Perfect {
         /// The name of the control.
         control: &'static str,
+    },
+    /// The session of a rate-based flow failed.
+    #[error("{host}: {reason}")]
+    #[diagnostic(help("simulate the scenario with ackclock run: there no sender gives up"))]
+    Session {
+        /// The sending host.
+        host: String,
+        /// Why.
+        reason: String,
     },
     /// The scenario has too many flows.
     #[error("the scenario has {flows} flows, each between two hosts of its own")]

@@ -61,6 +61,10 @@ pub struct Fidelity {
     pub refused: u64,
     /// Packets without a route, such as those of neighbour discovery.
     pub unroutable: u64,
+    /// Senders of rate-based flows that gave up before the end of the run, and why: their sessions end if
+    /// congestion takes too many packets for too long.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gave_up: Vec<String>,
     /// For each group of flows: the kernel's name of its controller.
     pub kernel_controls: Vec<String>,
 }
@@ -88,6 +92,7 @@ impl Fidelity {
             lost_on_entry: lost,
             refused: parts.iter().map(|part| part.refused).sum(),
             unroutable: parts.iter().map(|part| part.unroutable).sum(),
+            gave_up: Vec::new(),
             kernel_controls: controls.to_vec(),
         };
         emulation.doubts = emulation.doubted(path);

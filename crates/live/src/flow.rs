@@ -1,7 +1,7 @@
 //! A flow of the scenario as a real TCP connection: bulk data from one host to another, one transfer after
 //! the other.
 
-use crate::clock::Clock;
+use crate::clock::{Clock, PATIENCE};
 use crate::error::LiveError;
 use crate::host::Host;
 use crate::schedule;
@@ -25,6 +25,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// The kernel's value for a threshold that is not set (TCP_INFINITE_SSTHRESH).
+const NO_THRESHOLD: u32 = i32::MAX as u32;
 const PORT: u16 = 5001;
 /// The size of one write or read, bytes.
 pub(crate) const CHUNK: usize = 256 << 10;
@@ -35,8 +37,6 @@ const UNSENT: i32 = 2 << 20;
 const HANDSHAKES: i32 = 127;
 /// The longest time that data may stay unacknowledged, ms (TCP_USER_TIMEOUT).
 const UNACKNOWLEDGED: i32 = i32::MAX;
-/// The longest time until a blocked thread notices the end of the run.
-const PATIENCE: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// A flow while it runs.
 pub(crate) struct Flow<'a> {
@@ -91,8 +91,32 @@ pub(crate) struct Snapshot {
     /// The number of segments that the receiver reported as duplicates (DSACK).
     pub(crate) duplicates: u64,
     pub(crate) rtt_min: Option<Duration>,
+    /// Reductions of the window, or of the rate.
+    pub(crate) cuts: u64,
     /// The state of the present connection, if there is one.
-    pub(crate) info: Option<TcpInfo>,
+    pub(crate) state: Option<State>,
+}
+
+/// The state of a connection: window and threshold in segments, the smoothed round-trip time, 0 before the
+/// first sample, and the segments in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct State {
+    pub(crate) cwnd: f32,
+    pub(crate) ssthresh: f32,
+    pub(crate) srtt_s: f32,
+    pub(crate) in_flight: f32,
+}
+
+impl State {
+    fn of(info: &TcpInfo) -> State {
+        let known = info.snd_ssthresh < NO_THRESHOLD;
+        State {
+            cwnd: info.snd_cwnd as f32,
+            ssthresh: if known { info.snd_ssthresh as f32 } else { f32::INFINITY },
+            srtt_s: info.rtt as f32 * 1e-6,
+            in_flight: info.in_flight() as f32,
+        }
+    }
 }
 
 impl<'a> Flow<'a> {
@@ -320,13 +344,7 @@ impl<'a> Flow<'a> {
     }
 
     pub(crate) fn sleep_until(&self, at: Time) {
-        while !self.over() {
-            let left = at.since(self.clock.now());
-            if left.is_zero() {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_nanos(left.as_nanos()).min(PATIENCE));
-        }
+        self.clock.sleep_until(at, || self.over());
     }
 
     /// The present progress of the flow.
@@ -339,17 +357,21 @@ impl<'a> Flow<'a> {
         }
         let counts = tracked.counters.as_mut().and_then(|counters| counters.read().ok()).unwrap_or_default();
         let count = |name: &str| counts.get(name).copied().unwrap_or(0);
+        let (fast_retransmits, timeouts) =
+            (count("TCPSackRecovery") + count("TCPRenoRecovery"), count("TCPTimeouts"));
         Snapshot {
             at: self.clock.now(),
             received: tracked.received + arriving.map_or(0, |info| info.bytes_received),
             sent: tracked.sent + info.map_or(0, |info| u64::from(info.data_segs_out)),
             arrived: tracked.arrived + arriving.map_or(0, |info| u64::from(info.data_segs_in)),
             retransmits: count("RetransSegs"),
-            fast_retransmits: count("TCPSackRecovery") + count("TCPRenoRecovery"),
-            timeouts: count("TCPTimeouts"),
+            fast_retransmits,
+            timeouts,
+            // The kernel asks the controller for a threshold at the start of both.
+            cuts: fast_retransmits + timeouts,
             duplicates: count("TCPDSACKRecv"),
             rtt_min: tracked.rtt_min_us.map(|us| Duration::from_micros(us.into())),
-            info,
+            state: info.as_ref().map(State::of),
         }
     }
 

@@ -3,9 +3,12 @@
 use crate::error::LiveError;
 use crate::host::Settings;
 use ackclock_net::{Limit, Link, Queue};
+use ackclock_rate::Transport;
+use ackclock_registry::Chosen;
 use ackclock_scenario::Built;
-use ackclock_scenario::plan::Plan;
+use ackclock_scenario::plan::{FlowPlan, Plan};
 use ackclock_tcp::Config;
+use ackclock_transfer::control::{LEAST_BYTES, MOST_BYTES};
 use ackclock_units::Duration;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -45,9 +48,14 @@ pub(crate) struct Layout {
     pub(crate) parts: Vec<Vec<usize>>,
 }
 
-/// The payload of a full segment of a real connection with these settings, bytes.
-pub(crate) fn payload(config: &Config) -> u32 {
-    u32::from(config.segment_bytes()) - HEADERS - if config.timestamps { TIMESTAMPS } else { 0 }
+/// The payload of a full segment of this flow with its real headers, bytes.
+pub(crate) fn payload(flow: &FlowPlan) -> u32 {
+    let config = &flow.config;
+    let bytes = u32::from(config.segment_bytes());
+    match flow.control.transport() {
+        Some(_) => ackclock_transfer::sending::payload(bytes) as u32, // less than `bytes`
+        None => bytes - HEADERS - if config.timestamps { TIMESTAMPS } else { 0 },
+    }
 }
 
 impl Layout {
@@ -60,10 +68,13 @@ impl Layout {
         let members =
             built.groups.iter().flat_map(|group| (0..group.count).map(move |member| (group, member)));
         for (number, ((group, member), flow)) in members.zip(&plan.flows).enumerate() {
-            if flow.control.window().is_none() {
-                return Err(LiveError::Transport { control: flow.control.name() });
+            if let Some(transport) = flow.control.transport() {
+                check(transport, u32::from(flow.config.segment_bytes()))?;
             }
-            let settings = settings(&flow.config, plan, &flow.forward)?;
+            let mut settings = settings(&flow.config, plan, &flow.forward)?;
+            if flow.control.transport().is_some() {
+                settings.mtu = settings.mtu.max(MOST_BYTES); // a session begins with padded packets
+            }
             for (end, name) in [(0, "sender"), (1, "receiver")] {
                 let name = match (plan.flows.len(), group.count) {
                     (1, _) => name.to_owned(),
@@ -85,6 +96,17 @@ impl Layout {
         let parts = parts(&paths, plan.links.len());
         Ok(Layout { hosts, paths, parts })
     }
+}
+
+/// Refuses what no session over UDP can do.
+fn check(transport: &Chosen<Transport>, bytes: u32) -> Result<(), LiveError> {
+    if !(LEAST_BYTES..=MOST_BYTES).contains(&bytes) {
+        return Err(LiveError::Packets { bytes, least: LEAST_BYTES, most: MOST_BYTES });
+    }
+    if transport.settings().given::<&'static str>("loss") == Some("perfect") {
+        return Err(LiveError::Perfect { control: transport.name() });
+    }
+    Ok(())
 }
 
 /// As in simulated captures: senders are in 10.0.0.0/10, receivers in 10.128.0.0/10.

@@ -8,7 +8,9 @@ use crate::flow::Flow;
 use crate::host::Host;
 use crate::layout::{self, Layout};
 use crate::looks::{Looks, Times};
+use crate::paced::Paced;
 use crate::program::{self, Program};
+use crate::running::Running;
 use crate::sample::{Due, Schedule, Watched};
 use crate::shard::{Route, Shard, ShardReport, Source, Stream};
 use ackclock_files::Folder;
@@ -23,7 +25,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::thread::{self, ScopedJoinHandle};
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Instant;
 
 /// The number of samples in a run without a probe interval.
@@ -92,11 +94,13 @@ pub fn emulate(request: &Request<'_>, go_on: &dyn Fn(f64) -> bool) -> Result<Out
     let mut first = 0;
     for group in &mut built.groups {
         let config = &built.plan.flows[first].config;
-        first += group.count;
-        // The kernel handles losses, and real headers determine the payload of a segment.
-        (group.recovery, group.detection, group.slow_start) = ("kernel", "kernel", "kernel");
-        group.payload = layout::payload(config);
+        // Real headers determine the payload of a segment, and the kernel handles TCP's losses.
+        group.payload = layout::payload(&built.plan.flows[first]);
+        if built.plan.flows[first].control.window().is_some() {
+            (group.recovery, group.detection, group.slow_start) = ("kernel", "kernel", "kernel");
+        }
         group.segment = u32::from(config.segment_bytes());
+        first += group.count;
     }
     let make = |host: &layout::HostPlan| {
         if !go_on(0.0) {
@@ -203,14 +207,20 @@ impl<'a> Run<'a> {
         outcome
     }
 
-    fn flows(self) -> Vec<Flow<'a>> {
+    fn flows(self) -> Vec<Running<'a>> {
         let groups = self.built.groups.iter().zip(&self.request.controls);
         let members = groups.flat_map(|(group, control)| std::iter::repeat_n((group, control), group.count));
         let flows = self.built.plan.flows.iter().zip(members).enumerate();
         flows
             .map(|(number, (plan, (group, control)))| {
                 let ends = (&self.hosts[2 * number], &self.hosts[2 * number + 1]);
-                Flow::new(plan, ends, control, group.payload, self.clock, self.stop)
+                let (payload, clock, stop) = (group.payload, self.clock, self.stop);
+                match plan.control.transport() {
+                    Some(transport) => {
+                        Running::Paced(Paced::new(plan, transport, ends, payload, clock, stop))
+                    }
+                    None => Running::Tcp(Flow::new(plan, ends, control, payload, clock, stop)),
+                }
             })
             .collect()
     }
@@ -266,19 +276,13 @@ impl<'a> Run<'a> {
     /// Runs the scenario's flows.
     fn with_flows(
         self,
-        flows: &[Flow<'_>],
+        flows: &[Running<'_>],
         end: Time,
         mut schedule: Schedule,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<Carried, LiveError> {
         thread::scope(|scope| {
-            let spawn = |flow| {
-                let ((listens, listening), (complete, completion)) = (channel(), channel());
-                let receiving = scope.spawn(move || self.ending(|| Flow::receive(flow, &listens, &complete)));
-                let sending = scope.spawn(move || self.ending(|| Flow::send(flow, &listening, &completion)));
-                [receiving, sending]
-            };
-            let threads: Vec<_> = flows.iter().flat_map(spawn).collect();
+            let threads: Vec<_> = flows.iter().flat_map(|flow| self.spawn(scope, flow)).collect();
             let mut watched: Vec<Watched> = flows.iter().map(|_| Watched::default()).collect();
             let mut interrupted = false;
             loop {
@@ -305,6 +309,31 @@ impl<'a> Run<'a> {
             ended.into_iter().collect::<Result<Vec<()>, _>>()?;
             if interrupted { Err(LiveError::Interrupted) } else { Ok(Carried { watched, exit: None, end }) }
         })
+    }
+
+    /// The two programs of a flow, each in a thread of its own.
+    fn spawn<'scope>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        flow: &'scope Running<'_>,
+    ) -> [ScopedJoinHandle<'scope, Result<(), LiveError>>; 2]
+    where
+        'a: 'scope,
+    {
+        match flow {
+            Running::Tcp(flow) => {
+                let ((listens, listening), (complete, completion)) = (channel(), channel());
+                let receiving = move || self.ending(|| flow.receive(&listens, &complete));
+                let sending = move || self.ending(|| flow.send(&listening, &completion));
+                [scope.spawn(receiving), scope.spawn(sending)]
+            }
+            Running::Paced(flow) => {
+                let (invite, invitations) = channel();
+                let receiving = move || self.ending(|| flow.receive(&invitations));
+                let sending = move || self.ending(|| flow.send(&invite));
+                [scope.spawn(receiving), scope.spawn(sending)]
+            }
+        }
     }
 
     /// Sleeps. False if the run ends before.
@@ -380,11 +409,12 @@ impl<'a> Run<'a> {
         carried: Carried,
         parts: Vec<ShardReport>,
         overrun: Duration,
-        flows: &[Flow<'_>],
+        flows: &[Running<'_>],
         wall: Instant,
     ) -> Result<Outcome, LiveError> {
         let lost = self.hosts.iter().map(Host::lost).sum::<Result<u64, _>>()?;
-        let emulation = Fidelity::new(&parts, lost, overrun, &self.sensitivity(), &self.request.controls);
+        let mut emulation = Fidelity::new(&parts, lost, overrun, &self.sensitivity(), &self.request.controls);
+        emulation.gave_up = flows.iter().filter_map(Running::gave_up).collect();
         let measured = self.measured(&carried, parts, flows);
         let scenario = &self.request.point.scenario;
         let seconds = |span: Duration| span.as_secs_f64();
@@ -426,7 +456,7 @@ impl<'a> Run<'a> {
             .unwrap_or(Duration::MAX)
     }
 
-    fn measured(self, carried: &Carried, parts: Vec<ShardReport>, flows: &[Flow<'_>]) -> Measured {
+    fn measured(self, carried: &Carried, parts: Vec<ShardReport>, flows: &[Running<'_>]) -> Measured {
         let plan = &self.built.plan;
         let mut links: BTreeMap<usize, (LinkTally, Vec<(u32, f32)>)> = BTreeMap::new();
         let mut streams = vec![(CbrTally::default(), Vec::new()); plan.streams.len()];
@@ -446,6 +476,11 @@ impl<'a> Run<'a> {
         let looks =
             of_flows.iter().map(Vec::len).chain(seen.iter().map(Vec::len).filter(|&looks| looks > 0)).min();
         let looks = looks.unwrap_or(0);
+        let inner = carried.watched.iter().map(|watched| {
+            let (names, values) = &watched.inner;
+            (names.clone(), values[..values.len().min(looks * names.len())].to_vec())
+        });
+        let inner = inner.chain(std::iter::repeat_with(Default::default)).take(flows.len()).collect();
         of_flows.iter_mut().for_each(|series| series.truncate(looks));
         seen.iter_mut().for_each(|series| series.resize(looks, (0, 0.0)));
         delivered.iter_mut().for_each(|series| series.resize(looks, 0.0));
@@ -455,7 +490,7 @@ impl<'a> Run<'a> {
             flows: of_flows,
             links: seen,
             streams: delivered,
-            inner: vec![Default::default(); flows.len()],
+            inner,
         };
         Measured {
             flows: if tallies.is_empty() { idle() } else { tallies },

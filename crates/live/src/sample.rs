@@ -1,13 +1,11 @@
 //! Samples of the flows: totals at both ends of the measuring window, and a series in between.
 
-use crate::flow::{Flow, Snapshot};
+use crate::flow::{Snapshot, State};
+use crate::running::Running;
 use ackclock_scenario::measured::FlowTally;
 use ackclock_scenario::series::Sample;
 use ackclock_tcp::Counters;
 use ackclock_units::{Duration, Time};
-
-/// The kernel's value for a threshold that is not set (TCP_INFINITE_SSTHRESH).
-const NO_THRESHOLD: u32 = i32::MAX as u32;
 
 /// The samples of one flow.
 #[derive(Default)]
@@ -21,41 +19,46 @@ pub(crate) struct Watched {
     looks: u64,
     last: Snapshot,
     pub(crate) series: Vec<Sample>,
+    /// The flow's own variables: their names, and their values, sample by sample.
+    pub(crate) inner: (Vec<String>, Vec<f32>),
 }
 
 impl Watched {
-    pub(crate) fn begin(&mut self, flow: &Flow<'_>) {
+    pub(crate) fn begin(&mut self, flow: &Running<'_>) {
         self.from = flow.snapshot();
     }
 
-    pub(crate) fn end(&mut self, flow: &Flow<'_>) {
+    pub(crate) fn end(&mut self, flow: &Running<'_>) {
         self.to = flow.snapshot();
     }
 
     /// Takes a sample.
-    pub(crate) fn look(&mut self, flow: &Flow<'_>, measuring: bool) {
+    pub(crate) fn look(&mut self, flow: &Running<'_>, measuring: bool) {
         let now = flow.snapshot();
-        let segments = |bytes: u64| bytes as f64 / f64::from(flow.payload);
+        let segments = |bytes: u64| bytes as f64 / f64::from(flow.payload());
         let mut sample = Sample {
             delivered: segments(now.received.saturating_sub(self.last.received)) as f32,
             arrived: now.arrived.saturating_sub(self.last.arrived) as f32,
             ssthresh: f32::INFINITY,
             ..Sample::default()
         };
-        if let Some(info) = &now.info {
-            sample.cwnd = info.snd_cwnd as f32;
-            sample.srtt_s = info.rtt as f32 * 1e-6;
-            sample.in_flight = info.in_flight() as f32;
-            if info.snd_ssthresh < NO_THRESHOLD {
-                sample.ssthresh = info.snd_ssthresh as f32;
-            }
-            if measuring && info.rtt > 0 {
-                self.cwnd += f64::from(info.snd_cwnd);
-                self.srtt_s += f64::from(info.rtt) * 1e-6;
+        if let Some(State { cwnd, ssthresh, srtt_s, in_flight }) = now.state {
+            sample = Sample { cwnd, ssthresh, srtt_s, in_flight, ..sample };
+            if measuring && srtt_s > 0.0 {
+                self.cwnd += f64::from(cwnd);
+                self.srtt_s += f64::from(srtt_s);
                 self.looks += 1;
             }
         }
         self.series.push(sample);
+        let (names, values) = &mut self.inner;
+        let first = names.is_empty();
+        flow.inspect(&mut |name, value| {
+            if first {
+                names.push(name.to_owned());
+            }
+            values.push(value as f32);
+        });
         self.last = now;
     }
 
@@ -69,23 +72,20 @@ impl Watched {
     }
 
     /// The measurements in the measuring window.
-    pub(crate) fn tally(&self, flow: &Flow<'_>, measure: (Time, Time)) -> FlowTally {
+    pub(crate) fn tally(&self, flow: &Running<'_>, measure: (Time, Time)) -> FlowTally {
         let (from, to) = (&self.from, &self.to);
-        let episodes = to.fast_retransmits - from.fast_retransmits;
-        let timeouts = to.timeouts - from.timeouts;
         let counters = Counters {
             sent: to.sent.saturating_sub(from.sent),
             retransmits: to.retransmits - from.retransmits,
-            fast_retransmits: episodes,
-            timeouts,
-            // The kernel asks the controller for a threshold at the start of both.
-            window_cuts: episodes + timeouts,
+            fast_retransmits: to.fast_retransmits - from.fast_retransmits,
+            timeouts: to.timeouts - from.timeouts,
+            window_cuts: to.cuts - from.cuts,
             rtt_samples: self.looks,
             rtt_sum: Duration::from_secs_f64(self.srtt_s),
             ..Counters::default()
         };
         FlowTally {
-            delivered: (self.received(measure) / f64::from(flow.payload) + 0.5) as u64,
+            delivered: (self.received(measure) / f64::from(flow.payload()) + 0.5) as u64,
             arrived: to.arrived.saturating_sub(from.arrived),
             duplicates: to.duplicates.saturating_sub(from.duplicates),
             counters,
@@ -94,14 +94,14 @@ impl Watched {
             transfers: flow.transfers(),
             waited: flow.waited(),
             bursts: flow.bursts(),
-            rate: None,
+            rate: flow.rate(),
             whole_run: (to.sent, to.arrived, 0),
         }
     }
 
     /// The payload delivered over the whole run, segments.
-    pub(crate) fn delivered(&self, flow: &Flow<'_>) -> u64 {
-        self.to.received.max(self.last.received) / u64::from(flow.payload)
+    pub(crate) fn delivered(&self, flow: &Running<'_>) -> u64 {
+        self.to.received.max(self.last.received) / u64::from(flow.payload())
     }
 }
 

@@ -4,6 +4,8 @@
 //! its name. Tolerances leave room for a machine that does other things besides; what a run says of its own
 //! error is checked, too.
 
+#[path = "emulation/paced.rs"]
+mod paced;
 #[path = "emulation/paths.rs"]
 mod paths;
 
@@ -54,7 +56,7 @@ fn main() {
     };
     let mut arguments = Arguments::from_args();
     arguments.test_threads = Some(1); // real time is for one at a time
-    let tests = tests.iter().chain(paths::TESTS);
+    let tests = tests.iter().chain(paths::TESTS).chain(paced::TESTS);
     libtest_mimic::run(&arguments, tests.map(trial).collect()).exit();
 }
 

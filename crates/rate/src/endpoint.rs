@@ -42,6 +42,22 @@ impl Counters {
         (self.rtt_samples > 0).then_some(self.least)
     }
 
+    /// Adds those of another connection.
+    pub fn add(&mut self, other: &Counters) {
+        let least = [self.rtt_min(), other.rtt_min()].into_iter().flatten().min();
+        *self = Counters {
+            sent: self.sent + other.sent,
+            retransmitted: self.retransmitted + other.retransmitted,
+            lost: self.lost + other.lost,
+            acknowledged: self.acknowledged + other.acknowledged,
+            rate_cuts: self.rate_cuts + other.rate_cuts,
+            timeouts: self.timeouts + other.timeouts,
+            rtt_samples: self.rtt_samples + other.rtt_samples,
+            rtt_sum: self.rtt_sum + other.rtt_sum,
+            least: least.unwrap_or_default(),
+        };
+    }
+
     fn on_rtt(&mut self, sample: Duration) {
         self.least = self.rtt_min().map_or(sample, |least| least.min(sample));
         self.rtt_samples += 1;

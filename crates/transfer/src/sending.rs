@@ -10,7 +10,7 @@ use crate::stream::{Extent, Source, Stop};
 use crate::wire::{DATA_HEADER, Frame, SEALED_HEADER, Standing, TAG_BYTES, UDP_IP_BYTES};
 use ackclock_rate::packet::{Ack, Report};
 use ackclock_rate::pair::Slot;
-use ackclock_rate::{Counters, Sender};
+use ackclock_rate::{Counters, Sender, TimeMean};
 use ackclock_units::{Duration, Time};
 use std::net::SocketAddr;
 
@@ -276,6 +276,11 @@ impl Outgoing {
     /// What the transport counted.
     pub fn counters(&self) -> Counters {
         self.sender.as_ref().map(Sender::counters).unwrap_or_default()
+    }
+
+    /// The mean over time of the loss event rate that the receiver reported. `None` without loss events.
+    pub fn loss_event_rate(&self) -> Option<f64> {
+        self.sender.as_ref().and_then(Sender::loss_event_rate).and_then(TimeMean::value)
     }
 
     /// Bytes of payload that were acknowledged in order.

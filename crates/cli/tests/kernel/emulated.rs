@@ -13,6 +13,8 @@ pub(crate) const PRIVILEGED: &[Named] = &[
     ("pert_answers_the_delay_as_in_the_simulator", pert),
     ("marks_are_answered_without_losses", marks),
     ("none_keeps_its_window_over_timeouts", none),
+    ("a_rate_based_flow_has_the_rate_of_the_simulator", rate_based),
+    ("a_perfect_discriminator_is_refused_by_name", perfect),
     ("a_runs_programs_are_for_its_own_hosts", others),
     ("runs_in_other_process_namespaces_leave_one_another_alone", process_namespaces),
     ("what_a_killed_run_leaves_goes_and_what_users_load_stays", abandoned),
@@ -129,6 +131,39 @@ fn none() -> Checked {
     let said = format!("{flow} {program}");
     ensure(number(&program["timeouts"])? > 0.0 && number(&program["cuts"])? == 0.0, &*said)?;
     ensure((number(&flow["cwnd_mean"])? - 3.0).abs() < 0.01, &*said)
+}
+
+/// TFRC over losses behind the transmitter has what it has in the simulator, and tells the same of itself.
+/// Its rate follows drawn losses, so it is compared with many seeds.
+fn rate_based() -> Checked {
+    let text = scenario("{ droptail = \"2 bdp\" }", ", loss = 0.01, loss_at = \"after\"", "", "\"tfrc\"");
+    let text = text.replace("\"10 s\"", "\"20 s\"");
+    let emulated =
+        judged(&text, |point| number(&point["links"][0]["random_losses"]).is_ok_and(|it| it > 10.0))?;
+    let flow = &emulated["flows"][0];
+    let goodput = |point: &Value| number(&point["flows"][0]["goodput_bps"]);
+    let kernel = goodput(&emulated)?;
+    let seeds = points("run", &text, &["--set", "seeds=20"])?;
+    let engine = seeds.iter().map(goodput).collect::<Result<Vec<_>, _>>()?;
+    let least = engine.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = engine.iter().copied().fold(0.0, f64::max);
+    let said = format!("{kernel}, and {least} to {most}: {flow} {}", emulated["emulation"]);
+    ensure(engine.len() == 20 && (0.8 * least..1.2 * most).contains(&kernel), &*said)?;
+    let rate = &flow["rate"];
+    ensure(number(&rate["lost"])? > 10.0 && number(&rate["loss_event_rate"])? > 0.001, &*said)?;
+    ensure(flow["recovery"] == "own" && emulated["links"][0]["overflows"].is_null(), &*said)?;
+    let fields = |value: &Value| value.as_object().map(|it| it.keys().cloned().collect::<Vec<_>>());
+    ensure(fields(rate) == fields(&seeds[0]["flows"][0]["rate"]), &*said)
+}
+
+fn perfect() -> Checked {
+    let directory = tempfile::tempdir()?;
+    let text = scenario("{ droptail = \"2 bdp\" }", "", "", "{ xrtp = { loss = \"perfect\" } }");
+    fs::write(directory.path().join("case.toml"), text)?;
+    let output = ackclock(directory.path(), &["emulate", "case.toml"]);
+    let said = stderr(&output);
+    ensure(output.status.code() == Some(2), &*said)?;
+    ensure(said.contains("xrtp with loss = \"perfect\"") && said.contains("run"), &*said)
 }
 
 /// Connects with a controller to an address of its own, and says which controller it got.

@@ -180,6 +180,9 @@ impl Host<'_> {
             congestion,
             transmission: lost.saturating_sub(congestion),
             held: false,
+            counters: Counters::default(),
+            labels: *self.incoming.tally(),
+            loss_event_rate: None,
         }
     }
 

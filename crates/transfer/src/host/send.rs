@@ -12,6 +12,7 @@ use crate::noise::Identity;
 use crate::sending::{End, Outgoing};
 use crate::stream::{Extent, Source, Stop};
 use crate::ticket::Ticket;
+use ackclock_rate::loss::Tally;
 use ackclock_units::{Duration, Time};
 use std::net::{SocketAddr, UdpSocket};
 
@@ -206,6 +207,9 @@ impl Host<'_> {
             congestion: standing.congestion,
             transmission: standing.lost.saturating_sub(standing.congestion),
             held: self.outgoing.breaker() != Breaker::Closed,
+            counters,
+            labels: Tally::new(),
+            loss_event_rate: self.outgoing.loss_event_rate(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! A session, seen from another thread.
 
+use ackclock_rate::Counters;
+use ackclock_rate::loss::Tally;
 use ackclock_units::Duration;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -45,6 +47,13 @@ pub struct Seen {
     pub transmission: u64,
     /// True if the throughput equation holds the rate down, because congestion takes too much.
     pub held: bool,
+    /// What the sender's transport counted. Zeros at the receiver.
+    pub counters: Counters,
+    /// Losses by label, as the receiver knows them. Empty at the sender.
+    pub labels: Tally,
+    /// The mean over time of the loss event rate that the receiver reported. `None` at the receiver, and for
+    /// transports without loss events.
+    pub loss_event_rate: Option<f64>,
 }
 
 /// Looks at a session, and ends it. Both threads have it.

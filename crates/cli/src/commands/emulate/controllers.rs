@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use ackclock_cc::Settings;
 use ackclock_kernel::program;
-use ackclock_live::{LiveError, Load};
+use ackclock_live::Load;
 use ackclock_scenario::{Control, Point};
 use miette::{Report, miette};
 use serde::Serialize;
@@ -86,20 +86,23 @@ impl Controllers {
             loaded: programs::Loaded::none(),
         };
         for point in points.iter().filter(|_| !programs) {
-            for settings in controls(point)? {
+            for settings in point.scenario.controls().filter_map(Control::window) {
                 if stop.load(Ordering::Relaxed) {
                     return Err(Failure::Interrupted("interrupted before anything was sent".to_owned()));
                 }
-                controllers.provide(&settings)?;
+                controllers.provide(settings)?;
             }
         }
         Ok(controllers)
     }
 
-    /// The kernel's controller names for the groups of flows of a point.
+    /// The kernel's controller names for the groups of flows of a point; for rate-based transports, which
+    /// need no controller, their own.
     pub(crate) fn names(&self, point: &Point) -> Result<Vec<String>, Failure> {
-        let names = controls(point)?.into_iter().map(|settings| {
-            if self.programs { Ok(String::new()) } else { self.name(&settings).map_err(Failure::from) }
+        let names = point.scenario.controls().map(|control| match control {
+            _ if self.programs => Ok(String::new()),
+            Control::Window(settings) => self.name(settings).map_err(Failure::from),
+            Control::Rate(transport) => Ok(transport.name().to_owned()),
         });
         names.collect()
     }
@@ -155,15 +158,6 @@ impl Controllers {
 /// True if all parameters have their defaults.
 fn is_default(settings: &Settings) -> bool {
     *settings == Settings::defaults(settings.scheme())
-}
-
-/// The controller of each group of flows.
-fn controls(point: &Point) -> Result<Vec<Settings>, Failure> {
-    let window = |control: &Control| {
-        let transport = || Report::from(LiveError::Transport { control: control.name() });
-        control.window().cloned().ok_or_else(transport).map_err(Failure::from)
-    };
-    point.scenario.controls().map(window).collect()
 }
 
 #[cfg(feature = "kernel")]

@@ -240,6 +240,9 @@ fn print(
                 );
             }
         }
+        for it in &emulation.gave_up {
+            tell!("{point}gave up before the end: {it}");
+        }
         for doubt in &emulation.doubts {
             tell!("{point}DO NOT TRUST THIS RESULT: {doubt}");
         }
