@@ -67,13 +67,6 @@ pub enum LiveError {
         /// The largest possible size, bytes.
         most: u32,
     },
-    /// A rate-based flow wants to be told why packets are lost.
-    #[error("{control} with loss = \"perfect\" is told the cause of each loss, and no real path tells it")]
-    #[diagnostic(help("choose another value of loss, or simulate the scenario with ackclock run"))]
-    Perfect {
-        /// The name of the control.
-        control: &'static str,
-    },
     /// The session of a rate-based flow failed.
     #[error("{host}: {reason}")]
     #[diagnostic(help("simulate the scenario with ackclock run: there no sender gives up"))]

@@ -3,8 +3,6 @@
 use crate::error::LiveError;
 use crate::host::Settings;
 use ackclock_net::{Limit, Link, Queue};
-use ackclock_rate::Transport;
-use ackclock_registry::Chosen;
 use ackclock_scenario::Built;
 use ackclock_scenario::plan::{FlowPlan, Plan};
 use ackclock_tcp::Config;
@@ -37,6 +35,8 @@ pub(crate) struct Path {
     pub(crate) from: Option<usize>,
     pub(crate) to: Option<usize>,
     pub(crate) links: Vec<usize>,
+    /// The flow whose data take it. `None` for the way back, and for unresponsive traffic.
+    pub(crate) flow: Option<usize>,
 }
 
 /// The layout. Flow `n` goes from host `2 n` to host `2 n + 1` over path `2 n`, and back over path `2 n + 1`.
@@ -68,8 +68,9 @@ impl Layout {
         let members =
             built.groups.iter().flat_map(|group| (0..group.count).map(move |member| (group, member)));
         for (number, ((group, member), flow)) in members.zip(&plan.flows).enumerate() {
-            if let Some(transport) = flow.control.transport() {
-                check(transport, u32::from(flow.config.segment_bytes()))?;
+            let bytes = u32::from(flow.config.segment_bytes());
+            if flow.control.transport().is_some() && !(LEAST_BYTES..=MOST_BYTES).contains(&bytes) {
+                return Err(LiveError::Packets { bytes, least: LEAST_BYTES, most: MOST_BYTES });
             }
             let mut settings = settings(&flow.config, plan, &flow.forward)?;
             if flow.control.transport().is_some() {
@@ -85,28 +86,18 @@ impl Layout {
                 hosts.push(HostPlan { name, address, address6, settings: settings.clone() });
             }
             let ends = (Some(2 * number), Some(2 * number + 1));
-            paths.push(Path { from: ends.0, to: ends.1, links: flow.forward.clone() });
-            paths.push(Path { from: ends.1, to: ends.0, links: flow.reverse.clone() });
+            paths.push(Path { from: ends.0, to: ends.1, links: flow.forward.clone(), flow: Some(number) });
+            paths.push(Path { from: ends.1, to: ends.0, links: flow.reverse.clone(), flow: None });
         }
         paths.extend(plan.streams.iter().map(|stream| Path {
             from: None,
             to: None,
             links: stream.route.clone(),
+            flow: None,
         }));
         let parts = parts(&paths, plan.links.len());
         Ok(Layout { hosts, paths, parts })
     }
-}
-
-/// Refuses what no session over UDP can do.
-fn check(transport: &Chosen<Transport>, bytes: u32) -> Result<(), LiveError> {
-    if !(LEAST_BYTES..=MOST_BYTES).contains(&bytes) {
-        return Err(LiveError::Packets { bytes, least: LEAST_BYTES, most: MOST_BYTES });
-    }
-    if transport.settings().given::<&'static str>("loss") == Some("perfect") {
-        return Err(LiveError::Perfect { control: transport.name() });
-    }
-    Ok(())
 }
 
 /// As in simulated captures: senders are in 10.0.0.0/10, receivers in 10.128.0.0/10.
@@ -202,7 +193,7 @@ mod tests {
     use super::*;
 
     fn path(from: usize, to: usize, links: &[usize]) -> Path {
-        Path { from: Some(from), to: Some(to), links: links.to_vec() }
+        Path { from: Some(from), to: Some(to), links: links.to_vec(), flow: None }
     }
 
     #[test]

@@ -6,6 +6,8 @@ use crate::error::LiveError;
 use crate::flow::{Snapshot, State};
 use crate::host::Host;
 use crate::schedule;
+use ackclock_net::Cause;
+use ackclock_rate::loss::Label;
 use ackclock_rate::{Counters, Transport};
 use ackclock_registry::Chosen;
 use ackclock_scenario::measured::{RateTally, Transfer};
@@ -14,6 +16,7 @@ use ackclock_transfer::host::{self, ENTROPY, Seen, Sending, Stage, TransferError
 use ackclock_transfer::noise::Identity;
 use ackclock_transfer::stream::{Extent, Sink, Stop, Zeros};
 use ackclock_transfer::ticket::Ticket;
+use ackclock_transfer::wire::data_number;
 use ackclock_units::{Duration, Time};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +37,8 @@ pub(crate) struct Paced<'a> {
     pub(crate) payload: u32,
     clock: Clock,
     stop: &'a AtomicBool,
+    /// Where the path tells of losses.
+    told: Arc<Told>,
     tracked: Mutex<Tracked>,
 }
 
@@ -44,6 +49,39 @@ pub(crate) struct Invitation {
     session: Arc<Session>,
     /// Where it is told the address.
     address: mpsc::Sender<SocketAddr>,
+}
+
+/// What the path tells of a flow: the present session is told why packets are lost.
+#[derive(Default)]
+pub(crate) struct Told(Mutex<Option<Arc<Session>>>);
+
+impl Told {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Session>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The path has lost `packet`, an IPv4 packet of the flow.
+    pub(crate) fn lost(&self, packet: &[u8], cause: Cause) {
+        if let Some(number) = datagram(packet).and_then(data_number)
+            && let Some(session) = &*self.lock()
+        {
+            session.receiving.tell_drop(number, label(cause));
+        }
+    }
+}
+
+/// What a perfect discriminator would take it for.
+fn label(cause: Cause) -> Label {
+    match cause {
+        Cause::Overflow | Cause::Early | Cause::Filtered => Label::Congestion,
+        Cause::Error | Cause::Outage => Label::Transmission,
+    }
+}
+
+/// What is in an IPv4 packet of UDP.
+fn datagram(packet: &[u8]) -> Option<&[u8]> {
+    let header = usize::from(packet.first()? & 0x0f) * 4;
+    packet.get(header + 8..)
 }
 
 /// A session, as both ends see it.
@@ -122,11 +160,12 @@ impl<'a> Paced<'a> {
         transport: &'a Chosen<Transport>,
         ends: (&'a Host, &'a Host),
         payload: u32,
+        told: Arc<Told>,
         clock: Clock,
         stop: &'a AtomicBool,
     ) -> Paced<'a> {
         let (sender, receiver) = ends;
-        Paced { plan, transport, sender, receiver, payload, clock, stop, tracked: Mutex::default() }
+        Paced { plan, transport, sender, receiver, payload, clock, stop, told, tracked: Mutex::default() }
     }
 
     fn tracked(&self) -> MutexGuard<'_, Tracked> {
@@ -217,6 +256,7 @@ impl<'a> Paced<'a> {
         // A receiver that has ended says why.
         let Some(to) = invite.send(invitation).ok().and_then(|()| told.recv().ok()) else { return Ok(false) };
         self.tracked().session = Some(session.clone());
+        *self.told.lock() = Some(session.clone());
         let socket = UdpSocket::bind((self.sender.address, 0)).map_err(failed())?;
         let options = Sending {
             bytes: u32::from(self.plan.config.segment_bytes()),

@@ -8,7 +8,7 @@ use crate::flow::Flow;
 use crate::host::Host;
 use crate::layout::{self, Layout};
 use crate::looks::{Looks, Times};
-use crate::paced::Paced;
+use crate::paced::{Paced, Told};
 use crate::program::{self, Program};
 use crate::running::Running;
 use crate::sample::{Due, Schedule, Watched};
@@ -17,12 +17,14 @@ use ackclock_files::Folder;
 use ackclock_net::LinkTally;
 use ackclock_net::{accesses, stages};
 use ackclock_scenario::measured::{CbrTally, Measured};
+use ackclock_scenario::plan::FlowPlan;
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::series::Series;
 use ackclock_scenario::{Built, Point};
 use ackclock_units::{Duration, Time};
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -112,8 +114,10 @@ pub fn emulate(request: &Request<'_>, go_on: &dyn Fn(f64) -> bool) -> Result<Out
     let cookies: Vec<u64> = hosts.iter().filter_map(|host| host.cookie).collect();
     (request.admit)(&cookies).map_err(LiveError::kernel("the controllers cannot be told of the hosts"))?;
     let (clock, stop, closed) = (Clock::start(), AtomicBool::new(false), AtomicBool::new(false));
-    let run =
-        Run { request, built: &built, layout: &layout, hosts: &hosts, clock, stop: &stop, closed: &closed };
+    let paced = |flow: &FlowPlan| flow.control.transport().map(|_| Arc::default());
+    let told: Vec<Option<Arc<Told>>> = built.plan.flows.iter().map(paced).collect();
+    let (built, layout, hosts, told) = (&built, &layout, &*hosts, &*told);
+    let run = Run { request, built, layout, hosts, told, clock, stop: &stop, closed: &closed };
     run.perform(go_on)
 }
 
@@ -124,6 +128,8 @@ struct Run<'a> {
     built: &'a Built,
     layout: &'a Layout,
     hosts: &'a [Host],
+    /// For each rate-based flow, where its path tells of losses.
+    told: &'a [Option<Arc<Told>>],
     clock: Clock,
     /// True when the run is over, so that flows and programs end.
     stop: &'a AtomicBool,
@@ -217,7 +223,8 @@ impl<'a> Run<'a> {
                 let (payload, clock, stop) = (group.payload, self.clock, self.stop);
                 match plan.control.transport() {
                     Some(transport) => {
-                        Running::Paced(Paced::new(plan, transport, ends, payload, clock, stop))
+                        let told = self.told[number].clone().unwrap_or_default();
+                        Running::Paced(Paced::new(plan, transport, ends, payload, told, clock, stop))
                     }
                     None => Running::Tcp(Flow::new(plan, ends, control, payload, clock, stop)),
                 }
@@ -238,7 +245,8 @@ impl<'a> Run<'a> {
         let place = |path: usize| paths.iter().position(|&it| it == path).expect("it is of this part");
         let ways = paths.iter().map(|&path| {
             let path = &self.layout.paths[path];
-            Route { stages: stages(&path.links, &accesses, &plan.links), to: path.to }
+            let told = path.flow.and_then(|flow| self.told[flow].clone());
+            Route { stages: stages(&path.links, &accesses, &plan.links), to: path.to, told }
         });
         let mut from: Vec<usize> = paths.iter().filter_map(|&path| self.layout.paths[path].from).collect();
         from.sort_unstable();

@@ -13,6 +13,7 @@ use crate::host::Host;
 use crate::lanes::{Lanes, NO_TRAIN, Parcel};
 use crate::lateness::Lateness;
 use crate::looks::{LinkSeries, Looks, Seen, StreamSeries};
+use crate::paced::Told;
 use crate::schedule;
 use crate::share::Share;
 use crate::trains::Trains;
@@ -29,6 +30,7 @@ use rustix::io::Errno;
 use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -45,6 +47,8 @@ pub(crate) struct Route {
     pub(crate) stages: Vec<Stage>,
     /// The receiving host. `None`: the packets are discarded.
     pub(crate) to: Option<usize>,
+    /// Who is told why packets are lost.
+    pub(crate) told: Option<Arc<Told>>,
 }
 
 /// A host from which packets are read.
@@ -399,7 +403,14 @@ impl<'a> Carrier<'a> {
             }
             Err(Detour::Back(then)) => self.lanes.push(back, then, parcel),
             Err(Detour::Waits) => self.hold(at, Held { way, stage, parcel }),
-            Err(Detour::Gone(_)) => self.trains.release(parcel.train),
+            Err(Detour::Gone(cause)) => {
+                if let Some(told) = &self.part.ways[way].told
+                    && let Some(train) = self.trains.get(parcel.train)
+                {
+                    told.lost(&train.on_the_wire(parcel.segment, parcel.marked), cause);
+                }
+                self.trains.release(parcel.train);
+            }
         }
     }
 

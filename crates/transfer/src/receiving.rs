@@ -90,6 +90,11 @@ impl Incoming {
         self.end.is_some() && (self.channel.is_closed() || self.channel.farewell().is_some())
     }
 
+    /// The path has lost data packet `number` for this reason.
+    pub fn on_drop(&mut self, number: u64, cause: Label) {
+        self.receiver.on_drop(number, cause);
+    }
+
     /// A datagram arrived at `at`, which the kernel may have noted, and is read at `now`. Appends the
     /// acknowledgement, if one is due, and returns where it goes.
     pub fn on_datagram(

@@ -14,7 +14,6 @@ pub(crate) const PRIVILEGED: &[Named] = &[
     ("marks_are_answered_without_losses", marks),
     ("none_keeps_its_window_over_timeouts", none),
     ("a_rate_based_flow_has_the_rate_of_the_simulator", rate_based),
-    ("a_perfect_discriminator_is_refused_by_name", perfect),
     ("a_runs_programs_are_for_its_own_hosts", others),
     ("runs_in_other_process_namespaces_leave_one_another_alone", process_namespaces),
     ("what_a_killed_run_leaves_goes_and_what_users_load_stays", abandoned),
@@ -154,16 +153,6 @@ fn rate_based() -> Checked {
     ensure(flow["recovery"] == "own" && emulated["links"][0]["overflows"].is_null(), &*said)?;
     let fields = |value: &Value| value.as_object().map(|it| it.keys().cloned().collect::<Vec<_>>());
     ensure(fields(rate) == fields(&seeds[0]["flows"][0]["rate"]), &*said)
-}
-
-fn perfect() -> Checked {
-    let directory = tempfile::tempdir()?;
-    let text = scenario("{ droptail = \"2 bdp\" }", "", "", "{ xrtp = { loss = \"perfect\" } }");
-    fs::write(directory.path().join("case.toml"), text)?;
-    let output = ackclock(directory.path(), &["emulate", "case.toml"]);
-    let said = stderr(&output);
-    ensure(output.status.code() == Some(2), &*said)?;
-    ensure(said.contains("xrtp with loss = \"perfect\"") && said.contains("run"), &*said)
 }
 
 /// Connects with a controller to an address of its own, and says which controller it got.

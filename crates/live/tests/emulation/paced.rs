@@ -2,14 +2,14 @@
 
 use super::{Checked, Named, ensure, error, flows, run, scenario};
 use ackclock_live::{LiveError, Load};
-use ackclock_scenario::results::{FlowResult, RateResult};
+use ackclock_scenario::results::{FlowResult, LabelCount, RateResult};
 use libtest_mimic::Failed;
 use std::time::Instant;
 
 pub(super) const TESTS: &[Named] = &[
     ("rate_based_flows_use_their_path", fills),
     ("what_rate_based_flows_lose_is_the_links", losses),
-    ("losses_are_labelled_without_their_causes", labels),
+    ("losses_have_labels_and_causes", labels),
     ("rate_based_transfers_of_a_size_are_timed", transfers),
     ("a_rate_based_flow_stops_and_lets_others_be", stops),
     ("a_rate_based_flow_shares_with_tcp_both_ways", shares),
@@ -67,13 +67,26 @@ fn losses() -> Checked {
     ensure((0.5e6..8e6).contains(&flow.goodput_bps), format!("{flow:?}"))
 }
 
+/// The path tells why packets are lost, so causes are known, and a perfect discriminator is right.
 fn labels() -> Checked {
-    let outcome = flows(&paced(", loss = 0.02, loss_at = \"after\"", "\"xrtp\"", "", ""))?;
-    let flow = &outcome.result.flows[0];
-    let seen = rate(flow)?;
-    let labelled: u64 = seen.labels.iter().map(|label| label.count).sum();
-    ensure(seen.lost > 10 && labelled > 10, format!("{flow:?}"))?;
-    ensure(seen.labels.iter().all(|label| label.cause == "unknown"), format!("{seen:?}"))
+    for (control, perfect) in [("\"xrtp\"", false), ("{ xrtp = { loss = \"perfect\" } }", true)] {
+        // Traffic that overflows the queue, and errors behind the transmitter.
+        let traffic = "[[traffic]]\nkind = \"cbr\"\nrate = \"30 Mbit/s\"\non = \"50 ms\"\noff = \"250 ms\"\n";
+        let outcome = flows(&paced(", loss = 0.02, loss_at = \"after\"", control, "", traffic))?;
+        let flow = &outcome.result.flows[0];
+        let seen = rate(flow)?;
+        let sum = |of: fn(&LabelCount) -> bool| -> u64 {
+            seen.labels.iter().filter(|label| of(label)).map(|label| label.count).sum()
+        };
+        let (all, known) = (sum(|_| true), sum(|label| label.cause != "unknown"));
+        ensure(all > 20 && all <= seen.lost + 20 && known == all, format!("{control}: {flow:?}"))?;
+        let (congestion, transmission) =
+            (sum(|label| label.cause == "congestion"), sum(|label| label.cause == "transmission"));
+        ensure(congestion > 5 && transmission > 5, format!("{control}: {seen:?}"))?;
+        let right = sum(|label| label.cause == label.label);
+        ensure((right == all) == perfect, format!("{control}: {seen:?}"))?;
+    }
+    Ok(())
 }
 
 fn transfers() -> Checked {
@@ -142,9 +155,6 @@ fn gives_up() -> Checked {
 }
 
 fn refused() -> Checked {
-    let perfect = paced("", "{ xrtp = { loss = \"perfect\" } }", "", "");
-    let said = error(&perfect, Load::Flows)?;
-    ensure(matches!(said, LiveError::Perfect { control: "xrtp" }), said.to_string())?;
     for payload in ["9000 B", "100 B"] {
         let text =
             paced("", "\"gcc\"", "", "").replace("payload = \"1000 B\"", &format!("payload = \"{payload}\""));

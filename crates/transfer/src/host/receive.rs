@@ -112,8 +112,10 @@ impl Host<'_> {
     fn run(&mut self) -> Result<(), TransferError> {
         let mut look = Time::ZERO;
         loop {
-            let Host { clock, socket, incoming, sink, .. } = self;
+            let Host { clock, socket, incoming, sink, watch, .. } = self;
             socket.receive(|out, at, from, datagram| {
+                // Whoever tells of a drop does so before a later packet arrives.
+                watch.take_drops().into_iter().for_each(|(number, cause)| incoming.on_drop(number, cause));
                 incoming.on_datagram((clock.now(), at), from, datagram, *sink, out)
             })?;
             let now = clock.now();

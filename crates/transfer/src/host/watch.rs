@@ -1,7 +1,7 @@
 //! A session, seen from another thread.
 
 use ackclock_rate::Counters;
-use ackclock_rate::loss::Tally;
+use ackclock_rate::loss::{Label, Tally};
 use ackclock_units::Duration;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -61,6 +61,9 @@ pub struct Seen {
 pub struct Watch {
     seen: Mutex<Seen>,
     stop: AtomicBool,
+    /// Data packets that the path has lost, and why; and whether there are any.
+    drops: Mutex<Vec<(u64, Label)>>,
+    dropped: AtomicBool,
 }
 
 impl Watch {
@@ -72,6 +75,20 @@ impl Watch {
     /// Asks the session to end. An endless one ends well.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells a receiver why the path has lost a data packet, for its labels of losses. Only an emulated path
+    /// knows that.
+    pub fn tell_drop(&self, number: u64, cause: Label) {
+        self.drops.lock().unwrap_or_else(PoisonError::into_inner).push((number, cause));
+        self.dropped.store(true, Ordering::Release);
+    }
+
+    pub(super) fn take_drops(&self) -> Vec<(u64, Label)> {
+        if !self.dropped.swap(false, Ordering::Acquire) {
+            return Vec::new();
+        }
+        std::mem::take(&mut *self.drops.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(super) fn is_stopped(&self) -> bool {

@@ -23,6 +23,14 @@ pub use frame::{DATA_HEADER, Frame, Standing};
 /// The first number of what is not data.
 pub const CONTROL: u64 = 1 << 63;
 
+/// The packet number of a datagram with data, which can be read without keys. `None` for other datagrams.
+pub fn data_number(datagram: &[u8]) -> Option<u64> {
+    match Envelope::read(datagram)? {
+        Envelope::Sealed { number, .. } if number < CONTROL => Some(number),
+        _ => None,
+    }
+}
+
 /// The longest datagram that is sent or read, bytes.
 pub const MAX_DATAGRAM: usize = 1472;
 
