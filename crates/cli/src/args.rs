@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Reproduce(Reproduce),
     /// Ask whether a flow's delay would have predicted its losses: ten predictors over a recorded flow.
     Predict(Predict),
+    /// Trace every connection of a capture: what tcptrace told, in numbers and pictures.
+    Trace(Trace),
     /// Emulate a scenario's path in real time, for the kernel's own flows or any program.
     Emulate(Emulate),
     /// List controllers, recoveries, queues and experiments, with their sources.
@@ -173,6 +175,24 @@ pub(crate) struct Predict {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) settings: Vec<String>,
     /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Trace {
+    /// A capture (pcap, pcapng), simulated or real.
+    pub(crate) file: PathBuf,
+    /// The connection, by its number, from 0 in the order of first packets; default: all.
+    #[arg(long, value_name = "N")]
+    pub(crate) stream: Option<usize>,
+    /// Write pictures (SVG) and the numbers (JSON) into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write the same pictures for xplot into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) xplot: Option<PathBuf>,
+    /// Print one JSON document instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
 }

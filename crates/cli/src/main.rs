@@ -16,7 +16,7 @@ mod progress;
 mod view;
 
 use clap::Parser;
-use commands::{compare, docs, emulate, kernel, list, predict, reproduce, run, show};
+use commands::{compare, docs, emulate, kernel, list, predict, reproduce, run, show, trace};
 use failure::Failure;
 use std::process::ExitCode;
 
@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         args::Command::Compare(command) => compare::run(&command),
         args::Command::Reproduce(command) => reproduce::run(&command),
         args::Command::Predict(command) => predict::run(&command),
+        args::Command::Trace(command) => trace::run(&command),
         args::Command::Emulate(command) => emulate::run(&command),
         args::Command::List(command) => list::run(&command),
         args::Command::Show(command) => show::run(&command),

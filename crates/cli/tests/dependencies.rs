@@ -113,7 +113,7 @@ fn no_crate_is_built_in_two_versions_but_those_with_a_reason() {
         .iter()
         .map(|entry| {
             assert!(entry["reason"].as_str().is_some_and(|it| !it.is_empty()), "{entry} has no reason");
-            entry["name"].as_str().and_then(|it| it.split_once('@')).expect("NAME@VERSION")
+            entry["crate"].as_str().and_then(|it| it.split_once('@')).expect("NAME@VERSION")
         })
         .collect();
     let skips = |name: &str, version: &str| {

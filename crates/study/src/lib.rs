@@ -4,8 +4,12 @@ pub mod captures;
 mod dry_run;
 pub mod estimators;
 pub mod expect;
+mod packets;
 pub mod predict;
 pub mod reproduce;
 pub mod run;
 pub mod runner;
 pub mod store;
+pub mod trace;
+
+pub use packets::ReadProblem;

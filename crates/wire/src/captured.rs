@@ -29,13 +29,36 @@ pub struct Segment {
     pub ack: Option<u32>,
     /// The payload, bytes. The capture may contain a part of it.
     pub payload: u32,
+    /// The part of the payload that the capture contains, bytes.
+    pub captured: u32,
     /// True if SYN is set.
     pub syn: bool,
+    /// True if FIN is set.
+    pub fin: bool,
+    /// True if RST is set.
+    pub reset: bool,
+    /// True if PSH is set.
+    pub push: bool,
+    /// The receive window, not scaled.
+    pub window: u16,
     /// The timestamp, and the echoed one (RFC 7323).
     pub timestamps: Option<(u32, u32)>,
+    /// The shift of windows that is offered (RFC 7323).
+    pub window_scale: Option<u8>,
+    /// The largest segment that is asked for, bytes (RFC 9293).
+    pub mss: Option<u16>,
+    /// Selective acknowledgements are permitted (RFC 2018).
+    pub sack_permitted: bool,
+    blocks: [(u32, u32); 4],
+    block_count: u8,
 }
 
 impl Segment {
+    /// The blocks of selective acknowledgements: the first sequence number and the one after the last.
+    pub fn sacks(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.block_count)]
+    }
+
     /// The segment in a captured frame; `None` if the frame contains no TCP.
     pub fn read(framing: Framing, frame: &[u8]) -> Option<Segment> {
         segment(&match framing {
@@ -69,19 +92,50 @@ fn segment(sliced: &LaxSlicedPacket<'_>) -> Option<Segment> {
         }
         _ => return None,
     };
-    let timestamps = tcp.options_iterator().find_map(|option| match option {
-        Ok(TcpOptionElement::Timestamp(value, echo)) => Some((value, echo)),
-        _ => None,
-    });
-    Some(Segment {
+    let payload = length.checked_sub(tcp.header_len())?;
+    let mut segment = Segment {
         from: SocketAddr::new(from, tcp.source_port()),
         to: SocketAddr::new(to, tcp.destination_port()),
         seq: tcp.sequence_number(),
         ack: tcp.ack().then(|| tcp.acknowledgment_number()),
-        payload: length.checked_sub(tcp.header_len())? as u32,
+        payload: payload as u32,
+        captured: tcp.payload().len().min(payload) as u32,
         syn: tcp.syn(),
-        timestamps,
-    })
+        fin: tcp.fin(),
+        reset: tcp.rst(),
+        push: tcp.psh(),
+        window: tcp.window_size(),
+        timestamps: None,
+        window_scale: None,
+        mss: None,
+        sack_permitted: false,
+        blocks: [(0, 0); 4],
+        block_count: 0,
+    };
+    for option in tcp.options_iterator().map_while(Result::ok) {
+        segment.take(&option);
+    }
+    Some(segment)
+}
+
+impl Segment {
+    fn take(&mut self, option: &TcpOptionElement) {
+        match *option {
+            TcpOptionElement::Timestamp(value, echo) => self.timestamps = Some((value, echo)),
+            TcpOptionElement::WindowScale(shift) => self.window_scale = Some(shift),
+            TcpOptionElement::MaximumSegmentSize(bytes) => self.mss = Some(bytes),
+            TcpOptionElement::SelectiveAcknowledgementPermitted => self.sack_permitted = true,
+            TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
+                let blocks = [Some(first)].into_iter().chain(rest).flatten();
+                self.block_count = 0;
+                for (place, block) in self.blocks.iter_mut().zip(blocks) {
+                    *place = block;
+                    self.block_count += 1;
+                }
+            }
+            TcpOptionElement::Noop => {}
+        }
+    }
 }
 
 #[cfg(test)]

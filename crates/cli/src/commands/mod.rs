@@ -9,3 +9,4 @@ pub(crate) mod predict;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod trace;

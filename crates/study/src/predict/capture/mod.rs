@@ -5,37 +5,25 @@
 //! belongs to the repair, not to the newest segment). A loss is the first retransmission of data that was
 //! sent after the end of the last loss. The state of queues is not known.
 
-mod packets;
 mod streams;
 #[cfg(test)]
 mod tests;
 
+use crate::packets::{self, ReadProblem};
 use ackclock_cc::predictor::Reading;
 use ackclock_sim::observers::Recording;
 use ackclock_units::{Duration, Time};
-use packets::Packet;
+use ackclock_wire::Segment;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 /// Why a capture cannot be used.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum CaptureProblem {
-    /// The file is not a capture, or is incomplete.
-    #[error("packet {packet}: {reason}")]
-    #[diagnostic(help("write it again, for example with tcpdump -w capture.pcap"))]
-    Damaged {
-        /// The number of packets before the problem.
-        packet: usize,
-        /// The problem.
-        reason: String,
-    },
-    /// The link type is not supported.
-    #[error("its packets are those of a link of type {link}")]
-    #[diagnostic(help("Ethernet, raw IP and Linux's cooked captures can be read"))]
-    Link {
-        /// The link type.
-        link: String,
-    },
+    /// The file cannot be read.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Read(#[from] ReadProblem),
     /// No connection in the capture carries data.
     #[error("there is no TCP connection in it that carries data")]
     #[diagnostic(help("capture TCP packets with their headers: tcpdump -s 128 -w capture.pcap tcp"))]
@@ -70,7 +58,7 @@ pub struct Captured {
     /// The samples and losses.
     pub recording: Recording,
     /// The number of packets that were read, if the capture ends in the middle of the next one.
-    pub cut_after: Option<usize>,
+    pub cut_after: Option<u64>,
 }
 
 /// Reads a capture, pcap or pcapng. Packets need no payload: a snap length that keeps the headers is enough.
@@ -82,7 +70,13 @@ pub struct Captured {
 /// [`CaptureProblem`] if the file is damaged before its first packet, or its link type is not supported, or
 /// the connection is not clear, or carries no data, or has no timestamps.
 pub fn read_capture(bytes: &[u8], stream: Option<usize>) -> Result<Captured, CaptureProblem> {
-    let (packets, cut_after) = packets::packets(bytes)?;
+    let mut packets: Vec<Packet> = Vec::new();
+    let read = packets::each(bytes, &mut |packet| {
+        packets.extend(packet.tcp.map(|tcp| Packet { at: packet.at, tcp }));
+    })?;
+    let first = packets.iter().map(|packet| packet.at).min().unwrap_or_default();
+    packets.iter_mut().for_each(|packet| packet.at = Time::ZERO + packet.at.since(first));
+    packets.sort_by_key(|packet| packet.at);
     let (sender, receiver) = streams::choose(&packets, stream)?;
     let mut follower = Follower::new(segment_size(&packets, sender));
     for packet in &packets {
@@ -95,7 +89,14 @@ pub fn read_capture(bytes: &[u8], stream: Option<usize>) -> Result<Captured, Cap
     if follower.recording.readings.is_empty() {
         return Err(CaptureProblem::NoTimestamps { one: sender, other: receiver });
     }
-    Ok(Captured { recording: follower.recording, cut_after })
+    Ok(Captured { recording: follower.recording, cut_after: read.cut.then_some(read.packets) })
+}
+
+/// A segment, and the time of its capture.
+#[derive(Clone, Copy)]
+struct Packet {
+    at: Time,
+    tcp: Segment,
 }
 
 /// Bytes of a full segment: the most frequent payload that the sender's packets have.

@@ -1,7 +1,6 @@
 //! The connections in a capture, and the choice among them.
 
-use super::CaptureProblem;
-use super::packets::Packet;
+use super::{CaptureProblem, Packet};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 

@@ -1,8 +1,8 @@
 //! Captures of simulated flows, as they are and damaged.
 
-use super::packets::nanoseconds;
 use super::*;
 use crate::captures::Captures;
+use crate::packets::{ReadProblem, nanoseconds};
 use crate::predict::recorded::recorded;
 use crate::runner::Runner;
 use ackclock_scenario::Sweep;
@@ -68,8 +68,11 @@ fn a_capture_of_a_simulated_flow_tells_what_the_flow_knew() {
 #[test]
 fn mistakes_are_told() {
     let error = |bytes: &[u8]| read_capture(bytes, None).expect_err("it tells nothing");
-    assert!(matches!(error(b""), CaptureProblem::Damaged { packet: 0, .. }));
-    assert!(matches!(error(b"not a capture at all, just a text"), CaptureProblem::Damaged { .. }));
+    assert!(matches!(error(b""), CaptureProblem::Read(ReadProblem::Damaged { packet: 0, .. })));
+    assert!(matches!(
+        error(b"not a capture at all, just a text"),
+        CaptureProblem::Read(ReadProblem::Damaged { .. })
+    ));
     let without = SCENARIO.replace("control = \"reno\"", "control = \"reno\"\ntcp = { timestamps = false }");
     assert!(matches!(error(&captured(&without)), CaptureProblem::NoTimestamps { .. }));
 }

@@ -1,0 +1,177 @@
+//! What is drawn of a connection: its segments, acknowledgements and windows over time, what is outstanding,
+//! throughput and round-trip time. The same as SVG and in the language of `xplot`.
+
+use crate::view::charts::axis::Axis;
+use crate::view::charts::chart::{Chart, Curve, Mark, Style};
+use ackclock_study::trace::{Connection, Event};
+use ackclock_units::Time;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Throughput is the mean over so many packets with data.
+const PACKETS: u64 = 10;
+
+/// Points, in order of time: seconds and a value.
+type Points = Vec<(f64, f64)>;
+
+/// What is known of a direction.
+#[derive(Default)]
+struct Course {
+    /// The ends of segments that are new, and of those with data seen before.
+    new: Points,
+    again: Points,
+    acked: Points,
+    sacked: Points,
+    window: Points,
+    outstanding: Points,
+    rtt: Points,
+    throughput: Points,
+    /// The begin of the packets that throughput is taken over, their number and bytes.
+    since: f64,
+    packets: u64,
+    bytes: u64,
+}
+
+/// All that is drawn, by connection and direction.
+#[derive(Default)]
+pub(super) struct Drawn {
+    courses: BTreeMap<(usize, usize), Course>,
+}
+
+impl Drawn {
+    /// A packet did something.
+    pub(super) fn add(&mut self, connection: usize, direction: usize, at: Time, event: Event) {
+        let at = at.as_secs_f64();
+        let course = self.courses.entry((connection, direction)).or_default();
+        match event {
+            Event::Data { start, end, again } => {
+                let points = if again { &mut course.again } else { &mut course.new };
+                points.push((at, end as f64));
+                course.carried(at, end - start);
+            }
+            Event::Acked(byte) => course.acked.push((at, byte as f64)),
+            Event::Sacked(_, right) => course.sacked.push((at, right as f64)),
+            Event::Window(byte) => course.window.push((at, byte as f64)),
+            Event::Rtt(rtt) => course.rtt.push((at, rtt.as_millis_f64())),
+            Event::Outstanding(bytes) => course.outstanding.push((at, bytes as f64)),
+        }
+    }
+
+    /// The names and texts of files for `xplot`.
+    pub(super) fn xplots<'a>(
+        &'a self,
+        connections: &'a [Connection],
+    ) -> impl Iterator<Item = (String, String)> + 'a {
+        self.pictures(connections).map(|chart| (format!("{}.xpl", chart.id), xplot(&chart)))
+    }
+
+    /// The names and texts of pictures.
+    pub(super) fn charts<'a>(
+        &'a self,
+        connections: &'a [Connection],
+    ) -> impl Iterator<Item = (String, String)> + 'a {
+        self.pictures(connections).map(|chart| (format!("{}.svg", chart.id), chart.to_svg()))
+    }
+
+    fn pictures<'a>(&'a self, connections: &'a [Connection]) -> impl Iterator<Item = Chart> + 'a {
+        let courses = self.courses.iter().filter(|(_, course)| !course.new.is_empty());
+        courses.flat_map(move |(&(number, direction), course)| {
+            let connection = connections.iter().find(|connection| connection.number == number);
+            connection.map(|connection| course.pictures(direction, connection)).unwrap_or_default()
+        })
+    }
+}
+
+impl Course {
+    fn carried(&mut self, at: f64, bytes: u64) {
+        if self.packets == 0 && self.throughput.is_empty() {
+            self.since = at;
+        }
+        self.packets += 1;
+        self.bytes += bytes;
+        if self.packets == PACKETS {
+            if at > self.since {
+                self.throughput.push((at, 8e-6 * self.bytes as f64 / (at - self.since)));
+            }
+            (self.since, self.packets, self.bytes) = (at, 0, 0);
+        }
+    }
+
+    fn pictures(&self, direction: usize, connection: &Connection) -> Vec<Chart> {
+        let [one, other] = connection.ends;
+        let (from, to) = if direction == 0 { (one, other) } else { (other, one) };
+        let way = ["a-to-b", "b-to-a"][direction];
+        let axis = Axis::Time { duration: connection.elapsed_s, window: None };
+        let chart = |what: &str, title: &str, unit: &str, curves: Vec<Curve>| Chart {
+            id: format!("{}-{way}-{what}", connection.number),
+            title: format!("{title}, {from} to {to}"),
+            unit: unit.to_owned(),
+            curves: curves.into_iter().filter(|curve| !curve.points.is_empty()).collect(),
+            x: axis.clone(),
+            ..Chart::default()
+        };
+        let curve = |label: &str, points: &Points, style, mark| Curve {
+            label: label.to_owned(),
+            points: points.clone(),
+            style,
+            mark,
+            band: Vec::new(),
+        };
+        let colour = Style::Colour;
+        vec![
+            chart(
+                "sequence",
+                "Bytes",
+                "bytes",
+                vec![
+                    curve("acknowledged", &self.acked, Style::Aside, Mark::Line),
+                    curve("window", &self.window, colour(5), Mark::Line),
+                    curve("sent", &self.new, colour(0), Mark::Dot),
+                    curve("sent again", &self.again, colour(1), Mark::Ring),
+                    curve("acknowledged selectively", &self.sacked, colour(3), Mark::Dot),
+                ],
+            ),
+            chart(
+                "outstanding",
+                "Outstanding data",
+                "bytes",
+                vec![curve("outstanding", &self.outstanding, colour(0), Mark::Line)],
+            ),
+            chart(
+                "throughput",
+                "Throughput, mean of ten packets",
+                "Mbit/s",
+                vec![curve("throughput", &self.throughput, colour(0), Mark::Line)],
+            ),
+            chart(
+                "rtt",
+                "Round-trip time",
+                "ms",
+                vec![curve("round-trip time", &self.rtt, colour(0), Mark::Dot)],
+            ),
+        ]
+    }
+}
+
+/// A chart in the language of `xplot`: a header, then a colour for each curve, followed by its shapes.
+fn xplot(chart: &Chart) -> String {
+    let mut text =
+        format!("double double\ntitle\n{}\nxlabel\ntime (s)\nylabel\n{}\n", chart.title, chart.unit);
+    let colours = ["green", "yellow", "white", "red", "magenta"];
+    for (curve, colour) in chart.curves.iter().zip(colours) {
+        let _ = writeln!(text, "{colour}"); // writing to a string cannot fail
+        if curve.mark == Mark::Line {
+            for pair in curve.points.windows(2) {
+                let [(from, low), (to, high)] = [pair[0], pair[1]];
+                let _ = writeln!(text, "line {from:.9} {low} {to:.9} {high}");
+            }
+        } else {
+            let command = if curve.mark == Mark::Ring { "diamond" } else { "dot" };
+            for &(at, value) in &curve.points {
+                let _ = writeln!(text, "{command} {at:.9} {value}");
+            }
+        }
+    }
+    text.push_str("go\n");
+    text
+}
