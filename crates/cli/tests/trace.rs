@@ -1,5 +1,5 @@
-//! `ackclock trace`: field by field what tcptrace 6.6.7 printed for the same captures, one of the running kernel and
-//! one of the simulator.
+//! `ackclock trace`: field by field what tcptrace 6.6.7 printed for the same captures, one of the running
+//! kernel and one of the simulator.
 
 mod common;
 

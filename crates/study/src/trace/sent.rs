@@ -175,7 +175,9 @@ mod tests {
     #[test]
     fn what_was_seen_before_is_sent_again_and_times_nothing() {
         let mut sent = Sent::default();
-        (0..3).for_each(|number| drop(sent.add(at(number), number * 100, number * 100 + 100)));
+        for number in 0..3 {
+            assert_eq!(sent.add(at(number), number * 100, number * 100 + 100), Added::default());
+        }
         let again = sent.add(at(50), 0, 100);
         assert_eq!((again.again, again.out_of_order), (100, false));
         assert_eq!(again.repeated, Some((1, Duration::from_millis(50))));
