@@ -74,7 +74,7 @@ impl Layout {
             }
             let mut settings = settings(&flow.config, plan, &flow.forward)?;
             if flow.control.transport().is_some() {
-                settings.mtu = settings.mtu.max(MOST_BYTES); // a session begins with padded packets
+                settings.mtu = settings.mtu.max(MOST_BYTES); // a session begins with a padded packet
             }
             for (end, name) in [(0, "sender"), (1, "receiver")] {
                 let name = match (plan.flows.len(), group.count) {

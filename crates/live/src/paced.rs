@@ -394,3 +394,20 @@ impl<'a> Paced<'a> {
         self.tracked().transfers.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_ipv4_packet_carries_is_behind_both_headers() {
+        let mut packet = vec![0x45; 20 + 8];
+        packet.extend([1, 2, 3]);
+        assert_eq!(datagram(&packet), Some(&[1, 2, 3][..]));
+        packet[0] = 0x46; // an option of four bytes
+        packet.splice(20..20, [0; 4]);
+        assert_eq!(datagram(&packet), Some(&[1, 2, 3][..]));
+        assert_eq!(datagram(&packet[..31]), None);
+        assert_eq!(datagram(&[]), None);
+    }
+}

@@ -229,3 +229,23 @@ impl Receiver {
         self.half.inspect(see);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_of_several_connections_add_up() {
+        let ms = Duration::from_millis;
+        let (mut one, mut two) = (Counters { sent: 3, lost: 1, ..Counters::default() }, Counters::default());
+        two.sent = 4;
+        two.add(&one);
+        assert_eq!((two.sent, two.lost, two.rtt_min()), (7, 1, None), "neither has a sample");
+        one.on_rtt(ms(30));
+        two.on_rtt(ms(50));
+        two.add(&one);
+        assert_eq!((two.rtt_samples, two.rtt_sum, two.rtt_min()), (2, ms(80), Some(ms(30))));
+        two.add(&Counters::default());
+        assert_eq!((two.sent, two.rtt_min()), (10, Some(ms(30))), "no sample is no sample of zero");
+    }
+}

@@ -40,3 +40,17 @@ pub fn check(chosen: &Chosen<Transport>, header: u16) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_registry::Listed;
+
+    #[test]
+    fn what_ns_2_has_not_is_refused() {
+        let refused = |chosen: &Chosen<Transport>| check(chosen, 32).expect_err("it differs").to_string();
+        let defaults = |name: &str| Chosen::defaults(Transport::find(name).expect("it is registered"));
+        assert!(refused(&defaults("xrtp")).contains("no counterpart"));
+        assert!(refused(&defaults("tfrc")).contains("another header"));
+    }
+}

@@ -96,7 +96,7 @@ fn transfers() -> Checked {
     let transfers = flow.transfers.ok_or("transfers have a size")?;
     ensure((transfers.started, transfers.unfinished) == (3, 0), format!("{transfers:?}"))?;
     ensure(flow.sizes_bytes == [200_000; 3], format!("{:?}", flow.sizes_bytes))?;
-    // 80 ms at the link's rate, and two round trips until the first data are there.
+    // 80 ms at the link's rate, and a round trip before the first data leave.
     ensure(
         flow.completions_s.iter().all(|took| (0.1..1.0).contains(took)),
         format!("{:?}", flow.completions_s),

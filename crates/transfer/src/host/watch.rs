@@ -99,3 +99,18 @@ impl Watch {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_told_once_and_in_order() {
+        let watch = Watch::default();
+        assert_eq!(watch.take_drops(), []);
+        watch.tell_drop(7, Label::Transmission);
+        watch.tell_drop(9, Label::Congestion);
+        assert_eq!(watch.take_drops(), [(7, Label::Transmission), (9, Label::Congestion)]);
+        assert_eq!(watch.take_drops(), []);
+    }
+}

@@ -36,3 +36,22 @@ pub const MAX_DATAGRAM: usize = 1472;
 
 /// What UDP and IPv4 add to a datagram, bytes.
 pub const UDP_IP_BYTES: usize = 28;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_packet_with_data_is_read_without_keys() {
+        let sealed = |number| {
+            let mut datagram = Vec::new();
+            put_sealed_header(&mut datagram, 1, 2, number);
+            datagram.extend([0; 2 * TAG_BYTES]);
+            datagram
+        };
+        assert_eq!(data_number(&sealed(77)), Some(77));
+        assert_eq!(data_number(&sealed(CONTROL)), None);
+        assert_eq!(data_number(&sealed(77)[..5]), None);
+        assert_eq!(data_number(&[0; 1200]), None);
+    }
+}
