@@ -2,8 +2,8 @@
 
 use crate::unique;
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, fstat, mkdirat, openat, renameat, renameat_with,
-    statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, fstat, fsync, linkat, mkdirat, openat, renameat,
+    renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -298,6 +298,32 @@ impl Folder {
         renameat(&*self.handle, from.as_ref(), &*to.handle, name.as_ref()).map_err(told)
     }
 
+    /// Renames the entry `from`. Nothing of the new name is replaced.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such entry, or if there is one of the new name already.
+    pub fn rename_new(&self, from: impl AsRef<OsStr>, name: impl AsRef<OsStr>) -> io::Result<()> {
+        let (from, name) = (from.as_ref(), name.as_ref());
+        match renameat_with(&*self.handle, from, &*self.handle, name, RenameFlags::NOREPLACE) {
+            // Not every file system can do that. A second name never replaces one either.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                linkat(&*self.handle, from, &*self.handle, name, AtFlags::empty()).map_err(told)?;
+                unlinkat(&*self.handle, from, AtFlags::empty()).map_err(told)
+            }
+            other => other.map_err(told),
+        }
+    }
+
+    /// Waits until the names of this directory are on the disk.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be written.
+    pub fn sync(&self) -> io::Result<()> {
+        Ok(fsync(&*self.handle)?)
+    }
+
     /// Exchanges two names atomically. False if the file system cannot do that.
     ///
     /// # Errors
@@ -371,6 +397,16 @@ mod tests {
         folder.remove("a").expect("removed");
         assert!(folder.names().expect("read").is_empty());
         folder.remove("a").expect("there is nothing to remove");
+    }
+
+    #[test]
+    fn a_new_name_replaces_nothing() {
+        let (_home, folder) = home();
+        folder.replace("one", |to| to.write_all(b"one")).expect("written");
+        folder.replace("two", |to| to.write_all(b"two")).expect("written");
+        assert_eq!(folder.rename_new("one", "two").expect_err("taken").kind(), io::ErrorKind::AlreadyExists);
+        folder.rename_new("one", "three").and_then(|()| folder.sync()).expect("it is free");
+        assert_eq!(folder.names().expect("read"), ["three", "two"]);
     }
 
     #[test]

@@ -4,10 +4,11 @@
 //! them, through [`noise`]; [`sending`] and [`receiving`] put a transport into a session, on [terms](control)
 //! that the sender chooses and within the limits of a [`governor`]. None of these has a clock, I/O or random
 //! numbers of its own. [`host`] carries their packets over a socket, in real time. It asks a [`stream`] for
-//! bytes, or gives bytes to one.
+//! bytes, or gives bytes to one; [`files`] has those of files.
 
 pub mod channel;
 pub mod control;
+pub mod files;
 pub mod governor;
 pub mod handshake;
 pub mod host;
