@@ -1,7 +1,10 @@
 //! Every command and flag, defined once; help, completions and the manual page come from here.
 
+use ackclock_units::{Duration, QuantityError};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Run, compare and reproduce congestion-control schemes.
 #[derive(Parser)]
@@ -35,6 +38,13 @@ pub(crate) enum Command {
     /// Controllers in the running Linux kernel, as eBPF programs.
     #[command(subcommand)]
     Kernel(Kernel),
+    /// Send files over UDP with a rate-based transport, to where `ackclock receive` runs.
+    Send(Send),
+    /// Receive files; prints the ticket that lets one sender in.
+    Receive(Receive),
+    /// The key that names you to those who receive from you.
+    #[command(subcommand)]
+    Key(Key),
     /// Print a completion script for a shell.
     Completions(Completions),
     /// Write the manual pages into a directory.
@@ -340,6 +350,109 @@ pub(crate) struct KernelCost {
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = some_seconds)]
     pub(crate) seconds: f64,
     /// Print one JSON document instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Send {
+    /// The files.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Where `ackclock receive` listens.
+    #[arg(value_name = "HOST:PORT")]
+    pub(crate) to: String,
+    /// The file with the ticket; -: standard input.
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    pub(crate) ticket_file: PathBuf,
+    /// The transport: xrtp, tfrc, gcc; `ackclock list controls` names them.
+    #[arg(long)]
+    pub(crate) control: Option<String>,
+    /// Set a parameter of the transport, as `ackclock show` names it; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// The highest rate on the wire, for example "50 Mbit/s".
+    #[arg(long, value_name = "RATE")]
+    pub(crate) max_rate: Option<String>,
+    /// Go on with what the receiver has of these files.
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Write rate, round-trip time and losses over time into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) trace: Option<PathBuf>,
+    /// How long the other end may be silent.
+    #[arg(long, value_name = "TIME", default_value = "30 s", hide = true)]
+    pub(crate) silence: Silence,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Receive {
+    /// Address and port to listen on; port 0: any that is free.
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:4901")]
+    pub(crate) listen: SocketAddr,
+    /// Directory of the files.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) into: PathBuf,
+    /// Let only the sender with this public key in.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) from: Option<String>,
+    /// Write the ticket into this file, which only you can read, instead of printing it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ticket_file: Option<PathBuf>,
+    /// End after one transfer; default: wait for the next one, with a new ticket.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Replace files of the same names.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// How long the other end may be silent.
+    #[arg(long, value_name = "TIME", default_value = "30 s", hide = true)]
+    pub(crate) silence: Silence,
+    /// Print one JSON document per transfer instead of text; the ticket goes to a file.
+    #[arg(long, requires = "ticket_file")]
+    pub(crate) json: bool,
+}
+
+/// How long the other end may be silent.
+#[derive(Clone, Copy)]
+pub(crate) struct Silence(pub(crate) Duration);
+
+impl FromStr for Silence {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Silence, String> {
+        let silence: Duration = text.parse().map_err(|error: QuantityError| error.to_string())?;
+        if silence < Duration::from_millis(100) {
+            return Err("at least 100 ms are wanted".to_owned());
+        }
+        Ok(Silence(silence))
+    }
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Key {
+    /// Make a key; prints its public part.
+    New(KeyNew),
+    /// Print the public part of your key.
+    Show(KeyShow),
+}
+
+#[derive(Args)]
+pub(crate) struct KeyNew {
+    /// Throw an older key away.
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct KeyShow {
+    /// Print one JSON document instead of text.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -7,6 +7,8 @@ pub(crate) enum Failure {
     /// A program that was run for the user ended with this exit status. It becomes the exit status of the
     /// command.
     Program(i32),
+    /// A transfer ended before its end, with what to do: exit status 1.
+    Unfinished(miette::Report),
     /// Interrupted by Ctrl-C, with a message. Exit status 130.
     Interrupted(String),
     /// Bad usage or input, or an operation that failed: exit status 2.

@@ -16,7 +16,7 @@ mod progress;
 mod view;
 
 use clap::Parser;
-use commands::{compare, docs, emulate, kernel, list, predict, reproduce, run, show, trace};
+use commands::{compare, docs, emulate, kernel, list, predict, reproduce, run, show, trace, transfer};
 use failure::Failure;
 use std::process::ExitCode;
 
@@ -33,6 +33,9 @@ fn main() -> ExitCode {
         args::Command::List(command) => list::run(&command),
         args::Command::Show(command) => show::run(&command),
         args::Command::Kernel(command) => kernel::run(&command),
+        args::Command::Send(command) => transfer::send(&command),
+        args::Command::Receive(command) => transfer::receive(&command),
+        args::Command::Key(command) => transfer::key(&command),
         args::Command::Completions(command) => docs::completions(&command),
         args::Command::Man(command) => docs::man(&command),
         args::Command::Docs(command) => docs::docs(&command),
@@ -44,6 +47,10 @@ fn main() -> ExitCode {
         Err(Failure::Interrupted(message)) => {
             tell!("{message}");
             ExitCode::from(interrupt::EXIT_STATUS)
+        }
+        Err(Failure::Unfinished(report)) => {
+            tell!("{report:?}");
+            ExitCode::from(1)
         }
         Err(Failure::Report(report)) => {
             tell!("{report:?}");

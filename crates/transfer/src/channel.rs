@@ -121,6 +121,11 @@ struct Closing {
     due: Time,
 }
 
+/// What fits into a packet.
+fn shortened(words: &str) -> String {
+    words[..words.floor_char_boundary(MAX_WORDS)].to_owned()
+}
+
 /// A session.
 pub struct Channel {
     me: u32,
@@ -250,8 +255,7 @@ impl Channel {
 
     /// Closes the session: tells the other end why, and in words.
     pub fn close(&mut self, now: Time, why: Why, words: &str) {
-        let words: String = words.chars().take(MAX_WORDS / 4).collect();
-        let closing = Closing { frame: (why.code(), words), left: FAREWELLS, due: now };
+        let closing = Closing { frame: (why.code(), shortened(words)), left: FAREWELLS, due: now };
         self.closing.get_or_insert(closing);
     }
 
@@ -347,7 +351,7 @@ impl Channel {
             Frame::Rekeyed(epoch, message) => self.on_rekeyed(now, epoch, message),
             Frame::Close(why, words) => {
                 let why = Why::ALL.get(usize::from(why)).copied().unwrap_or(Why::Failed);
-                let words = words.chars().filter(|letter| !letter.is_control()).take(MAX_WORDS / 4).collect();
+                let words = shortened(words).chars().filter(|letter| !letter.is_control()).collect();
                 self.farewell.get_or_insert(Farewell { why, words });
             }
         }

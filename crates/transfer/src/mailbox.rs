@@ -3,8 +3,8 @@
 use ackclock_units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// The longest message, bytes: it fits into every packet.
-pub const MAX_MESSAGE: usize = 1024;
+/// The longest message, bytes: it fits into a packet on every path (576 bytes, RFC 791).
+pub const MAX_MESSAGE: usize = 400;
 /// Messages on the way. Further ones wait.
 const WINDOW: usize = 16;
 /// The shortest time between two copies of a message.

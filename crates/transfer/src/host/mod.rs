@@ -23,8 +23,9 @@ use crate::stream::Stop;
 use ackclock_rate::{Counters, Transport};
 use ackclock_registry::Chosen;
 use ackclock_units::Duration;
+use nix::sys::socket::{getsockopt, sockopt::IpMtu};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 
 /// Fills with random bytes of the operating system.
 ///
@@ -36,6 +37,20 @@ pub const ENTROPY: Entropy = |bytes| getrandom::fill(bytes).expect("the operatin
 /// The size of a data packet on the wire, bytes: what every path carries (RFC 9000 section 14), and UDP and
 /// IPv4 headers.
 pub const PACKET_BYTES: u32 = 1200 + 28;
+
+/// The size of data packets for a path whose first link is known: no larger than it carries.
+pub fn packet_bytes(to: SocketAddr) -> u32 {
+    // What every path carries (RFC 791).
+    let least = 576;
+    let first = || {
+        let socket = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+        socket.connect(to).ok()?;
+        u32::try_from(getsockopt(&socket, IpMtu).ok()?).ok()
+    };
+    // Every link carries such packets with IPv6 (RFC 8200 section 5).
+    let known = if to.is_ipv4() { first() } else { None };
+    known.unwrap_or(PACKET_BYTES).clamp(least, PACKET_BYTES)
+}
 
 /// How long the other end may be silent.
 pub const SILENCE: Duration = Duration::from_secs(30);

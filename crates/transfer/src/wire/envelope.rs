@@ -6,9 +6,9 @@ const HELLO: u8 = 0x11;
 const WELCOME: u8 = 0x12;
 const SEALED: u8 = 0x13;
 
-/// The length of a hello, bytes. No answer to it is longer, so nobody can use it to multiply traffic (RFC
-/// 9000 section 14.1).
-pub const HELLO_BYTES: usize = 1200;
+/// The least length of a hello, bytes. No answer to it is longer, so nobody can use it to multiply traffic
+/// (RFC 9000 section 14.1); and every path carries it (RFC 791).
+pub const HELLO_BYTES: usize = 512;
 /// The proof at the end of a hello, bytes.
 pub const PROOF_BYTES: usize = 16;
 /// What stands before a sealed frame, bytes.

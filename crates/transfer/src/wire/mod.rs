@@ -1,7 +1,7 @@
 //! The form of packets on the wire, version 1. Numbers are little-endian.
 //!
 //! ```text
-//! hello    0x11  attempt:1  from:4  length:2  noise:length  zeros  proof:16      at least 1200 bytes
+//! hello    0x11  attempt:1  from:4  length:2  noise:length  zeros  proof:16      at least 512 bytes
 //! welcome  0x12  attempt:1  to:4    from:4    noise
 //! sealed   0x13  epoch:1    to:4    number:8  sealed frame, tag:16
 //! ```
