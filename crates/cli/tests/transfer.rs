@@ -26,7 +26,8 @@ fn main() {
         ("a_limit_of_the_system_is_explained", limit),
         ("a_trace_is_written", trace),
     ];
-    let privileged: &[Named] = &[("a_full_disk_is_explained", full_disk), ("over_an_emulated_path", emulated)];
+    let privileged: &[Named] =
+        &[("a_full_disk_is_explained", full_disk), ("over_an_emulated_path", emulated)];
     let mut trials: Vec<Trial> = always.iter().map(|&(name, test)| Trial::test(name, test)).collect();
     trials.extend(privileged.iter().map(|&(name, test)| match &lack {
         None => Trial::test(name, test),
@@ -78,7 +79,8 @@ impl Place {
 
     /// A receiver, once it listens: the process, its address, its ticket.
     fn receive(&self, arguments: &[&str]) -> Result<Receiving, Failed> {
-        let mut base = vec!["receive", "--listen", "127.0.0.1:0", "--into", "to", "--ticket-file", "ticket", "--once"];
+        let mut base =
+            vec!["receive", "--listen", "127.0.0.1:0", "--into", "to", "--ticket-file", "ticket", "--once"];
         base.extend(arguments);
         self.listening(self.program(&base))
     }
@@ -138,14 +140,23 @@ fn text(output: &Output) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
+/// A message without the breaks and bars of its layout.
+fn words(message: &str) -> String {
+    message.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+}
+
 fn arrive() -> Checked {
     let place = Place::new()?;
     let (one, two) = (place.file("one", 200_000)?, place.file("two words", 0)?);
     let receiver = place.receive(&["--json"])?;
     let ticket = fs::read_to_string(place.path("ticket"))?;
     let secret = ticket.trim().rsplit('-').next().unwrap_or_default().to_owned();
-    ensure(fs::metadata(place.path("ticket"))?.permissions().mode() & 0o077 == 0, "others may read the ticket")?;
-    let sender = place.send(&[&one, &two], &receiver.address, &["--json", "--max-rate", "5 Mbit/s"]).spawn()?;
+    ensure(
+        fs::metadata(place.path("ticket"))?.permissions().mode() & 0o077 == 0,
+        "others may read the ticket",
+    )?;
+    let sender =
+        place.send(&[&one, &two], &receiver.address, &["--json", "--max-rate", "5 Mbit/s"]).spawn()?;
     for id in [sender.id(), receiver.child.id()] {
         let line = fs::read(format!("/proc/{id}/cmdline"))?;
         ensure(!String::from_utf8_lossy(&line).contains(&secret), "the ticket is in a command line")?;
@@ -156,7 +167,10 @@ fn arrive() -> Checked {
     let (status, received, log) = receiver.end()?;
     ensure(status == Some(0), log.clone())?;
     for shown in [&said, &errors, &received, &log] {
-        ensure(!shown.contains(&secret) && !shown.contains("ackclock1-"), format!("the ticket is shown: {shown}"))?;
+        ensure(
+            !shown.contains(&secret) && !shown.contains("ackclock1-"),
+            format!("the ticket is shown: {shown}"),
+        )?;
     }
     let (said, received): (serde_json::Value, serde_json::Value) =
         (serde_json::from_str(&said)?, serde_json::from_str(&received)?);
@@ -170,7 +184,8 @@ fn wrong_ticket() -> Checked {
     let place = Place::new()?;
     let file = place.file("file", 10)?;
     let mut receiver = place.receive(&[])?;
-    let mut other = place.program(&["receive", "--listen", "127.0.0.1:0", "--ticket-file", "other"]).spawn()?;
+    let mut other =
+        place.program(&["receive", "--listen", "127.0.0.1:0", "--ticket-file", "other"]).spawn()?;
     let begun = Instant::now();
     while !place.path("other").exists() && begun.elapsed() < Duration::from_secs(20) {
         sleep(Duration::from_millis(5));
@@ -242,8 +257,7 @@ fn wrong_use() -> Checked {
     for (arguments, wanted) in cases {
         let output = place.program(arguments).output()?;
         let (said, errors) = text(&output);
-        let words = errors.split_whitespace().collect::<Vec<_>>().join(" ");
-        let told = output.status.code() == Some(2) && said.is_empty() && words.contains(wanted);
+        let told = output.status.code() == Some(2) && said.is_empty() && words(&errors).contains(wanted);
         ensure(told, format!("{arguments:?}: {errors}"))?;
     }
     Ok(())
@@ -308,7 +322,8 @@ fn killed_receiver() -> Checked {
 /// A receiver that a shell starts in this way.
 fn receiver_in(place: &Place, before: &str) -> Result<Receiving, Failed> {
     let mut command = Command::new("sh");
-    let line = format!("{before} exec \"$0\" receive --listen 127.0.0.1:0 --into to --ticket-file ticket --once");
+    let line =
+        format!("{before} exec \"$0\" receive --listen 127.0.0.1:0 --into to --ticket-file ticket --once");
     place.plain(command.args(["-c", &line]).arg(cargo_bin("ackclock")));
     place.listening(command)
 }
@@ -319,7 +334,7 @@ fn refused_by_the_disk(place: &Place, receiver: Receiving, what: &str) -> Checke
     let output = place.send(&[&file], &receiver.address, &[]).output()?;
     let (status, _, log) = receiver.end()?;
     for (status, said) in [(output.status.code(), text(&output).1), (status, log)] {
-        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = words(&said);
         ensure(status == Some(1) && words.contains(what) && words.contains("--resume"), said)?;
     }
     Ok(())

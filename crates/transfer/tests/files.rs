@@ -32,7 +32,8 @@ impl Places {
     /// A file to send.
     fn write(&self, name: &str, bytes: usize) -> PathBuf {
         let path = self.from.path().join(name);
-        let content: Vec<u8> = (0..bytes as u64).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect();
+        let content: Vec<u8> =
+            (0..bytes as u64).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect();
         fs::write(&path, content).expect("written");
         path
     }
@@ -117,15 +118,17 @@ fn a_file_that_is_there_is_kept_unless_it_is_to_be_replaced() {
     let places = Places::new();
     let path = places.write("file", 1000);
     fs::write(places.to.path().join("file"), "mine").expect("written");
-    let (sent, received, _) = transfer(&places, &[path.clone()], &PLAIN, nothing);
-    let (sent, received) = (sent.expect_err("refused").to_string(), received.expect_err("refused").to_string());
+    let (sent, received, _) = transfer(&places, std::slice::from_ref(&path), &PLAIN, nothing);
+    let (sent, received) =
+        (sent.expect_err("refused").to_string(), received.expect_err("refused").to_string());
     assert!(sent.contains("--force") && received.contains("--force"), "{sent}; {received}");
     assert_eq!(fs::read(places.to.path().join("file")).expect("there"), b"mine");
     assert_eq!(places.names(), ["file"]);
     let resumed = Options { resume: true, ..PLAIN };
-    let (sent, ..) = transfer(&places, &[path.clone()], &resumed, nothing);
+    let (sent, ..) = transfer(&places, std::slice::from_ref(&path), &resumed, nothing);
     assert!(sent.is_err() && fs::read(places.to.path().join("file")).expect("there") == b"mine");
-    let (sent, ..) = transfer(&places, &[path.clone()], &Options { force: true, ..PLAIN }, nothing);
+    let (sent, ..) =
+        transfer(&places, std::slice::from_ref(&path), &Options { force: true, ..PLAIN }, nothing);
     assert!(sent.is_ok() && places.arrived(&path));
 }
 
@@ -137,16 +140,21 @@ fn links_directories_and_pipes_in_its_place_are_neither_followed_nor_replaced() 
         let (there, precious) = (places.to.path().join("file"), places.from.path().join("precious"));
         fs::write(&precious, "mine").expect("written");
         std::os::unix::fs::symlink(&precious, &there).expect("a link");
-        let (sent, ..) = transfer(&places, &[path.clone()], &Options { force, ..PLAIN }, nothing);
+        let (sent, ..) = transfer(&places, std::slice::from_ref(&path), &Options { force, ..PLAIN }, nothing);
         assert!(sent.expect_err("refused").to_string().contains("no file"));
         assert_eq!(fs::read(&precious).expect("there"), b"mine");
         fs::remove_file(&there).and_then(|()| fs::create_dir(&there)).expect("a directory");
-        let (sent, ..) = transfer(&places, &[path.clone()], &Options { force, ..PLAIN }, nothing);
+        let (sent, ..) = transfer(&places, std::slice::from_ref(&path), &Options { force, ..PLAIN }, nothing);
         assert!(sent.is_err());
         // A link in the place of the unfinished file is removed, not followed.
         fs::remove_dir(&there).expect("removed");
         std::os::unix::fs::symlink(&precious, places.to.path().join(format!("file{PART}"))).expect("a link");
-        let (sent, ..) = transfer(&places, &[path.clone()], &Options { force, resume: true, ..PLAIN }, nothing);
+        let (sent, ..) = transfer(
+            &places,
+            std::slice::from_ref(&path),
+            &Options { force, resume: true, ..PLAIN },
+            nothing,
+        );
         sent.expect("sent");
         assert!(places.arrived(&path) && fs::read(&precious).expect("there") == b"mine");
     }
@@ -180,8 +188,7 @@ fn a_transfer_that_was_stopped_goes_on_where_it_was() {
     assert_eq!(places.names(), ["one", &format!("two{PART}")]);
     let part = fs::metadata(places.to.path().join(format!("two{PART}"))).expect("there").len();
     assert!(part >= 300_000, "what was acknowledged was written: {part}");
-    let (sent, received, files) =
-        transfer(&places, &paths, &Options { resume: true, ..PLAIN }, nothing);
+    let (sent, received, files) = transfer(&places, &paths, &Options { resume: true, ..PLAIN }, nothing);
     let skipped: Vec<u64> = files.iter().map(|file| file.skipped).collect();
     assert_eq!(skipped, [100_000, part]);
     assert_eq!(sent.expect("sent").bytes, 1_500_000 - part);
@@ -195,7 +202,8 @@ fn a_part_of_another_file_is_not_used() {
         let places = Places::new();
         let path = places.write("file", 100_000);
         fs::write(places.to.path().join(format!("file{PART}")), vec![b'x'; length]).expect("written");
-        let (sent, _, files) = transfer(&places, &[path.clone()], &Options { resume: true, ..PLAIN }, nothing);
+        let (sent, _, files) =
+            transfer(&places, std::slice::from_ref(&path), &Options { resume: true, ..PLAIN }, nothing);
         sent.expect("sent");
         assert!(places.arrived(&path) && files[0].skipped == 0);
     }
@@ -206,16 +214,17 @@ fn a_file_that_changes_is_not_put_in_its_place() {
     let places = Places::new();
     let path = places.write("file", 3_000_000);
     for shrinks in [false, true] {
-        let (sent, received, _) = transfer(&places, &[path.clone()], &Options { most: 2e7, ..PLAIN }, |out, _| {
-            wait(out, 200_000);
-            let file = fs::File::options().write(true).open(&path).expect("opened");
-            if shrinks {
-                file.set_len(250_000).expect("shorter");
-            } else {
-                use std::os::unix::fs::FileExt;
-                file.write_all_at(b"other", 2_900_000).expect("written");
-            }
-        });
+        let (sent, received, _) =
+            transfer(&places, std::slice::from_ref(&path), &Options { most: 2e7, ..PLAIN }, |out, _| {
+                wait(out, 200_000);
+                let file = fs::File::options().write(true).open(&path).expect("opened");
+                if shrinks {
+                    file.set_len(250_000).expect("shorter");
+                } else {
+                    use std::os::unix::fs::FileExt;
+                    file.write_all_at(b"other", 2_900_000).expect("written");
+                }
+            });
         let sent = sent.expect_err("it has changed").to_string();
         assert!(sent.contains("changed") && received.is_err(), "{sent}");
         assert_eq!(places.names(), [format!("file{PART}")]);
@@ -248,7 +257,8 @@ fn a_slow_disk_stops_the_sender() {
     let mut zeros = ackclock_transfer::stream::Zeros(ackclock_transfer::stream::Extent::Bytes(3_000_000));
     std::thread::scope(|scope| {
         scope.spawn(|| receive(there, &receiver, &ticket, None, &mut open, SILENCE, &back));
-        let sent = scope.spawn(|| send(here, to, &sender, &ticket, &mut zeros, &Sending::with(standard()), &out));
+        let sent =
+            scope.spawn(|| send(here, to, &sender, &ticket, &mut zeros, &Sending::with(standard()), &out));
         // 512 data may leave before the sender knows: then it waits, and loses nothing.
         let first = 512 * ackclock_transfer::sending::payload(1228) as u64;
         wait(&out, first);

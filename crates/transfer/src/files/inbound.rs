@@ -7,10 +7,10 @@ use super::message::{ToReceiver, ToSender};
 use super::writer::{Found, Job, Stored, Writer};
 use crate::stream::{Sink, Stop};
 use ackclock_files::Folder;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What may wait for the disk, bytes.
 const MOST_WAITING: u64 = 32 << 20;

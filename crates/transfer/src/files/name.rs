@@ -49,8 +49,21 @@ mod tests {
         }
         let long = "x".repeat(241);
         for name in [
-            "", ".", "..", "../x", "/etc/passwd", "a/b", "a\\b", ".bashrc", "a\nb", "a\0", "\u{1b}[2J", "a\u{9b}",
-            "gpj\u{202e}exe", "x.ackclock.part", &long,
+            "",
+            ".",
+            "..",
+            "../x",
+            "/etc/passwd",
+            "a/b",
+            "a\\b",
+            ".bashrc",
+            "a\nb",
+            "a\0",
+            "\u{1b}[2J",
+            "a\u{9b}",
+            "gpj\u{202e}exe",
+            "x.ackclock.part",
+            &long,
         ] {
             assert!(check_name(name).is_err(), "{name:?}");
         }

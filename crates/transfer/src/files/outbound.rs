@@ -209,7 +209,8 @@ impl Outbound {
         match hashed {
             Hashed::Part(number, hash) => {
                 let item = &mut self.items[number];
-                item.told.skipped = item.has.filter(|(_, theirs)| *theirs == hash).map_or(0, |(bytes, _)| bytes);
+                item.told.skipped =
+                    item.has.filter(|(_, theirs)| *theirs == hash).map_or(0, |(bytes, _)| bytes);
             }
             Hashed::Whole(number, hash) => {
                 let item = &mut self.items[number];

@@ -1,9 +1,9 @@
 //! The thread that writes files.
 
+use super::MAX_FILES;
 use super::message::Hash;
 use super::name::check_name;
 use super::outbound::{hash_on, part_of};
-use super::MAX_FILES;
 use crate::channel::Why;
 use crate::stream::Stop;
 use ackclock_files::{Folder, Kind};
@@ -152,7 +152,8 @@ impl Writer {
                 return Err(refused(words));
             }
             Some(Kind::Directory | Kind::Other) => {
-                let words = format!("at the receiver something that is no file has the name {name}: move it away");
+                let words =
+                    format!("at the receiver something that is no file has the name {name}: move it away");
                 return Err(refused(words));
             }
         }
@@ -252,7 +253,8 @@ impl Writer {
     /// Puts a file in its place that is complete. True if that was done now.
     fn save(&mut self, file: usize) -> Result<bool, Stop> {
         let item = &self.items[file];
-        let Some(wanted) = item.wanted.filter(|_| item.started && item.have == item.size && !item.saved) else {
+        let Some(wanted) = item.wanted.filter(|_| item.started && item.have == item.size && !item.saved)
+        else {
             return Ok(false);
         };
         let hash: Hash = item.state.clone().finalize().into();
@@ -292,7 +294,9 @@ impl Writer {
                 format!("the receiver's disk is full: make room for {name}, {again}")
             }
             ErrorKind::FileTooLarge => {
-                format!("{name} is larger than the receiver's system lets a file be: raise that limit, {again}")
+                format!(
+                    "{name} is larger than the receiver's system lets a file be: raise that limit, {again}"
+                )
             }
             ErrorKind::WouldBlock => format!("another `ackclock receive` is writing {name}: end it first"),
             ErrorKind::AlreadyExists => {

@@ -23,7 +23,11 @@ pub(crate) fn run(command: &Key) -> Result<(), Failure> {
                 miette!(help = "make one with `ackclock key new`", "there is no key in {}", place().display())
             })?;
             let public = hex(identity.public());
-            if command.json { say!("{}", json!({ "public": public })) } else { say!("{public}") }
+            if command.json {
+                say!("{}", json!({ "public": public }))
+            } else {
+                say!("{public}")
+            }
             Ok(())
         }
     }
@@ -37,7 +41,8 @@ fn new(command: &KeyNew) -> Result<(), Failure> {
     }
     let mut file = folder.create(NAME).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => miette!(
-            help = "`ackclock key show` shows it; --replace throws it away, and nobody knows the new one then",
+            help =
+                "`ackclock key show` shows it; --replace throws it away, and nobody knows the new one then",
             "there is a key in {} already",
             path.display()
         ),
@@ -55,7 +60,10 @@ fn new(command: &KeyNew) -> Result<(), Failure> {
         say!("{}", json!({ "public": public }));
     } else {
         say!("{public}");
-        tell!("the private key is in {}; give the line above to those who receive from you", path.join(NAME).display());
+        tell!(
+            "the private key is in {}; give the line above to those who receive from you",
+            path.join(NAME).display()
+        );
     }
     Ok(())
 }
@@ -79,7 +87,10 @@ fn stored() -> Result<Option<Identity>, Report> {
     let mode = file.metadata().into_diagnostic()?.permissions().mode();
     if mode & 0o077 != 0 {
         return Err(miette!(
-            help = format!("chmod 600 {}; if others could read it, make a new one: ackclock key new --replace", named()),
+            help = format!(
+                "chmod 600 {}; if others could read it, make a new one: ackclock key new --replace",
+                named()
+            ),
             "{}: others may read this private key",
             named()
         ));

@@ -121,7 +121,16 @@ pub(super) fn trace(path: &Path, all: &[Seen]) -> Result<(), Failure> {
 fn table(all: &[Seen]) -> csv::Result<Vec<u8>> {
     let mut table = csv::Writer::from_writer(Vec::new());
     table.write_record([
-        "time_s", "bytes", "packets", "repeated", "rate_bps", "srtt_s", "lost", "congestion", "transmission", "held",
+        "time_s",
+        "bytes",
+        "packets",
+        "repeated",
+        "rate_bps",
+        "srtt_s",
+        "lost",
+        "congestion",
+        "transmission",
+        "held",
     ])?;
     let mut last = None::<Duration>;
     for seen in all.iter().filter(|seen| seen.packets > 0) {

@@ -23,7 +23,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) fn run(command: &Receive) -> Result<(), Failure> {
     let only = command.from.as_deref().map(key::public).transpose()?;
     let into = &command.into;
-    let folder = Folder::own(into).into_diagnostic().wrap_err_with(|| format!("--into {}", into.display()))?;
+    let folder =
+        Folder::own(into).into_diagnostic().wrap_err_with(|| format!("--into {}", into.display()))?;
     let me = key::mine()?;
     let socket = UdpSocket::bind(command.listen).into_diagnostic();
     let socket = socket.wrap_err_with(|| format!("--listen {}", command.listen))?;
