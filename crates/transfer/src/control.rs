@@ -69,7 +69,7 @@ impl Terms {
 
 /// The transport that is used if none is chosen.
 pub fn standard() -> Chosen<Transport> {
-    for_networks(&ackclock_rate::xrtp::TRANSPORT)
+    for_networks(&ackclock_rate::tfrc::TRANSPORT)
 }
 
 /// What differs on real networks from what a transport's source says: packets may overtake.

@@ -2,8 +2,9 @@
 //! counts twice, and what is not authentic changes nothing.
 
 use ackclock_rate::packet::{Ack, Report};
+use ackclock_rate::xrtp::TRANSPORT;
 use ackclock_transfer::channel::{Channel, Renewal, Why};
-use ackclock_transfer::control::{Terms, standard};
+use ackclock_transfer::control::{Terms, for_networks};
 use ackclock_transfer::handshake::{Dialer, Heard, Listener};
 use ackclock_transfer::host::{ENTROPY, PACKET_BYTES};
 use ackclock_transfer::noise::Identity;
@@ -42,7 +43,7 @@ impl Ends {
     }
 
     fn dialer(&self, ticket: &Ticket) -> Dialer {
-        let terms = Terms { control: standard(), bytes: PACKET_BYTES }.to_text();
+        let terms = Terms { control: for_networks(&TRANSPORT), bytes: PACKET_BYTES }.to_text();
         let to = address(PORTS.1);
         Dialer::new(at(0), to, &self.sender, ticket, terms.as_bytes(), ENTROPY).expect("good keys")
     }
@@ -249,7 +250,7 @@ fn keys_are_renewed_whatever_is_lost() {
 /// A sender and a receiver of data without end, and a first packet that both know.
 fn transfer() -> (Outgoing, Incoming, Vec<u8>) {
     let (sender, receiver) = session();
-    let terms = Terms { control: standard(), bytes: PACKET_BYTES };
+    let terms = Terms { control: for_networks(&TRANSPORT), bytes: PACKET_BYTES };
     let mut incoming = Incoming::new(at(20), receiver, &terms, SILENCE);
     let mut outgoing = Outgoing::new(at(20), sender, terms, f64::INFINITY, SILENCE);
     outgoing.begin(at(20), Extent::Endless);
