@@ -365,7 +365,7 @@ pub(crate) struct Send {
     /// The file with the ticket; -: standard input.
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub(crate) ticket_file: PathBuf,
-    /// The transport: xrtp, tfrc, gcc; `ackclock list controls` names them.
+    /// The transport: tfrc, xrtp or gcc; default: tfrc.
     #[arg(long)]
     pub(crate) control: Option<String>,
     /// Set a parameter of the transport, as `ackclock show` names it; may be repeated.
