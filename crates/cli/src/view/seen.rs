@@ -3,15 +3,28 @@
 use ackclock_scenario::results::Evidence;
 use serde_json::Value;
 
+/// An expression with more calls than this does not show all of them.
+const MAX_CALLS: usize = 24;
+/// It shows so many.
+const SHOWN_CALLS: usize = 12;
+
 /// The calls of the expression itself with their values, in one line.
 pub(crate) fn measurements(seen: &[Evidence], markdown: bool) -> String {
     let quote = if markdown { "`" } else { "" };
-    let own = seen.iter().filter(|seen| !seen.published && seen.depth == 0);
-    let shown = own.map(|seen| {
-        let std = seen.std.map(|std| format!(" ± {}", shown(std))).unwrap_or_default();
-        format!("{quote}{}{quote} = {}{std}", seen.call, number(&seen.value))
-    });
-    shown.collect::<Vec<_>>().join(", ")
+    let own = || seen.iter().filter(|seen| !seen.published && seen.depth == 0);
+    let count = own().count();
+    let most = if count > MAX_CALLS { SHOWN_CALLS } else { count };
+    let mut texts: Vec<String> = own()
+        .take(most)
+        .map(|seen| {
+            let std = seen.std.map(|std| format!(" ± {}", shown(std))).unwrap_or_default();
+            format!("{quote}{}{quote} = {}{std}", seen.call, number(&seen.value))
+        })
+        .collect();
+    if count > most {
+        texts.push(format!("and {} more", count - most));
+    }
+    texts.join(", ")
 }
 
 /// A number, or several, short enough for a table.
@@ -45,5 +58,26 @@ fn shown(number: f64) -> String {
                 text
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(count: usize) -> Vec<Evidence> {
+        let one = |at: usize| {
+            let (call, value) = (format!("f({at})"), Value::from(at));
+            Evidence { call, value, std: None, depth: 0, published: false }
+        };
+        (0..count).map(one).collect()
+    }
+
+    #[test]
+    fn thousands_of_calls_are_counted_and_not_shown() {
+        assert_eq!(measurements(&evidence(2), true), "`f(0)` = 0, `f(1)` = 1");
+        assert_eq!(measurements(&evidence(24), false).matches(" = ").count(), 24);
+        let many = measurements(&evidence(6000), false);
+        assert!(many.starts_with("f(0) = 0, ") && many.ends_with("f(11) = 11, and 5988 more"), "{many}");
     }
 }

@@ -281,11 +281,14 @@ fn kind(value: &serde_json::Value) -> &'static str {
     }
 }
 
+/// What seeds differ by because of rounding alone is no deviation: a share of the mean.
+const ROUNDING: f64 = 1e-12;
+
 /// The standard deviation of the values of each seed alone, if all are numbers.
 fn deviation(alone: impl Iterator<Item = Result<Value, Error>>) -> Option<f64> {
     let values = alone.map(|value| number(&value.ok()?)).collect::<Option<Vec<_>>>()?;
-    let std = Spread::of(&values).std;
-    (std > 0.0).then_some(std)
+    let Spread { mean, std, .. } = Spread::of(&values);
+    (std > ROUNDING * mean.abs()).then_some(std)
 }
 
 fn bind(
