@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{SCENARIO, ackclock, stderr, stdout};
-use libtest_mimic::{Arguments, Failed, Trial};
+use common::{Checked, Named, SCENARIO, ackclock, ensure, in_real_time, stderr, stdout};
+use libtest_mimic::Failed;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -12,12 +12,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-type Checked = Result<(), Failed>;
-/// A test's name, and the test.
-type Named = (&'static str, fn() -> Checked);
-
 fn main() {
-    let lack = ackclock_live::privilege::check().err().map(|error| error.to_string());
     let always: &[Named] = &[("wrong_use", wrong_use)];
     let privileged: &[Named] = &[
         ("without_privilege", without_privilege),
@@ -31,18 +26,7 @@ fn main() {
         ("sigterm_ends_it_in_order", || ended_by("TERM", Some(130))),
         ("sigkill_leaves_nothing", || ended_by("KILL", None)),
     ];
-    let mut trials: Vec<Trial> = always.iter().map(|&(name, test)| Trial::test(name, test)).collect();
-    trials.extend(privileged.iter().map(|&(name, test)| match &lack {
-        None => Trial::test(name, test),
-        Some(lack) => Trial::test(format!("{name} (skipped: {lack})"), test).with_ignored_flag(true),
-    }));
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1); // real time is for one at a time
-    libtest_mimic::run(&arguments, trials).exit();
-}
-
-fn ensure(holds: bool, otherwise: impl Into<String>) -> Checked {
-    if holds { Ok(()) } else { Err(otherwise.into().into()) }
+    in_real_time(always, privileged);
 }
 
 fn directory(text: &str) -> Result<tempfile::TempDir, Failed> {

@@ -177,11 +177,20 @@ fn what_cannot_be_traced_is_refused() {
     fs::write(directory.path().join("text"), "no capture\n").expect("a file");
     let bytes = fs::read(kernel()).expect("a capture");
     fs::write(directory.path().join("cut.pcapng"), &bytes[..bytes.len() / 2 + 7]).expect("a file");
+    // A packet that claims to be longer than the file, and a header without packets.
+    let header =
+        [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 8], &[0xff, 0xff, 0, 0, 1, 0, 0, 0]].concat();
+    let claims = [&header[..], &[0; 8], &[0xff; 8], &[1; 100]].concat();
+    fs::write(directory.path().join("short.pcap"), claims).expect("a file");
+    fs::write(directory.path().join("empty.pcap"), header).expect("a file");
     let kernel = kernel().display().to_string();
     for (arguments, status, wanted) in [
         (&["trace", "missing"][..], 2, "missing cannot be read"),
+        (&["trace", "."], 2, ". is a directory"),
         (&["trace", "text"], 2, "text tells nothing"),
+        (&["trace", "short.pcap"], 2, "it ends in its first packet"),
         (&["trace", &kernel, "--stream", "2"], 2, "numbers 0 to 1"),
+        (&["trace", "empty.pcap"], 2, "no TCP connection"),
         (&["trace", "cut.pcapng"], 0, "ends in the middle of a packet"),
     ] {
         let output = ackclock(directory.path(), arguments);

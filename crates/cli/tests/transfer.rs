@@ -1,7 +1,10 @@
 //! `ackclock send`, `receive` and `key` as programs: what arrives, what is said, and what is never shown.
 
+mod common;
+
 use assert_cmd::cargo::cargo_bin;
-use libtest_mimic::{Arguments, Failed, Trial};
+use common::{Checked, Named, ensure, in_real_time};
+use libtest_mimic::Failed;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,11 +13,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-type Checked = Result<(), Failed>;
-type Named = (&'static str, fn() -> Checked);
-
 fn main() {
-    let lack = ackclock_live::privilege::check().err().map(|error| error.to_string());
     let always: &[Named] = &[
         ("files_arrive_and_tickets_stay_secret", arrive),
         ("a_wrong_ticket_opens_nothing", wrong_ticket),
@@ -28,18 +27,7 @@ fn main() {
     ];
     let privileged: &[Named] =
         &[("a_full_disk_is_explained", full_disk), ("over_an_emulated_path", emulated)];
-    let mut trials: Vec<Trial> = always.iter().map(|&(name, test)| Trial::test(name, test)).collect();
-    trials.extend(privileged.iter().map(|&(name, test)| match &lack {
-        None => Trial::test(name, test),
-        Some(lack) => Trial::test(format!("{name} (skipped: {lack})"), test).with_ignored_flag(true),
-    }));
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1); // real time is for one at a time
-    libtest_mimic::run(&arguments, trials).exit();
-}
-
-fn ensure(holds: bool, otherwise: impl Into<String>) -> Checked {
-    if holds { Ok(()) } else { Err(otherwise.into().into()) }
+    in_real_time(always, privileged);
 }
 
 /// A directory with a place to send from, one to receive into, and no key of the user's.

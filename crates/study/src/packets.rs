@@ -56,6 +56,11 @@ fn damaged(packet: u64, error: impl ToString) -> ReadProblem {
     ReadProblem::Damaged { packet, reason: error.to_string() }
 }
 
+/// A packet that cannot be read.
+fn broken(packet: u64, error: PcapError) -> ReadProblem {
+    if is_cut(&error) { damaged(packet, "it ends in its first packet") } else { damaged(packet, error) }
+}
+
 /// True if the file ends before what was begun: whoever wrote it was stopped, or the disk was full.
 fn is_cut(error: &PcapError) -> bool {
     matches!(error, PcapError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof)
@@ -71,7 +76,7 @@ fn read_pcap(reader: impl BufRead, on: &mut dyn FnMut(Packet)) -> Result<Read, R
     while let Some(packet) = reader.next_raw_packet() {
         let packet = match packet {
             Err(error) if is_cut(&error) && number > 0 => return Ok(Read { packets: number, cut: true }),
-            other => other.map_err(|error| damaged(number, error))?,
+            other => other.map_err(|error| broken(number, error))?,
         };
         if packet.incl_len > packet.orig_len {
             return Err(damaged(number, "more of it was captured than there was"));
@@ -90,7 +95,7 @@ fn read_pcapng(reader: impl BufRead, on: &mut dyn FnMut(Packet)) -> Result<Read,
     while let Some(block) = reader.next_block() {
         let block = match block {
             Err(error) if is_cut(&error) && number > 0 => return Ok(Read { packets: number, cut: true }),
-            other => other.map_err(|error| damaged(number, error))?,
+            other => other.map_err(|error| broken(number, error))?,
         };
         match block {
             Block::SectionHeader(_) => interfaces.clear(),

@@ -109,33 +109,3 @@ fn a_flow_without_end_ends_when_it_is_told_to() {
     let rate = sent.bytes as f64 * 8.0 / sent.elapsed.as_secs_f64();
     assert!(rate < 2.1e7, "it keeps to the user's limit: {rate}");
 }
-
-/// Rates and punctuality over loopback, for information: `cargo test --release -p ackclock-transfer --test
-/// loopback -- --ignored --nocapture`.
-#[test]
-#[ignore = "it measures this machine"]
-fn speed() {
-    for &transport in Transport::all() {
-        for most in [1e8, 5e8, f64::INFINITY] {
-            let options = Sending { most, ..Sending::with(for_networks(transport)) };
-            let mut open = |_| Box::new(Discard::default()) as Box<dyn Sink>;
-            let (sent, received, ..) = run(&options, &mut Zeros(Extent::Endless), &mut open, |watch| {
-                std::thread::sleep(std::time::Duration::from_secs(4));
-                watch.stop();
-            });
-            let (sent, received) = (sent.expect("it ends well"), received.expect("it ends well"));
-            let late = &sent.lateness;
-            println!(
-                "{transport:?}, at most {most:.0}: {:.0} Mbit/s of payload, {} sent, {} lost ({} congestion), \
-                 srtt {}; {:.2} % of departures within 100 us, p99 {}",
-                sent.bytes as f64 * 8e-6 / sent.elapsed.as_secs_f64(),
-                sent.counters.sent,
-                sent.counters.lost,
-                received.seen.congestion,
-                sent.seen.srtt,
-                late.share_within(ackclock_units::Duration::from_micros(100)) * 100.0,
-                late.quantile(0.99),
-            );
-        }
-    }
-}

@@ -56,6 +56,7 @@ fn from_capture(command: &Predict) -> Result<Predictions, Failure> {
     }
     let settle = if command.until_low { Settle::Low } else { Settle::RoundTrip };
     let name = command.file.display();
+    memory::limit();
     let bytes =
         fs::read(&command.file).into_diagnostic().wrap_err_with(|| format!("{name} cannot be read"))?;
     let captured = read_capture(&bytes, command.stream)

@@ -2,8 +2,33 @@
 #![allow(dead_code)]
 
 use assert_cmd::Command;
+use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::Path;
 use std::process::Output;
+
+/// What a test in real time finds.
+pub type Checked = Result<(), Failed>;
+/// Its name, and the test.
+pub type Named = (&'static str, fn() -> Checked);
+
+/// Runs tests one after the other, because real time is for one at a time. Those that need `privileged` are
+/// named as skipped where the process lacks the rights.
+pub fn in_real_time(always: &[Named], privileged: &[Named]) {
+    let lack = ackclock_live::privilege::check().err().map(|error| error.to_string());
+    let mut trials: Vec<Trial> = always.iter().map(|&(name, test)| Trial::test(name, test)).collect();
+    trials.extend(privileged.iter().map(|&(name, test)| match &lack {
+        None => Trial::test(name, test),
+        Some(lack) => Trial::test(format!("{name} (skipped: {lack})"), test).with_ignored_flag(true),
+    }));
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// Fails with these words unless it `holds`.
+pub fn ensure(holds: bool, otherwise: impl Into<String>) -> Checked {
+    if holds { Ok(()) } else { Err(otherwise.into().into()) }
+}
 
 /// A scenario that is right; tests change a word of it.
 pub const SCENARIO: &str = r#"name = "an example"

@@ -4,6 +4,7 @@ mod pictures;
 
 use crate::args;
 use crate::failure::Failure;
+use crate::memory;
 use crate::view::table::plain_table;
 use ackclock_files::Folder;
 use ackclock_study::trace::{Connection, Direction, Times, Trace, trace};
@@ -18,8 +19,12 @@ const MAX_DRAWN: usize = 16;
 
 pub(crate) fn run(command: &args::Trace) -> Result<(), Failure> {
     let name = command.file.display();
+    if command.file.is_dir() {
+        return Err(miette!(help = "name the capture in it", "{name} is a directory, not a file").into());
+    }
     let file =
         File::open(&command.file).into_diagnostic().wrap_err_with(|| format!("{name} cannot be read"))?;
+    memory::limit();
     let draws = command.out.is_some() || command.xplot.is_some();
     let wanted =
         |number: usize| draws && command.stream.map_or(number < MAX_DRAWN, |stream| stream == number);
