@@ -241,6 +241,7 @@ fn wrong_use() -> Checked {
         (&["send", name, "127.0.0.1:1", "--max-rate", "5"], "--max-rate"),
         (&["receive", "--from", "abc"], "public key"),
         (&["receive", "--json"], "--ticket-file"),
+        (&["receive", "--into", "ticket"], "directory of your own"),
     ];
     for (arguments, wanted) in cases {
         let output = place.program(arguments).output()?;

@@ -10,7 +10,7 @@ use ackclock_transfer::host::{self, ENTROPY, Guest, Summary, TransferError, Watc
 use ackclock_transfer::noise::{Identity, Key};
 use ackclock_transfer::stream::Sink;
 use ackclock_transfer::ticket::{Ticket, hex};
-use miette::{Context, IntoDiagnostic, Report};
+use miette::{Context, IntoDiagnostic, Report, miette};
 use serde_json::json;
 use std::fs::Permissions;
 use std::io::Write;
@@ -23,8 +23,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) fn run(command: &Receive) -> Result<(), Failure> {
     let only = command.from.as_deref().map(key::public).transpose()?;
     let into = &command.into;
-    let folder =
-        Folder::own(into).into_diagnostic().wrap_err_with(|| format!("--into {}", into.display()))?;
+    let folder = Folder::own(into).map_err(|error| {
+        let help = "give a directory of your own, or a new name";
+        miette!(help = help, "--into {}: files cannot be put there: {error}", into.display())
+    })?;
     let me = key::mine()?;
     let socket = UdpSocket::bind(command.listen).into_diagnostic();
     let socket = socket.wrap_err_with(|| format!("--listen {}", command.listen))?;
