@@ -1,5 +1,6 @@
 //! The clock of the run: nanoseconds of the kernel's monotonic clock since the start.
 
+use ackclock_sockets::Alarm;
 use ackclock_units::Time;
 use std::time::Duration;
 use std::time::Instant;
@@ -28,6 +29,11 @@ impl Clock {
             }
             std::thread::sleep(Duration::from_nanos(left.as_nanos()).min(PATIENCE));
         }
+    }
+
+    /// An alarm clock that shows the same time.
+    pub(crate) fn alarm(self) -> std::io::Result<Alarm> {
+        Alarm::since(self.began)
     }
 
     pub(crate) fn now(self) -> Time {

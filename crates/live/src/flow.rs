@@ -5,22 +5,22 @@ use crate::clock::{Clock, PATIENCE};
 use crate::error::LiveError;
 use crate::host::Host;
 use crate::schedule;
-use crate::tcp_info::{HostCounters, TcpInfo};
 use crate::writer::Bursting;
 use ackclock_scenario::measured::Transfer;
 use ackclock_scenario::plan::FlowPlan;
 use ackclock_scenario::writing::BurstTally;
+use ackclock_sockets::{
+    HostCounters, TcpInfo, is_timeout, set_controller, set_receive_buffer, set_send_buffer, set_tcp_option,
+    set_unsent,
+};
 use ackclock_units::{Duration, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
-use rustix::net::sockopt::{
-    Timeout, set_socket_linger, set_socket_recv_buffer_size_force, set_socket_send_buffer_size_force,
-    set_socket_timeout, set_tcp_congestion, socket_error,
-};
+use rustix::net::sockopt::{Timeout, set_socket_linger, set_socket_timeout, socket_error};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ const PORT: u16 = 5001;
 /// The size of one write or read, bytes.
 pub(crate) const CHUNK: usize = 256 << 10;
 /// The bytes that may wait in the socket in addition to those in flight.
-const UNSENT: i32 = 2 << 20;
+const UNSENT: u32 = 2 << 20;
 /// A simulated connection never gives up, so a real one must not either. This is the largest number of SYN
 /// retransmissions (TCP_SYNCNT).
 const HANDSHAKES: i32 = 127;
@@ -173,15 +173,11 @@ impl<'a> Flow<'a> {
     }
 
     /// Sets approximately the scenario's receive window, if it has one that real TCP can offer (RFC 7323:
-    /// below 2^30 bytes). Linux offers the free memory of the buffer. Packets need about twice their data in
-    /// memory, and the buffer is twice as large as requested. A limit of the window itself would not last:
-    /// Linux removes it as soon as it knows the size of packets.
+    /// below 2^30 bytes). A limit of the window itself (TCP_WINDOW_CLAMP) would not last: Linux removes it as
+    /// soon as it knows the size of packets.
     fn limit_window(&self, listener: &TcpListener) -> io::Result<()> {
         let window = u64::from(self.plan.config.peer_window) * u64::from(self.payload);
-        let Some(window) = i32::try_from(window).ok().filter(|&window| window < 1 << 30) else {
-            return Ok(());
-        };
-        Ok(set_socket_recv_buffer_size_force(listener, window as usize)?)
+        if window < 1 << 30 { set_receive_buffer(listener, window) } else { Ok(()) }
     }
 
     /// Reads one connection to its end.
@@ -284,18 +280,14 @@ impl<'a> Flow<'a> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, Some(ipproto::TCP))
             .map_err(refused)?;
-        set_tcp_congestion(&socket, self.control)
-            .map_err(|error| LiveError::Control { name: self.control.to_owned(), reason: error.into() })?;
-        for (option, value) in [
-            (libc::TCP_NOTSENT_LOWAT, UNSENT),
-            (libc::TCP_SYNCNT, HANDSHAKES),
-            (libc::TCP_USER_TIMEOUT, UNACKNOWLEDGED),
-        ] {
-            set_option(socket.as_fd(), option, value).map_err(failed())?;
+        set_controller(&socket, self.control)
+            .map_err(|reason| LiveError::Control { name: self.control.to_owned(), reason })?;
+        set_unsent(&socket, UNSENT).map_err(failed())?;
+        for (option, value) in [(libc::TCP_SYNCNT, HANDSHAKES), (libc::TCP_USER_TIMEOUT, UNACKNOWLEDGED)] {
+            set_tcp_option(&socket, option, value).map_err(failed())?;
         }
         if let Some(buffer) = self.plan.writing.and_then(|writing| writing.buffer) {
-            // The kernel doubles the requested size, and counts little besides the data itself.
-            set_socket_send_buffer_size_force(&socket, (buffer / 2) as usize).map_err(refused)?;
+            set_send_buffer(&socket, buffer).map_err(failed())?;
         }
         match connect(&socket, &SocketAddrV4::new(self.receiver.address, PORT)) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
@@ -401,23 +393,4 @@ impl<'a> Flow<'a> {
 /// it for minutes, with its host and its controller.
 fn forget_when_over(stream: &TcpStream) -> io::Result<()> {
     Ok(set_socket_linger(stream, Some(std::time::Duration::ZERO))?)
-}
-
-pub(crate) fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
-}
-
-#[allow(unsafe_code, reason = "rustix has no wrapper for these options")]
-fn set_option(socket: BorrowedFd<'_>, option: i32, value: i32) -> io::Result<()> {
-    // SAFETY: the kernel reads one int at `value`, and its size is given.
-    let status = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            option,
-            (&raw const value).cast(),
-            size_of::<i32>() as libc::socklen_t,
-        )
-    };
-    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -28,7 +28,6 @@ mod sample;
 mod schedule;
 mod shard;
 mod share;
-mod tcp_info;
 mod trains;
 mod tun;
 mod writer;

@@ -1,10 +1,11 @@
 //! The application of a flow that writes bursts: a program of the emulator, which writes by the schedule of
 //! the scenario into a real socket, and records the result.
 
-use crate::flow::{CHUNK, Flow, is_timeout};
+use crate::flow::{CHUNK, Flow};
 use ackclock_scenario::writing::{BurstTally, Bursts, Timetable};
+use ackclock_sockets::write_bursts;
 use ackclock_units::Time;
-use std::io::{self, Write};
+use std::io;
 use std::net::TcpStream;
 
 /// The state of a flow's bursts.
@@ -36,27 +37,13 @@ impl Bursting {
 impl Flow<'_> {
     /// Writes bursts until all are written, or nobody wants more; true if all are.
     pub(crate) fn write_bursts(&self, stream: &mut TcpStream, bursts: Bursts) -> io::Result<bool> {
-        let mut timetable = Timetable::new(bursts, self.clock.now());
-        let chunk = vec![0; CHUNK];
-        let mut written = 0;
-        while let Some(due) = timetable.next() {
-            self.sleep_until(due);
-            let mut left = bursts.size;
-            while left > 0 && self.goes_on() {
-                match stream.write(&chunk[..(CHUNK as u64).min(left) as usize]) {
-                    Ok(bytes) => (left, written) = (left - bytes as u64, written + bytes as u64),
-                    Err(error) if is_timeout(&error) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            if left > 0 {
-                break;
-            }
-            timetable.finished(self.clock.now());
-        }
-        let all = timetable.next().is_none();
+        let alarm = self.clock.alarm()?;
+        let written = write_bursts(stream, &vec![0; CHUNK], bursts, &alarm, || self.goes_on())?;
+        let all = written.all();
         let bursting = &mut self.tracked().bursting;
-        (bursting.until, bursting.written, bursting.timetable) = (self.clock.now(), written, Some(timetable));
+        bursting.until = written.until;
+        bursting.written = written.bytes;
+        bursting.timetable = Some(written.timetable);
         Ok(all)
     }
 }

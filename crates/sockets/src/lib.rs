@@ -1,0 +1,20 @@
+//! What a program asks of a TCP socket of the running kernel (Linux): its state ([`TcpInfo`]), its options,
+//! and bursts that are written by a timer ([`write_bursts`]). [`Prefix`] says towards which peers something
+//! is allowed.
+//!
+//! Everything blocks. There is no runtime, no thread and no state of its own.
+
+mod bursting;
+mod counters;
+mod options;
+mod prefix;
+mod tcp_info;
+
+pub use bursting::{Alarm, Written, is_timeout, write_bursts};
+pub use counters::{Counts, HostCounters};
+pub use options::{
+    controller, set_controller, set_cork, set_pacing_rate, set_receive_buffer, set_send_buffer,
+    set_tcp_option, set_unsent,
+};
+pub use prefix::{Prefix, PrefixError, covers};
+pub use tcp_info::TcpInfo;
