@@ -5,6 +5,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// What is no scheme: the socket options for the programs of a control group.
+const OTHERS: &[&str] = &["src/bpf/cgroup/options.bpf.c"];
 /// For tests: one that every kernel's verifier refuses, and one that chooses schemes for a cgroup.
 const FOR_TESTS: &[&str] = &["tests/refused.bpf.c", "tests/sockops.bpf.c"];
 
@@ -29,7 +31,7 @@ fn programs() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let libbpf = env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys exports its headers");
     vmlinux(&out.join("vmlinux.h"));
-    for source in schemes().into_iter().chain(FOR_TESTS.iter().map(PathBuf::from)) {
+    for source in schemes().into_iter().chain([OTHERS, FOR_TESTS].concat().iter().map(PathBuf::from)) {
         let object = out.join(source.with_extension("o").file_name().expect("a file's name"));
         let mut clang = Command::new("clang");
         clang.args(["-target", "bpf", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"]);

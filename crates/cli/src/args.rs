@@ -280,6 +280,8 @@ pub(crate) struct Show {
 pub(crate) enum Kernel {
     /// Load a controller; it stays until it is unloaded.
     Load(KernelLoad),
+    /// Give the programs of a control group the socket options to do without congestion control.
+    Options(KernelOptions),
     /// List the loaded controllers, with their counters.
     List(KernelList),
     /// Unload a controller; connections that use it keep it until they close.
@@ -311,6 +313,23 @@ pub(crate) struct KernelLoad {
     /// Let users without CAP_NET_ADMIN choose it, too.
     #[arg(long)]
     pub(crate) everyone: bool,
+}
+
+#[derive(Args)]
+#[cfg_attr(not(feature = "kernel"), allow(dead_code, reason = "only the feature `kernel` loads anything"))]
+pub(crate) struct KernelOptions {
+    /// Control group of version 2, as a directory; groups below it have the options, too.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cgroup: PathBuf,
+    /// Towards these destinations the options may be set, EPERM towards all others; may be repeated.
+    #[arg(long = "allow", value_name = "PREFIX", required = true, num_args = 1..)]
+    pub(crate) allow: Vec<String>,
+    /// Name of the controller that it loads, for `kernel list` and `kernel unload`; default: ac_options.
+    #[arg(long = "as", value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]

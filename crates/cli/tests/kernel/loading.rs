@@ -88,7 +88,7 @@ fn load_list_unload() -> Checked {
         let entry = entry("acc_one")?;
         let expected = serde_json::json!({
             "name": "acc_one", "scheme": scheme, "registered": true, "sockets": 0, "opened": 0, "cuts": 0,
-            "timeouts": 0, "marks": 0, "early_responses": 0, "refused": 0, "held": 0, "allow": []
+            "timeouts": 0, "marks": 0, "early_responses": 0, "refused": 0, "held": 0, "allow": [], "cgroup": null
         });
         ensure(entry == expected, entry.to_string())?;
         same(&unload("acc_one")?, "acc_one is unloaded\n")?;

@@ -14,6 +14,8 @@ mod foreign;
 #[cfg(feature = "kernel")]
 mod loading;
 #[cfg(feature = "kernel")]
+mod options;
+#[cfg(feature = "kernel")]
 mod refusals;
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -47,7 +49,14 @@ fn trials() -> Vec<Trial> {
     };
     let always = refusals::ALWAYS.iter().map(|&(name, test)| Trial::test(name, test));
     let privileged = [refusals::PRIVILEGED, foreign::PRIVILEGED, loading::PRIVILEGED, emulated::PRIVILEGED];
-    always.chain(privileged.into_iter().flatten().map(trial)).collect()
+    let with_groups = options::PRIVILEGED.iter().map(|named| match options::mounted() {
+        Some(_) => trial(named),
+        None => {
+            let lack = "control groups of version 2 are not mounted";
+            Trial::test(format!("{} (skipped: {lack})", named.0), named.1).with_ignored_flag(true)
+        }
+    });
+    always.chain(privileged.into_iter().flatten().map(trial)).chain(with_groups).collect()
 }
 
 /// `ackclock kernel` with these arguments.

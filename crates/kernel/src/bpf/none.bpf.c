@@ -7,58 +7,33 @@
  * connection is allowed is asked again whenever reno would cut.
  */
 #include "host.h"
-#include <bpf/bpf_endian.h>
+#include "allowed.h"
 #include "none.h"
+#include "options.h"
 
-#define AC_FAMILY_INET6 10
-#define AC_MOST_PREFIXES 1024
+/* RFC 6928, segments. */
+#define AC_INITIAL_WINDOW 10
 
 const volatile struct ac_none_parameters parameters SEC(".rodata.scheme") = { 0 };
 
-/* A destination. The family comes first, so that even a short IPv6 prefix contains no IPv4 address. */
-struct ac_prefix {
-	u32 bits; /* eight for the family, plus the prefix length */
-	u8 family;
-	u8 address[16];
-	u8 reserved[3];
-};
-
-/* The allowed prefixes: destinations without congestion control. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(max_entries, AC_MOST_PREFIXES);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct ac_prefix);
-	__type(value, u32);
-} allowed SEC(".maps");
-
 AC_INLINE bool ac_none_allowed(struct sock *sk)
 {
-	const u32 mapped = bpf_htonl(0xffff);
 	u32 six[4];
-	struct ac_prefix destination = { 0 };
 
 	__builtin_memcpy(six, sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32, sizeof(six));
-	/* An IPv6 socket may have an IPv4 destination, as ::ffff:a.b.c.d. */
-	if (sk->__sk_common.skc_family == AC_FAMILY_INET6 && (six[0] || six[1] || six[2] != mapped)) {
-		destination.bits = 8 + 128;
-		destination.family = 6;
-		__builtin_memcpy(destination.address, six, sizeof(six));
-	} else {
-		u32 four = sk->__sk_common.skc_daddr; /* network order, as are the bytes */
-
-		destination.bits = 8 + 32;
-		destination.family = 4;
-		__builtin_memcpy(destination.address, &four, sizeof(four));
-	}
-	return bpf_map_lookup_elem(&allowed, &destination);
+	return ac_allowed(sk->__sk_common.skc_family, sk->__sk_common.skc_daddr, six);
 }
 
+/* The window is the connection's own, if it has set one by a socket option, or the cap of all. */
 AC_INLINE void ac_none_apply(struct sock *sk)
 {
+	struct ac_none_parameters own = *AC_LOADED(struct ac_none_parameters, parameters);
+	u32 window = AC_PRIVATE(struct ac_none, sk)->window;
 	struct ac_window w = ac_read_window(sk);
 
-	ac_none_open(AC_LOADED(struct ac_none_parameters, parameters), &w, ac_peer_window(sk));
+	if (window && window < own.cap)
+		own.cap = window;
+	ac_none_open(&own, &w, ac_peer_window(sk));
 	ac_write_cwnd(sk, &w);
 }
 
@@ -78,6 +53,7 @@ SEC("struct_ops")
 void BPF_PROG(none_init, struct sock *sk)
 {
 	bool may = ac_at_home(sk) && ac_none_allowed(sk);
+	struct ac_asked *wish;
 
 	if (!may) {
 		AC_COUNT(refused);
@@ -92,14 +68,26 @@ void BPF_PROG(none_init, struct sock *sk)
 		return;
 	}
 	AC_PRIVATE(struct ac_none, sk)->mode = AC_NONE_FREE;
+	wish = bpf_sk_storage_get(&asked, sk, 0, 0);
+	if (wish)
+		AC_PRIVATE(struct ac_none, sk)->window = wish->window;
 	ac_open(sk);
 	ac_none_apply(sk);
 }
 
+/* The next controller gets no window that nothing in flight has justified (cf. RFC 7661), beyond an initial one. */
 SEC("struct_ops")
 void BPF_PROG(none_release, struct sock *sk)
 {
+	struct ac_window w = ac_read_window(sk);
+	u32 in_flight = ac_in_flight(sk);
+	u32 most = in_flight > AC_INITIAL_WINDOW ? in_flight : AC_INITIAL_WINDOW;
+
 	AC_COUNT(closed);
+	if (!ac_none_free(sk) || w.cwnd <= most)
+		return;
+	w.cwnd = most;
+	ac_write_cwnd(sk, &w);
 }
 
 /* For every acknowledgement, in every state. With this hook the kernel's own recovery does not change cwnd. */

@@ -26,6 +26,7 @@ enum ac_none_mode {
 struct ac_none {
 	struct ac_reno reno;
 	u32 mode;
+	u32 window; /* segments: the connection's own, by a socket option; 0: it has set none */
 };
 
 _Static_assert(sizeof(struct ac_none) <= AC_PRIVATE_BYTES, "none: the private state is too large");

@@ -30,6 +30,22 @@ fn listen(_level: PrintLevel, message: String) {
     SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push_str(&message);
 }
 
+/// Opens an object file. From now on libbpf's messages are kept for [`refused`].
+pub(super) fn open(what: &str, program: &'static [u8]) -> Result<OpenObject, LoadError> {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
+    SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clear();
+    ObjectBuilder::default().open_memory(program).map_err(|error| refused(what, &error))
+}
+
+/// The error for a program that libbpf or the verifier refuses, with their last words.
+pub(super) fn refused(what: &str, error: &libbpf_rs::Error) -> LoadError {
+    LoadError::Refused {
+        scheme: what.to_owned(),
+        reason: error.to_string(),
+        log: last_lines(&SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner())),
+    }
+}
+
 /// Sets the data of the object and loads it through the verifier. Does not register it.
 pub(super) fn verify(
     program: &'static [u8],
@@ -37,15 +53,9 @@ pub(super) fn verify(
     request: &Request,
     name: &str,
 ) -> Result<libbpf_rs::Object, LoadError> {
-    libbpf_rs::set_print(Some((PrintLevel::Warn, listen)));
-    SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clear();
     let scheme = request.settings.scheme().name;
-    let refused = |error: libbpf_rs::Error| LoadError::Refused {
-        scheme: scheme.to_owned(),
-        reason: error.to_string(),
-        log: last_lines(&SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner())),
-    };
-    let mut object = ObjectBuilder::default().open_memory(program).map_err(refused)?;
+    let refused = |error| refused(scheme, &error);
+    let mut object = open(scheme, program)?;
     set_data(&mut object, ".rodata.scheme", 0, parameters.bytes());
     let host =
         Host { initial_window: request.initial_window.unwrap_or(0), confined: u32::from(request.confined) };
@@ -72,7 +82,7 @@ fn place(btf: &Btf<'_>, member: &str) -> usize {
 
 /// Writes load-time data. Panics if the map is missing or too small. That is a mistake in our own object
 /// files, and every test that loads one finds it.
-fn set_data(object: &mut OpenObject, map: &str, at: usize, bytes: &[u8]) {
+pub(super) fn set_data(object: &mut OpenObject, map: &str, at: usize, bytes: &[u8]) {
     let mut map = object.maps_mut().find(|it| it.name() == map).expect("our object has this map");
     let data = map.initial_value_mut().expect("this map has initial data");
     data[at..at + bytes.len()].copy_from_slice(bytes);
@@ -83,13 +93,14 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(SHOWN)..].join("\n")
 }
 
-/// Loads, registers and pins. On an error the caller removes the directory.
+/// Loads, registers and pins. When all is pinned but the registration, `before` is called. On an error the
+/// caller removes the directory.
 pub(super) fn attach(
     program: &'static [u8],
     parameters: &Parameters,
     request: &Request,
     (root, name): (&Directory, &str),
-    for_run: bool,
+    before: &dyn Fn(&Directory) -> Result<(), LoadError>,
 ) -> Result<Directory, LoadError> {
     let mut object = verify(program, parameters, request, name)?;
     let failed = |what| {
@@ -107,19 +118,18 @@ pub(super) fn attach(
         }
     }
     let directory = root.make(name)?;
-    if for_run {
-        pins::claim(&directory, name)?;
-    }
     for mut map in object.maps_mut() {
         let file = match map.name().to_str() {
             Some("statistics") => "statistics",
             Some("allowed") => "allowed",
             Some(pins::NAMESPACES) => pins::NAMESPACES,
+            Some("asked") => "asked",
             Some(".rodata.scheme") => request.settings.scheme().name,
             _ => continue,
         };
         map.pin(directory.pin(file)).map_err(failed("pinned"))?;
     }
+    before(&directory)?;
     let mut ops = object.maps_mut().find(|it| it.name() == "scheme").expect("our object has this map");
     let mut link = ops.attach_struct_ops().map_err(failed("registered"))?;
     link.pin(directory.pin(pins::LINK)).map_err(failed("pinned"))?;

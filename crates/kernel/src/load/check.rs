@@ -1,7 +1,7 @@
 //! Checks whether the kernel and the user meet the requirements.
 
 use super::privilege::privilege;
-use super::{LoadError, Request, attach, pins};
+use super::{LoadError, Request, attach, cgroup, pins};
 use crate::{Parameters, Program, programs};
 use ackclock_cc::Settings;
 use libbpf_rs::btf::Btf;
@@ -66,6 +66,10 @@ pub fn check() -> Vec<Requirement> {
     ];
     if all.iter().all(|it| it.lack.is_none()) {
         all.extend(programs().iter().flat_map(|program| trials(program)));
+        all.push(Requirement {
+            what: "the verifier takes the socket options".to_owned(),
+            lack: cgroup::verify().err().map(|error| error.to_string()),
+        });
     }
     all
 }

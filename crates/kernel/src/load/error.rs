@@ -133,6 +133,29 @@ pub enum LoadError {
         /// The name.
         name: String,
     },
+    /// The path is not a control group of version 2.
+    #[error("{path} is no control group of version 2: {reason}")]
+    #[diagnostic(help(
+        "make one where they are mounted (mkdir /sys/fs/cgroup/NAME), and put a shell into it: \
+         echo $$ > /sys/fs/cgroup/NAME/cgroup.procs"
+    ))]
+    NoCgroup {
+        /// The path.
+        path: String,
+        /// Why it is none.
+        reason: String,
+    },
+    /// The programs of the control group have the socket options already.
+    #[error("{name} has given the socket options to {path} already")]
+    #[diagnostic(help(
+        "a group has them with all groups below it; unload them first (ackclock kernel unload {name})"
+    ))]
+    Reached {
+        /// The name under which they are loaded.
+        name: String,
+        /// The control group: the same, one above it, or one below it.
+        path: String,
+    },
     /// The text is not a prefix.
     #[error("{text:?} is no prefix")]
     #[diagnostic(help("write an IPv4 or IPv6 address, with /LENGTH for a network: 10.1.0.0/16, fd00::/8"))]

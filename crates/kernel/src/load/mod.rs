@@ -4,10 +4,12 @@
 //! registered as long as it exists. `statistics` holds the counters that `list` reads. The load-time data is
 //! pinned under the name of the scheme, which tells what NAME is. `allowed` holds the prefixes that a scheme
 //! may serve, if not all, and `namespaces` the cookies of the network namespaces that a confined scheme is
-//! for. Pins outlive the loader. `link` is made last. So a directory without it was left behind by a loader
+//! for. With socket options for a control group there are also their programs' links, and what both programs
+//! share. Pins outlive the loader. `link` is made last. So a directory without it was left behind by a loader
 //! that was killed: `list` shows it, and `unload` removes it.
 
 mod attach;
+mod cgroup;
 mod check;
 mod directory;
 mod error;
@@ -22,7 +24,9 @@ pub use prefix::Prefix;
 
 use crate::{NoTwin, Parameters, Program, program};
 use ackclock_cc::Settings;
+use cgroup::Cgroup;
 use directory::Directory;
+use std::path::PathBuf;
 
 /// The longest name that the kernel accepts (TCP_CA_NAME_MAX without the final zero).
 const MAX_NAME: usize = 15;
@@ -70,7 +74,7 @@ pub fn load_for_run(request: &Request) -> Result<OfRun, LoadError> {
     let program = object(&request.settings)?;
     let root = ready()?;
     let name = pins::unused(&root);
-    let directory = put(request, program, &root, &name, true)?;
+    let directory = put(request, program, &root, &name, &|directory| pins::claim(directory, &name))?;
     Ok(OfRun { name, _directory: directory })
 }
 
@@ -86,6 +90,49 @@ impl OfRun {
     pub fn name(&self) -> &str {
         &self.name
     }
+}
+
+/// A request for the socket options of the thesis: see [`load_options`].
+#[derive(Clone, Debug)]
+pub struct OptionsRequest {
+    /// The name of the controller without control, for `list` and `unload`. `None`: `ac_options`.
+    pub name: Option<String>,
+    /// The directory of a control group of version 2. Sockets that are made in it, or in a group below it,
+    /// have the options.
+    pub cgroup: PathBuf,
+    /// The destinations towards which they may be set.
+    pub allow: Vec<Prefix>,
+}
+
+/// The name of what is loaded for socket options without a name.
+const OPTIONS: &str = "ac_options";
+
+/// Gives the programs of a control group the socket options TCP_NO_CONGESTION (0x5301), TCP_SET_CWND
+/// (0x5302) and TCP_TOTAL_REXMITS (0x5303), towards the allowed destinations. Loads a controller without
+/// control, which they switch to. Returns its name. It all stays until it is [unloaded](unload).
+///
+/// # Errors
+///
+/// As [`load`]; and [`LoadError::NoCgroup`] if the path is no control group of version 2,
+/// [`LoadError::Reached`] if its programs have the options already.
+pub fn load_options(request: &OptionsRequest) -> Result<String, LoadError> {
+    let name = request.name.clone().unwrap_or_else(|| OPTIONS.to_owned());
+    check_name(&name)?;
+    let program = program("none").expect("none has a program");
+    let controller = Request {
+        name: Some(name.clone()),
+        settings: Settings::defaults(program.scheme()),
+        allow: request.allow.clone(),
+        initial_window: None,
+        everyone: false,
+        confined: false,
+    };
+    let cgroup = Cgroup::open(&request.cgroup)?;
+    let root = ready()?;
+    pins::free(&root, &name)?;
+    pins::reached(&root, cgroup.path())?;
+    put(&controller, program.object, &root, &name, &|directory| cgroup.attach(&name, directory))?;
+    Ok(name)
 }
 
 /// The name of a scheme that is loaded without one.
@@ -104,20 +151,24 @@ fn default_name(scheme: &str) -> String {
 /// If the object file lacks the data that `src/bpf/host.h` declares.
 pub fn load_object(request: &Request, program: &'static [u8]) -> Result<String, LoadError> {
     let name = request.name.clone().unwrap_or_else(|| default_name(request.settings.scheme().name));
-    let fits = name.len() <= MAX_NAME
-        && name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte));
-    if !fits {
-        return Err(LoadError::Name { name });
-    }
+    check_name(&name)?;
     // Before anything is asked of the kernel.
     Parameters::new(&request.settings)?;
     let root = ready()?;
     pins::free(&root, &name)?;
-    put(request, program, &root, &name, false)?;
+    put(request, program, &root, &name, &|_| Ok(()))?;
     Ok(name)
+}
+
+/// Checks that the kernel takes the name, and that it is one component of a path.
+fn check_name(name: &str) -> Result<(), LoadError> {
+    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
+    let begins = name.starts_with(|first: char| first.is_ascii_lowercase());
+    if begins && name.len() <= MAX_NAME && name.bytes().all(letter) {
+        Ok(())
+    } else {
+        Err(LoadError::Name { name: name.to_owned() })
+    }
 }
 
 /// The directory of our pins, for a process that may load. It is locked: one load or unload at a time.
@@ -127,16 +178,17 @@ fn ready() -> Result<Directory, LoadError> {
     pins::ready()
 }
 
-/// Loads a program under a name that is free, and leaves nothing if it cannot be done.
+/// Loads a program under a name that is free, and leaves nothing if it cannot be done. `before` is called
+/// with its pins, before it is registered.
 fn put(
     request: &Request,
     program: &'static [u8],
     root: &Directory,
     name: &str,
-    for_run: bool,
+    before: &dyn Fn(&Directory) -> Result<(), LoadError>,
 ) -> Result<Directory, LoadError> {
     let parameters = Parameters::new(&request.settings)?;
-    let attached = attach::attach(program, &parameters, request, (root, name), for_run);
+    let attached = attach::attach(program, &parameters, request, (root, name), before);
     let stands = attached.and_then(|directory| pins::stands(root, name).map(|()| directory));
     stands.inspect_err(|_| pins::remove(root, name))
 }

@@ -1,11 +1,12 @@
 //! The loaded schemes: the directories below `/sys/fs/bpf/ackclock`.
 
 use super::directory::{Directory, Lock, is_file_system};
-use super::{LoadError, Prefix};
+use super::{LoadError, Prefix, cgroup};
 use bytemuck::{Pod, Zeroable};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use rustix::mount::{MountFlags, mount};
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -67,6 +68,8 @@ pub struct Entry {
     pub statistics: Option<Statistics>,
     /// The destinations without congestion control.
     pub allow: Vec<Prefix>,
+    /// The control group whose programs have the socket options of this entry.
+    pub cgroup: Option<PathBuf>,
 }
 
 /// The result of unloading.
@@ -208,6 +211,7 @@ fn entry(root: &Directory, name: &str) -> Result<Entry, LoadError> {
             registered: false,
             statistics: None,
             allow: Vec::new(),
+            cgroup: None,
         };
         return Ok(nothing);
     };
@@ -227,7 +231,18 @@ fn entry(root: &Directory, name: &str) -> Result<Entry, LoadError> {
         registered: directory.has(LINK) && registered(name),
         statistics,
         allow: allow.collect(),
+        cgroup: cgroup::path_of(&directory),
     })
+}
+
+/// Checks that no socket options reach into this control group: neither its own, nor those of a group above
+/// it. And none of a group below it, which would have them twice.
+pub(super) fn reached(root: &Directory, path: &Path) -> Result<(), LoadError> {
+    let there = entries(root)?.into_iter().filter_map(|entry| Some((entry.name, entry.cgroup?)));
+    match there.into_iter().find(|(_, other)| path.starts_with(other) || other.starts_with(path)) {
+        Some((name, other)) => Err(LoadError::Reached { name, path: other.display().to_string() }),
+        None => Ok(()),
+    }
 }
 
 fn statistics(map: &MapHandle) -> Option<Statistics> {

@@ -16,6 +16,8 @@ pub(crate) fn run(_command: &Kernel) -> Result<(), Failure> {
 #[cfg(feature = "kernel")]
 mod cost;
 #[cfg(feature = "kernel")]
+mod options;
+#[cfg(feature = "kernel")]
 pub(crate) use with::run;
 
 #[cfg(feature = "kernel")]
@@ -33,6 +35,7 @@ mod with {
     pub(crate) fn run(command: &Kernel) -> Result<(), Failure> {
         match command {
             Kernel::Load(command) => load_one(command),
+            Kernel::Options(command) => super::options::run(command),
             Kernel::List(command) => list(command),
             Kernel::Unload(command) => unload(command),
             Kernel::Check(command) => check(command),
@@ -131,6 +134,7 @@ mod with {
             "refused": entry.statistics.map(|it| it.refused),
             "held": entry.statistics.map(|it| it.held),
             "allow": entry.allow.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "cgroup": entry.cgroup.as_ref().map(|path| path.display().to_string()),
         })
     }
 
@@ -144,6 +148,7 @@ mod with {
             say!("nothing is loaded");
             return Ok(());
         }
+        let groups = entries.iter().any(|entry| entry.cgroup.is_some());
         let rows = entries.iter().map(|entry| {
             let state = if entry.registered { "loaded" } else { "left over; unload it" };
             let mut row =
@@ -161,12 +166,18 @@ mod with {
             ];
             row.extend(counts.iter().map(u64::to_string));
             row.push(entry.allow.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+            if groups {
+                row.push(entry.cgroup.as_ref().map(|path| path.display().to_string()).unwrap_or_default());
+            }
             row
         });
-        let head = [
+        let mut head = vec![
             "name", "scheme", "state", "sockets", "opened", "cuts", "timeouts", "marks", "early", "to reno",
             "held", "allowed",
         ];
+        if groups {
+            head.push("options for");
+        }
         say!("{}", plain_table(&head, rows));
         Ok(())
     }
