@@ -7,6 +7,12 @@
 //! What differs: the source does not say which packet is the previous one after a loss. Here it is the packet
 //! *received* before. The second packet of a pair has the jitter S/C by its construction, so it is left out,
 //! as a sample and as a reference, unless asked otherwise.
+//!
+//! Real hosts add delays of their own to each packet. At 100 Mbit/s they are as long as a packet's interval,
+//! and the rate law adds up the positive ones. So jitter may be measured between packets that left a
+//! *spacing* apart. A queue that grows gives the same sum. Noise counts once per spacing, not once per
+//! packet. Google Congestion Control groups packets for the same reason (draft-ietf-rmcat-gcc-02, section
+//! 5.2).
 
 use ackclock_units::{Duration, Time};
 
@@ -25,35 +31,69 @@ pub enum Clock {
     Coarse,
 }
 
+/// How much longer, in nanoseconds, a packet travelled than the one that it is compared with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// The two left at least a spacing apart. The next packets are compared with this one.
+    Whole(i64),
+    /// They left closer together. The next packets are compared with the same one as this.
+    Partial(i64),
+}
+
+impl Change {
+    /// The jitter, nanoseconds.
+    pub fn nanos(self) -> i64 {
+        match self {
+            Change::Whole(jitter) | Change::Partial(jitter) => jitter,
+        }
+    }
+}
+
 /// Computes jitters.
 #[derive(Clone, Debug)]
 pub struct Jitter {
     clock: Clock,
     /// Second packets of pairs are left out. Equation 5.1 needs no such rule.
     skips_pairs: bool,
-    /// Send time and arrival of the packet before.
+    spacing: Duration,
+    /// Send time and arrival of the packet to compare with.
     last: Option<(Time, Time)>,
 }
 
 impl Jitter {
     /// Jitters by this `clock`; with `skips_pairs` second packets of pairs give none if the clock is fine.
-    pub fn new(clock: Clock, skips_pairs: bool) -> Jitter {
-        Jitter { clock, skips_pairs, last: None }
+    /// With a `spacing` of zero each packet is compared with the one before, as the source has it.
+    pub fn new(clock: Clock, skips_pairs: bool, spacing: Duration) -> Jitter {
+        Jitter { clock, skips_pairs, spacing, last: None }
     }
 
     /// A packet that left at `sent` by the sender's clock arrived at `arrived` by the receiver's. `behind` is
     /// true for the second packet of a pair whose first arrived just before. `service` is S/C, zero while C
-    /// is unknown. Returns the jitter in nanoseconds.
-    pub fn on_packet(&mut self, sent: Time, arrived: Time, behind: bool, service: Duration) -> Option<i64> {
+    /// is unknown.
+    pub fn on_packet(
+        &mut self,
+        sent: Time,
+        arrived: Time,
+        behind: bool,
+        service: Duration,
+    ) -> Option<Change> {
         if behind && self.skips_pairs && self.clock == Clock::Fine {
             return None;
         }
-        let (sent_before, arrived_before) = self.last.replace((sent, arrived))?;
+        let Some((sent_before, arrived_before)) = self.last else {
+            self.last = Some((sent, arrived));
+            return None;
+        };
         let least = match self.clock {
             Clock::Fine => i64::MIN,
             Clock::Coarse => i64::try_from(service.as_nanos()).unwrap_or(i64::MAX),
         };
-        Some(signed(arrived, arrived_before).saturating_sub(signed(sent, sent_before).max(least)))
+        let jitter = signed(arrived, arrived_before).saturating_sub(signed(sent, sent_before).max(least));
+        if !self.spacing.is_zero() && sent.since(sent_before) < self.spacing {
+            return Some(Change::Partial(jitter));
+        }
+        self.last = Some((sent, arrived));
+        Some(Change::Whole(jitter))
     }
 }
 
@@ -68,15 +108,27 @@ mod tests {
 
     #[test]
     fn jitter_is_the_change_of_queueing_delay() {
-        let mut jitter = Jitter::new(Clock::Fine, true);
-        let none = Duration::ZERO;
-        assert_eq!(jitter.on_packet(at(0), at(40_000), false, none), None);
-        assert_eq!(jitter.on_packet(at(4000), at(44_000), false, none), Some(0));
-        assert_eq!(jitter.on_packet(at(8000), at(50_000), false, none), Some(2_000_000)); // 2 ms queued
-        assert_eq!(jitter.on_packet(at(8000), at(54_000), true, none), None); // a pair's second packet
-        assert_eq!(jitter.on_packet(at(16_000), at(57_000), false, none), Some(-1_000_000));
+        let mut jitter = Jitter::new(Clock::Fine, true, Duration::ZERO);
+        let mut of = |sent, arrived, behind| jitter.on_packet(at(sent), at(arrived), behind, Duration::ZERO);
+        assert_eq!(of(0, 40_000, false), None);
+        assert_eq!(of(4000, 44_000, false), Some(Change::Whole(0)));
+        assert_eq!(of(8000, 50_000, false), Some(Change::Whole(2_000_000))); // 2 ms queued
+        assert_eq!(of(8000, 54_000, true), None); // a pair's second packet
+        assert_eq!(of(16_000, 57_000, false), Some(Change::Whole(-1_000_000)));
         // Overtaken: sent before the one received before it.
-        assert_eq!(jitter.on_packet(at(12_000), at(58_000), false, none), Some(5_000_000));
+        assert_eq!(of(12_000, 58_000, false), Some(Change::Whole(5_000_000)));
+    }
+
+    #[test]
+    fn with_a_spacing_packets_are_compared_with_the_first_of_their_group() {
+        let mut jitter = Jitter::new(Clock::Fine, true, Duration::from_millis(5));
+        let mut of = |sent, arrived| jitter.on_packet(at(sent), at(arrived), false, Duration::ZERO);
+        assert_eq!(of(0, 40_000), None);
+        assert_eq!(of(2000, 42_300), Some(Change::Partial(300_000)));
+        assert_eq!(of(4000, 43_900), Some(Change::Partial(-100_000)));
+        assert_eq!(of(6000, 46_200), Some(Change::Whole(200_000)));
+        assert_eq!(of(5000, 46_300), Some(Change::Partial(1_100_000))); // overtaken
+        assert_eq!(of(11_000, 51_200), Some(Change::Whole(0)));
     }
 
     #[test]
@@ -84,9 +136,10 @@ mod tests {
         // Three packets leave at one tick; the bottleneck spaces them by S/C = 4 ms.
         let service = Duration::from_millis(4);
         let run = |clock| {
-            let mut jitter = Jitter::new(clock, true);
+            let mut jitter = Jitter::new(clock, true, Duration::ZERO);
             [(0, 44_000), (0, 48_000), (0, 52_000), (10_000, 56_000)]
                 .map(|(sent, arrived)| jitter.on_packet(at(sent), at(arrived), false, service))
+                .map(|change| change.map(Change::nanos))
         };
         assert_eq!(run(Clock::Fine), [None, Some(4_000_000), Some(4_000_000), Some(-6_000_000)]);
         assert_eq!(run(Clock::Coarse), [None, Some(0), Some(0), Some(-6_000_000)]);
@@ -96,16 +149,20 @@ mod tests {
         #[test]
         fn the_sum_of_all_jitters_is_the_last_minus_the_first_queueing_delay(
             packets in proptest::collection::vec((0_u64..50_000, 0_u64..1_000_000), 2..100),
-            offset in 0_u64..1 << 50, propagation in 0_u64..1 << 30,
+            offset in 0_u64..1 << 50, propagation in 0_u64..1 << 30, spacing in 0_u64..200_000,
         ) {
-            let mut jitter = Jitter::new(Clock::Fine, true);
-            let (mut sent, mut sum) = (0, 0);
+            let mut jitter = Jitter::new(Clock::Fine, true, Duration::from_nanos(spacing));
+            let (mut sent, mut sum, mut rest) = (0, 0, 0);
             for &(gap, queued) in &packets {
                 sent += gap;
                 let arrived = Time::from_nanos(offset + sent + propagation + queued);
-                sum += jitter.on_packet(Time::from_nanos(sent), arrived, false, Duration::ZERO).unwrap_or(0);
+                match jitter.on_packet(Time::from_nanos(sent), arrived, false, Duration::ZERO) {
+                    Some(Change::Whole(jitter)) => (sum, rest) = (sum + jitter, 0),
+                    Some(Change::Partial(jitter)) => rest = jitter,
+                    None => {}
+                }
             }
-            prop_assert_eq!(sum, packets[packets.len() - 1].1 as i64 - packets[0].1 as i64);
+            prop_assert_eq!(sum + rest, packets[packets.len() - 1].1 as i64 - packets[0].1 as i64);
         }
     }
 }

@@ -12,6 +12,7 @@ pub use hybrid::{Hybrid, HybridSettings};
 pub use spike::Spike;
 pub use zigzag::ZigZag;
 
+use crate::jitter::Change;
 use ackclock_units::{Duration, Time};
 use std::collections::VecDeque;
 
@@ -33,8 +34,8 @@ pub struct Arrival {
     pub arrived: Time,
     /// How many packets are missing between this one and the highest before it.
     pub missing: u64,
-    /// The jitter against the packet received before, nanoseconds. `None` if there is none.
-    pub jitter: Option<i64>,
+    /// The jitter. `None` if there is none.
+    pub jitter: Option<Change>,
     /// The transmission time of a packet at the estimated capacity (S/C); zero while that is unknown.
     pub service: Duration,
 }
@@ -150,7 +151,7 @@ pub(crate) mod tests {
             sent: at(sent),
             arrived: at(sent + trip),
             missing,
-            jitter,
+            jitter: jitter.map(Change::Whole),
             service: Duration::from_millis(4),
         }
     }

@@ -107,6 +107,12 @@ const PARAMETERS: &[Parameter] = &[
         "how jitter is computed",
     ),
     Parameter::flag("skip_pairs", true, "with a fine clock, leave out the jitter of a pair's second packet"),
+    Parameter::time(
+        "spacing",
+        Duration::ZERO,
+        Duration::ZERO,
+        "jitter is measured between packets sent this far apart; 20 ms on real networks",
+    ),
     Parameter::choice(
         "loss",
         "hybrid",

@@ -72,11 +72,25 @@ pub fn standard() -> Chosen<Transport> {
     for_networks(&ackclock_rate::tfrc::TRANSPORT)
 }
 
-/// What differs on real networks from what a transport's source says: packets may overtake.
+/// What differs on real networks from what a transport's source says. All but the first are XRTP's.
+///
+/// - Packets may overtake: `reorder`.
+/// - Hosts delay packets by as much as fast links need for one: `spacing`, no longer than most round trips.
+/// - A packet may be lost again when it is repeated: a `window` of two round trips would be full then.
+/// - A connection begins with ten packets (RFC 6928): `start`.
 pub fn for_networks(transport: &'static Transport) -> Chosen<Transport> {
     let mut control = Chosen::defaults(transport);
     if control.settings().given::<u64>("reorder") == Some(0) {
         control.set("reorder", Given::Number(3.0)).expect("it is allowed");
+    }
+    if transport.entry.name == "xrtp" {
+        for (name, given) in [
+            ("spacing", Given::Time(Duration::from_millis(20))),
+            ("window", Given::Number(8.0)),
+            ("start", Given::Number(10.0)),
+        ] {
+            control.set(name, given).expect("it is allowed");
+        }
     }
     control
 }

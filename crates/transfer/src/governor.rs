@@ -5,6 +5,7 @@
 //! falls to what TCP would get ([RFC 5348, section 3.1](Equation), with the share of lost packets for p). If
 //! that does not help for as long, the transfer ends. Compare the circuit breakers of RFC 8083 and RFC 8084.
 
+use ackclock_rate::acknowledged::Acknowledged;
 use ackclock_rate::reliability::Progress;
 use ackclock_rate::tfrc::equation::Equation;
 use ackclock_units::{Duration, Time};
@@ -15,9 +16,9 @@ const MOST_LOST: f64 = 0.2;
 const ROUNDS: u32 = 10;
 /// Fewer packets say nothing of a share.
 const LEAST_PACKETS: u64 = 10;
-/// Whatever has arrived, so many packets per round trip may leave.
-const LEAST_WINDOW: f64 = 4.0;
-/// The shortest time over which a rate is measured.
+/// Whatever has arrived, so many packets per round trip may leave: TCP begins with them (RFC 6928).
+const LEAST_WINDOW: f64 = 10.0;
+/// The shortest round trip over which is measured.
 const LEAST_ROUND: Duration = Duration::from_millis(5);
 
 /// How it stands with the path.
@@ -48,11 +49,10 @@ pub struct Governor {
     /// Bits of a packet on the wire.
     bits: f64,
     srtt: Duration,
-    /// The present round: its begin, and what has arrived since.
+    /// The begin of the present round.
     began: Time,
-    arrived: u64,
-    /// Rates at which packets arrived in the last two rounds, bit/s.
-    rates: [f64; 2],
+    /// What arrives.
+    arrived: Acknowledged,
     count: Count,
     at_begin: Count,
     breaker: Breaker,
@@ -69,8 +69,7 @@ impl Governor {
             bits: f64::from(bytes) * 8.0,
             srtt,
             began: now,
-            arrived: 0,
-            rates: [0.0; 2],
+            arrived: Acknowledged::new(0.0),
             count: Count::default(),
             at_begin: Count::default(),
             breaker: Breaker::Closed,
@@ -83,18 +82,16 @@ impl Governor {
     /// has labelled, and labelled congestion.
     pub fn on_ack(&mut self, now: Time, srtt: Duration, progress: &Progress, sent: u64, labels: (u64, u64)) {
         self.srtt = srtt;
-        self.arrived += progress.reported;
+        self.arrived.on_ack(now, progress.reported, self.bits, srtt.max(LEAST_ROUND));
         self.count.sent = sent;
         self.count.lost += progress.lost;
         self.count.labelled = self.count.labelled.max(labels.0);
         self.count.congestion = self.count.congestion.max(labels.1);
-        let round = now.since(self.began);
-        if round >= srtt.max(LEAST_ROUND) {
-            self.rates = [self.rates[1], self.arrived as f64 * self.bits / round.as_secs_f64()];
-            (self.began, self.arrived) = (now, 0);
-        }
-        if round >= srtt.max(LEAST_ROUND) && self.count.sent - self.at_begin.sent >= LEAST_PACKETS {
-            self.judge();
+        if now.since(self.began) >= srtt.max(LEAST_ROUND) {
+            self.began = now;
+            if self.count.sent - self.at_begin.sent >= LEAST_PACKETS {
+                self.judge();
+            }
         }
     }
 
@@ -128,7 +125,7 @@ impl Governor {
     /// The rate that must not be exceeded, bit/s; finite and above zero.
     pub fn cap(&self) -> f64 {
         let least = LEAST_WINDOW * self.bits / self.srtt.as_secs_f64().max(1e-6);
-        let arrived = 2.0 * self.rates[0].max(self.rates[1]);
+        let arrived = 2.0 * self.arrived.rate();
         // One packet in 64 seconds is the least rate of RFC 5348, too (section 4.3, t_mbi).
         arrived.max(least).min(self.equation).min(self.most).max(self.bits / 64.0)
     }
@@ -156,15 +153,15 @@ mod tests {
     #[test]
     fn the_rate_is_at_most_twice_what_arrives() {
         let mut governor = Governor::new(at(0), 1250, f64::INFINITY, RTT);
-        assert!((governor.cap() - 4e5).abs() < 1.0, "four packets per round trip");
-        governor.on_ack(at(50), RTT, &arrived(60, 0), 60, (0, 0));
-        assert!((governor.cap() - 4e5).abs() < 1.0, "the round is not over");
-        governor.on_ack(at(100), RTT, &arrived(40, 0), 100, (0, 0));
-        assert!((governor.cap() - 2e7).abs() < 1.0, "100 packets in 100 ms, twice");
-        governor.on_ack(at(200), RTT, &arrived(1, 0), 101, (0, 0));
-        assert!((governor.cap() - 2e7).abs() < 1.0, "the better one of two");
-        governor.on_ack(at(300), RTT, &arrived(1, 0), 102, (0, 0));
-        assert!((governor.cap() - 4e5).abs() < 1.0);
+        assert!((governor.cap() - 1e6).abs() < 1.0, "ten packets per round trip");
+        for ms in 0..=100 {
+            governor.on_ack(at(ms), RTT, &arrived(1, 0), ms + 1, (0, 0));
+        }
+        assert!((governor.cap() - 2e7).abs() < 1.0, "a packet per millisecond, twice: {}", governor.cap());
+        for ms in (150..=1000).step_by(50) {
+            governor.on_ack(at(ms), RTT, &arrived(1, 0), ms, (0, 0));
+        }
+        assert!((governor.cap() - 1e6).abs() < 1.0, "two per round trip: {}", governor.cap());
         let slow = Governor::new(at(0), 1250, 1e5, RTT);
         assert!((slow.cap() - 1e5).abs() < 1.0, "what the user allows");
     }

@@ -8,6 +8,7 @@
 //! noise on an idle path is not a full queue.
 
 use super::{Arrival, Label};
+use crate::jitter::Change;
 use crate::rott::Rott;
 use std::collections::VecDeque;
 
@@ -69,7 +70,7 @@ impl Hybrid {
         } else {
             Label::Transmission
         };
-        if let Some(jitter) = arrival.jitter {
+        if let Some(Change::Whole(jitter)) = arrival.jitter {
             self.jitters.push_back(jitter);
             if self.jitters.len() > self.settings.history {
                 self.jitters.pop_front();
@@ -80,7 +81,7 @@ impl Hybrid {
 
     fn queue_grew_then_shrank(&self, arrival: &Arrival) -> bool {
         let grew = self.jitters.iter().filter(|&&jitter| jitter > 0).count() >= self.settings.positive;
-        grew && arrival.jitter.is_some_and(|jitter| jitter < 0)
+        grew && arrival.jitter.is_some_and(|jitter| jitter.nanos() < 0)
     }
 
     fn trips_are_long(&self, arrival: &Arrival) -> bool {

@@ -3,7 +3,7 @@
 use super::{Config, MIN_RTT};
 use crate::blackout::Silence;
 use crate::half::ReceivingHalf;
-use crate::jitter::Jitter;
+use crate::jitter::{Change, Jitter};
 use crate::kde::Kde;
 use crate::law::{JitterLaw, Limits, RateLaw, start};
 use crate::loss::{Arrival, Causes, Discriminator, Label, Tally};
@@ -134,7 +134,11 @@ impl Receiver {
             inbox: Inbox::default(),
             pairs: PairMeter::default(),
             filter: config.filter(),
-            jitter: Jitter::new(config.clock(), config.settings.get("skip_pairs")),
+            jitter: Jitter::new(
+                config.clock(),
+                config.settings.get("skip_pairs"),
+                config.settings.get("spacing"),
+            ),
             discriminator: config.discriminator(),
             perfect: config.is("loss", "perfect"),
             causes: Causes::default(),
@@ -194,7 +198,7 @@ impl Receiver {
             let target = self.adaptation.on_estimate(self.filter.add(sample));
             law.on_estimate(self.adaptation.alpha(), target);
         }
-        if let Some(jitter) = jitter {
+        if let Some(Change::Whole(jitter)) = jitter {
             law.on_jitter(jitter);
         }
         let (first, count) = accepted.missing;

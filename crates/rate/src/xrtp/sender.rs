@@ -24,6 +24,8 @@ pub struct Sender {
     /// What the receiver wishes for, bit/s.
     wish: f64,
     obedience: Obedience,
+    /// The rate of the start, bit/s: it needs no acknowledgement. Who had little to send may send it again.
+    start: f64,
     acknowledged: Acknowledged,
     srtt: Duration,
     rtt_memory: f64,
@@ -102,7 +104,7 @@ impl SendingHalf for Sender {
         }
         self.rate = self.limits.hold(match self.obedience {
             Obedience::All => self.wish,
-            Obedience::Twice => self.wish.min(2.0 * self.acknowledged.rate()),
+            Obedience::Twice => self.wish.min((2.0 * self.acknowledged.rate()).max(self.start)),
         });
         self.plan();
         Ok(progress)
@@ -149,6 +151,7 @@ impl Sender {
             rate,
             wish: rate,
             obedience: config.obedience(),
+            start: rate,
             acknowledged: Acknowledged::new(rate),
             srtt,
             rtt_memory: config.number("rtt_memory"),

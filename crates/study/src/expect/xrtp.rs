@@ -4,7 +4,7 @@
 use super::call::{Arguments, add_numeric, refused, wrong};
 use super::trace::Trace;
 use super::values::number;
-use ackclock_rate::jitter::{Clock, Jitter};
+use ackclock_rate::jitter::{Change, Clock, Jitter};
 use ackclock_rate::loss::{Arrival, Hybrid, HybridSettings, Label};
 use ackclock_rate::model::Model;
 use ackclock_rate::rott::Rott;
@@ -17,7 +17,9 @@ pub(super) fn add_all(env: &mut Environment<'static>, trace: &Trace) {
     add_model(env, trace);
     add_over_lists(env, trace, "jitters(sent_s, arrived_s)", |args| {
         let all = jitters(&args.times(0)?, &args.times(1)?);
-        Ok(Value::from(all.into_iter().flatten().map(|jitter| jitter as f64 * 1e-9).collect::<Vec<_>>()))
+        Ok(Value::from(
+            all.into_iter().flatten().map(|jitter| jitter.nanos() as f64 * 1e-9).collect::<Vec<_>>(),
+        ))
     });
     add_over_lists(env, trace, "loss_label(sent_s, arrived_s, service_s)", |args| {
         let service = Duration::from_secs_f64(args.arguments.number(2, "a transmission time")?);
@@ -144,8 +146,8 @@ where
 }
 
 /// The jitter of each packet (equation 3.12), nanoseconds; none for the first.
-fn jitters(sent: &[Time], arrived: &[Time]) -> Vec<Option<i64>> {
-    let mut jitter = Jitter::new(Clock::Fine, true);
+fn jitters(sent: &[Time], arrived: &[Time]) -> Vec<Option<Change>> {
+    let mut jitter = Jitter::new(Clock::Fine, true, Duration::ZERO);
     let packets = sent.iter().zip(arrived);
     packets.map(|(&sent, &arrived)| jitter.on_packet(sent, arrived, false, Duration::ZERO)).collect()
 }
