@@ -1,5 +1,11 @@
 //! Every command and flag, defined once; help, completions and the manual page come from here.
 
+#[cfg(feature = "serve")]
+mod serve;
+
+#[cfg(feature = "serve")]
+pub(crate) use serve::Serve;
+
 use ackclock_units::{Duration, QuantityError};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
@@ -42,6 +48,9 @@ pub(crate) enum Command {
     Send(Send),
     /// Receive files; prints the ticket that lets one sender in.
     Receive(Receive),
+    /// Serve a directory over HTTP, each response in periodic bursts.
+    #[cfg(feature = "serve")]
+    Serve(Serve),
     /// The key that names you to those who receive from you.
     #[command(subcommand)]
     Key(Key),

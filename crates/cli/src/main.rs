@@ -35,6 +35,8 @@ fn main() -> ExitCode {
         args::Command::Kernel(command) => kernel::run(&command),
         args::Command::Send(command) => transfer::send(&command),
         args::Command::Receive(command) => transfer::receive(&command),
+        #[cfg(feature = "serve")]
+        args::Command::Serve(command) => commands::serve::run(&command),
         args::Command::Key(command) => transfer::key(&command),
         args::Command::Completions(command) => docs::completions(&command),
         args::Command::Man(command) => docs::man(&command),

@@ -10,7 +10,7 @@ use rustix::time::{
     timerfd_settime,
 };
 use std::io::{self, ErrorKind, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 /// The longest time until a waiting thread notices that nobody wants more.
@@ -82,6 +82,12 @@ impl Alarm {
 impl AsFd for Alarm {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.timer.as_fd()
+    }
+}
+
+impl AsRawFd for Alarm {
+    fn as_raw_fd(&self) -> RawFd {
+        self.timer.as_raw_fd()
     }
 }
 

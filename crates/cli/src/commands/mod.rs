@@ -8,6 +8,8 @@ pub(crate) mod list;
 pub(crate) mod predict;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod trace;
 pub(crate) mod transfer;
