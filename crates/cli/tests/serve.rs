@@ -318,7 +318,8 @@ fn content() -> Checked {
     ensure(server.raw(&long)?.starts_with("HTTP/1.1 431"), "a head without an end")
 }
 
-/// Heads that never end, and connections without a head, are closed after ten seconds. Meanwhile others are served.
+/// Heads that never end, and connections without a head, are closed after ten seconds. Meanwhile others are
+/// served.
 fn slow() -> Checked {
     let place = Place::new()?;
     let server = place.serve(&[])?;

@@ -1,8 +1,8 @@
 //! The content of a response: a part of a file in bursts, or a short text.
 //!
-//! hyper takes what a body gives, and writes it as the socket has room. A body that gave everything at once would
-//! hide which burst was late. So a burst is given, then the body waits until the socket has accepted it ([`End`])
-//! and until the next period begins.
+//! hyper takes what a body gives, and writes it as the socket has room. A body that gave everything at once
+//! would hide which burst was late. So a burst is given, then the body waits until the socket has accepted it
+//! ([`End`]) and until the next period begins.
 
 use crate::connection::{End, Shared};
 use crate::content::Content;

@@ -7,12 +7,11 @@
 //! ExplicitRatePeriod 10000
 //! ```
 //!
-//! The size is in bytes, the period in microseconds. Other directives and sections of such a file are somebody
-//! else's, and are passed over. Names do not depend on case, and of several the last one holds, as in Apache.
-//! The thesis leaves open what holds without them: nothing is on.
+//! The size is in bytes, the period in microseconds. Other directives and sections of such a file are
+//! somebody else's, and are passed over. Names do not depend on case, and of several the last one holds, as
+//! in Apache. The thesis leaves open what holds without them: nothing is on.
 
 use crate::pacing::{Burst, BurstError, Pacing};
-use ackclock_units::Duration;
 
 /// What a file says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -90,7 +89,7 @@ impl Directives {
         match (self.size, self.period) {
             (None, None) => Ok(None),
             (Some(size), Some(period)) => {
-                Burst::new(size, Duration::from_micros(period)).map(Some).map_err(DirectiveError::Burst)
+                Burst::numbers(size, period).map(Some).map_err(DirectiveError::Burst)
             }
             (None, _) => Err(DirectiveError::Half("ExplicitRateSize")),
             (_, None) => Err(DirectiveError::Half("ExplicitRatePeriod")),
@@ -146,6 +145,9 @@ mod tests {
         assert!(wrong("ExplicitRateSize").contains("not \"\""));
         assert!(wrong("ExplicitRateSize 128000").contains("ExplicitRatePeriod is missing"));
         assert!(wrong("ExplicitRateSize 128000\nExplicitRatePeriod 10").contains("1000 us"));
+        assert!(
+            wrong("ExplicitRateSize 128000\nExplicitRatePeriod 18446744073709551615").contains("refused")
+        );
         assert!(wrong("ExplicitRateSize 99999999999999999999\nExplicitRatePeriod 10000").contains("line 1"));
     }
 }

@@ -1,5 +1,5 @@
-//! Files beneath one directory. The kernel resolves their paths (openat2), so nothing above the directory and no
-//! link is followed, whatever happens to the tree meanwhile.
+//! Files beneath one directory. The kernel resolves their paths (openat2), so nothing above the directory and
+//! no link is followed, whatever happens to the tree meanwhile.
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;

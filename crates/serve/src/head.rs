@@ -6,9 +6,9 @@ const NAMES: [&[u8]; 2] = [b"rate", b"period"];
 /// The blanks that may stand before the equals sign.
 const MOST_BLANKS: usize = 16;
 
-/// Repairs a stream of request heads: at the start of a line `Rate =` becomes `Rate: `, and `Period =` becomes
-/// `Period: `. No other byte changes, and none is added or removed. At most 22 bytes are held back, until it is
-/// known what they are.
+/// Repairs a stream of request heads: at the start of a line `Rate =` becomes `Rate: `, and `Period =`
+/// becomes `Period: `. No other byte changes, and none is added or removed. At most 22 bytes are held back,
+/// until it is known what they are.
 ///
 /// It must see heads only. A server that uses it must not read on behind a request with a body.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl Repair {
             Place::Name if NAMES.iter().any(|name| starts(name, &self.held, byte)) => self.held.push(byte),
             Place::Name if is_name(&self.held) && matches!(byte, b' ' | b'\t' | b'=') => {
                 self.place = Place::Blanks(length);
-                return self.take(byte, output);
+                self.take(byte, output);
             }
             Place::Blanks(name) if byte == b'=' => {
                 output.extend_from_slice(&self.held[..name]);

@@ -3,7 +3,8 @@
 //!
 //! Source: the modified Apache of A. Sundaresan's thesis (University of Kansas, 2001, sections 3.5 and 4.6).
 //! There a timer fires every period; each time the server writes one burst of the document, and a timer that
-//! fires during a write fails its cycle. A client chooses burst and period by two header fields of its request.
+//! fires during a write fails its cycle. A client chooses burst and period by two header fields of its
+//! request.
 //!
 //! A response is bytes of a file beneath one directory. [`Server::bind`], then [`Server::run`].
 

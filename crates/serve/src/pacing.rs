@@ -54,6 +54,17 @@ impl Burst {
         Ok(Burst { size, every })
     }
 
+    /// A burst of `size` bytes every `period` microseconds: the numbers of header fields and directives.
+    ///
+    /// # Errors
+    ///
+    /// If one of them is out of range.
+    pub fn numbers(size: u64, period: u64) -> Result<Burst, BurstError> {
+        // More nanoseconds than a duration has are out of range, too.
+        let every = period.checked_mul(1000).map(Duration::from_nanos).ok_or(BurstError::Period(period))?;
+        Burst::new(size, every)
+    }
+
     /// Bytes.
     pub fn size(self) -> u64 {
         self.size
@@ -119,9 +130,11 @@ impl Pacing {
             return Ok(own);
         }
         let size = asked.size.or(own.map(Burst::size));
-        let every = asked.period_us.map(Duration::from_micros).or(own.map(Burst::every));
-        match (size, every) {
-            (Some(size), Some(every)) => Burst::new(size, every).map(Some).map_err(|error| error.to_string()),
+        let period = asked.period_us.or(own.map(|own| own.every().as_nanos() / 1000));
+        match (size, period) {
+            (Some(size), Some(period)) => {
+                Burst::numbers(size, period).map(Some).map_err(|error| error.to_string())
+            }
             (None, _) => Err("Period needs Rate: this server has no burst of its own".to_owned()),
             (_, None) => Err("Rate needs Period: this server has no burst of its own".to_owned()),
         }
@@ -169,7 +182,12 @@ mod tests {
         assert_eq!(Pacing::OnRequest.of(asked(Some(64_000), Some(5000))), Ok(Some(burst("64 kB/5 ms"))));
         assert_eq!(Pacing::OnRequest.of(asked(None, None)), Ok(None));
         assert_eq!(Pacing::Off.of(asked(Some(1), Some(1))), Ok(None));
-        for half in [asked(Some(64_000), None), asked(None, Some(5000)), asked(Some(1), Some(5000))] {
+        for half in [
+            asked(Some(64_000), None),
+            asked(None, Some(5000)),
+            asked(Some(1), Some(5000)),
+            asked(Some(64_000), Some(u64::MAX)),
+        ] {
             assert!(Pacing::OnRequest.of(half).is_err(), "{half:?}");
         }
     }

@@ -26,8 +26,8 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Sleep, sleep, timeout};
 
-/// What hyper may keep of a request's head, and how much of a response may wait beside the piece that is being
-/// written, bytes.
+/// What hyper may keep of a request's head, and how much of a response may wait beside the piece that is
+/// being written, bytes.
 const BUFFER: usize = 16 << 10;
 /// Connections that the kernel may keep for the server while it is busy.
 const BACKLOG: i32 = 4096;
@@ -140,8 +140,9 @@ impl Server {
         self.settings.connections
     }
 
-    /// Serves until `stop` is set, which is noticed within 50 ms. Responses that are being written then have 5 s
-    /// to end. `log` is told of every response. It is called by the threads that serve, so it must not block.
+    /// Serves until `stop` is set, which is noticed within 50 ms. Responses that are being written then have
+    /// 5 s to end. `log` is told of every response. It is called by the threads that serve, so it must not
+    /// block.
     ///
     /// # Errors
     ///
@@ -206,8 +207,8 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// So many connections are possible with the open files that this process may have. A quarter is left for what
-/// they are sent; a request that finds none left is refused.
+/// So many connections are possible with the open files that this process may have. A quarter is left for
+/// what they are sent; a request that finds none left is refused.
 fn possible() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
@@ -243,7 +244,8 @@ struct Connection {
 
 impl Connection {
     async fn serve(mut self, stream: TcpStream, peer: SocketAddr) {
-        // A client that has gone already, or a controller that somebody has unloaded, is nobody else's trouble.
+        // A client that has gone already, or a controller that somebody has unloaded, is nobody else's
+        // trouble.
         let _ = self.equip(&stream, peer);
         let stream = Arc::new(stream);
         let shared = Shared::new(self.settings.idle, self.log.clone());
