@@ -124,6 +124,9 @@ instructions: ## instructions of the hot path, compared with benches/results/ins
 instructions-accept: ## stores the present counts as the reference
 	cargo run $(DIST) -q -p ackclock-bench -- accept
 
-.PHONY: bench
+.PHONY: bench bench-quic
 bench: ## the benches, timed; for information only
 	cargo bench -p ackclock-bench
+
+bench-quic: ## encrypted bulk data on loopback, alternately with quinn
+	cargo run --release -q --manifest-path benches/quic/Cargo.toml

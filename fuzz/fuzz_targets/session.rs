@@ -57,7 +57,11 @@ fuzz_target!(|bytes: &[u8]| {
     let silence = Duration::from_secs(30);
     let mut outgoing = Outgoing::new(Time::ZERO, one, terms.clone(), 1e9, silence);
     let mut incoming = Incoming::new(Time::ZERO, other, &terms, silence);
-    outgoing.begin(Time::ZERO, Extent::Endless);
+    if first < 128 {
+        outgoing.begin(Time::ZERO, Extent::Endless);
+    } else {
+        outgoing.probe(Time::ZERO, 9000);
+    }
     let receiver = Identity::new(entropy);
     let mut listener = Listener::new(&receiver, &Ticket::new(&receiver, entropy), None, entropy);
     let (mut now, mut sink, mut source) = (Time::ZERO, Discard::default(), Zeros(Extent::Endless));
@@ -97,6 +101,9 @@ fuzz_target!(|bytes: &[u8]| {
                 }
             }
             _ => {
+                if outgoing.is_ready(now) {
+                    outgoing.begin(now, Extent::Endless);
+                }
                 while incoming.poll_ack(now, &sink, &mut out).is_some() {}
                 for _ in 0..64 {
                     let mut packet = Vec::new();

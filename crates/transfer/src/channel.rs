@@ -294,7 +294,7 @@ impl Channel {
         self.open(datagram, &mut Vec::new()).is_some()
     }
 
-    /// A datagram arrived. What the session itself does not need is returned: data, acknowledgements, pings.
+    /// A datagram arrived. What the session itself does not need is returned: data, acknowledgements, pings, probes.
     pub fn on_datagram<'a>(
         &mut self,
         now: Time,
@@ -329,7 +329,9 @@ impl Channel {
 
     fn on_frame<'a>(&mut self, now: Time, from: SocketAddr, frame: Frame<'a>) -> Option<Frame<'a>> {
         match frame {
-            Frame::Data(..) | Frame::Ack(..) | Frame::Ping(_) => return Some(frame),
+            Frame::Data(..) | Frame::Ack(..) | Frame::Ping(_) | Frame::Probe(_) | Frame::Probed(_) => {
+                return Some(frame);
+            }
             Frame::Message(number, text) => self.mailbox.on_message(number, text),
             Frame::MessagesRead(number) => {
                 if !self.mailbox.on_read(number) {

@@ -1,15 +1,14 @@
-//! The Noise handshake of a session, through the library `snow`, with primitives from RustCrypto and dalek.
+//! The Noise handshake of a session, through the library `snow`, with primitives of `ring`, RustCrypto and dalek.
 //!
 //! Source: The Noise Protocol Framework, revision 34: IK with a pre-shared key after the second message
 //! (IKpsk2), and NN with one before the first (NNpsk0) for new keys inside a session. Curve25519,
 //! ChaCha20-Poly1305, SHA-256.
 //!
-//! `snow` takes its primitives from a resolver. Its own one has older versions of libraries that are in the
-//! program already, so this one names the newer ones.
+//! `snow` takes its primitives from a resolver. This one has the cipher of `ring`, which is three times as fast
+//! as that of `snow`'s own resolver, and the newer versions of the other libraries.
 
-use chacha20poly1305::aead::inout::InOutBuf;
-use chacha20poly1305::{AeadInOut, ChaCha20Poly1305, KeyInit, Nonce, Tag};
 use curve25519_dalek::MontgomeryPoint;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use sha2::{Digest, Sha256};
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::CryptoResolver;
@@ -243,20 +242,26 @@ impl Hash for Sha {
     }
 }
 
-struct Sealing(ChaCha20Poly1305);
+struct Sealing(LessSafeKey);
+
+impl Sealing {
+    fn new(key: &Key) -> Sealing {
+        Sealing(LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, key).expect("a key of 32 bytes")))
+    }
+}
 
 impl Default for Sealing {
     /// `snow` sets a key before it uses it.
     fn default() -> Sealing {
-        Sealing(ChaCha20Poly1305::new(&[0; KEY_BYTES].into()))
+        Sealing::new(&[0; KEY_BYTES])
     }
 }
 
 /// The nonce of Noise: four zeros and the number (section 12.3).
 fn nonce(number: u64) -> Nonce {
-    let mut nonce = Nonce::default();
+    let mut nonce = [0; 12];
     nonce[4..].copy_from_slice(&number.to_le_bytes());
-    nonce
+    Nonce::assume_unique_for_key(nonce)
 }
 
 impl Cipher for Sealing {
@@ -265,26 +270,27 @@ impl Cipher for Sealing {
     }
 
     fn set(&mut self, key: &Key) {
-        self.0 = ChaCha20Poly1305::new(key.into());
+        *self = Sealing::new(key);
     }
 
     fn encrypt(&self, number: u64, with: &[u8], plain: &[u8], out: &mut [u8]) -> usize {
         let (sealed, rest) = out.split_at_mut(plain.len());
-        // Equal lengths, and far below the cipher's 256 GiB.
-        let buffer = InOutBuf::new(plain, sealed).expect("equal lengths");
-        let tag = self.0.encrypt_inout_detached(&nonce(number), with, buffer).expect("short enough");
-        rest[..TAG].copy_from_slice(&tag);
+        sealed.copy_from_slice(plain);
+        // Far below the cipher's 256 GiB.
+        let tag =
+            self.0.seal_in_place_separate_tag(nonce(number), Aad::from(with), sealed).expect("short enough");
+        rest[..TAG].copy_from_slice(tag.as_ref());
         plain.len() + TAG
     }
 
     fn decrypt(&self, number: u64, with: &[u8], sealed: &[u8], out: &mut [u8]) -> Result<usize, Error> {
         let length = sealed.len().checked_sub(TAG).ok_or(Error::Decrypt)?;
         let (sealed, tag) = sealed.split_at(length);
-        let tag = Tag::try_from(tag).map_err(|_| Error::Decrypt)?;
+        let tag = tag.try_into().map_err(|_| Error::Decrypt)?;
         let plain = out.get_mut(..length).ok_or(Error::Input)?;
-        let buffer = InOutBuf::new(sealed, plain).map_err(|_| Error::Input)?;
-        self.0.decrypt_inout_detached(&nonce(number), with, buffer, &tag).map_err(|_| Error::Decrypt)?;
-        Ok(length)
+        plain.copy_from_slice(sealed);
+        let opened = self.0.open_in_place_separate_tag(nonce(number), Aad::from(with), tag, plain, 0..);
+        opened.map(|plain| plain.len()).map_err(|_| Error::Decrypt)
     }
 }
 

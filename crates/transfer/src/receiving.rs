@@ -5,28 +5,36 @@
 
 use crate::channel::{Channel, Why};
 use crate::control::Terms;
+use crate::probing::LARGEST;
 use crate::sending::{End, FIRST_ROOM, payload};
 use crate::stream::{Sink, Stop};
-use crate::wire::{Frame, Standing};
-use ackclock_rate::Receiver;
+use crate::wire::{Frame, Standing, UDP_IP_BYTES};
 use ackclock_rate::loss::{Label, Tally};
 use ackclock_rate::packet::{Ack, Data};
 use ackclock_rate::reliability::MAX_AHEAD;
+use ackclock_rate::{Receiver, Transport};
+use ackclock_registry::Chosen;
 use ackclock_units::{Duration, Time};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// A sender that waits for room is told of it once there is so much more, data.
 const NEWS: u64 = 64;
+/// Probes that wait for an answer.
+const MAX_PROBES: usize = 8;
 
 /// The end that receives.
 #[derive(Debug)]
 pub struct Incoming {
     /// The session.
     pub channel: Channel,
+    control: Chosen<Transport>,
     receiver: Receiver,
     chunk: usize,
     bytes: u32,
+    /// Probes that are to be answered, and the largest that was: bytes on the wire.
+    probes: VecDeque<u32>,
+    probed: u32,
     silence: Duration,
     /// The last time that the receiver was told.
     last: Time,
@@ -50,9 +58,12 @@ impl Incoming {
     pub fn new(now: Time, channel: Channel, terms: &Terms, silence: Duration) -> Incoming {
         Incoming {
             channel,
+            control: terms.control.clone(),
             receiver: Receiver::new(&terms.control, terms.bytes),
             chunk: payload(terms.bytes),
             bytes: terms.bytes,
+            probes: VecDeque::new(),
+            probed: 0,
             silence,
             last: now,
             delivered: 0,
@@ -110,6 +121,10 @@ impl Incoming {
             Some(Frame::Data(data, payload)) if self.end.is_none() => {
                 self.on_data(now, at, &data, payload, sink)
             }
+            Some(Frame::Probe(_)) if self.end.is_none() && self.probes.len() < MAX_PROBES => {
+                self.probes.push_back((datagram.len() + UDP_IP_BYTES) as u32); // a datagram has at most 65535
+                None
+            }
             _ => None,
         };
         self.plain = plain;
@@ -128,6 +143,9 @@ impl Incoming {
         payload: &[u8],
         sink: &mut dyn Sink,
     ) -> Option<Ack> {
+        if self.arrived == 0 && !self.settle(data) {
+            return None;
+        }
         let whole = payload.len() == self.chunk || data.last && payload.len() < self.chunk;
         let known =
             self.final_datum.is_none_or(|last| data.datum <= last && data.last == (data.datum == last));
@@ -146,6 +164,23 @@ impl Incoming {
             self.stop(now, stop);
         }
         ack
+    }
+
+    /// The first packet tells how large all are, up to the largest probe that arrived. False if it tells
+    /// nothing: the last of several data may be smaller than the others.
+    fn settle(&mut self, data: &Data) -> bool {
+        if self.probed <= self.bytes {
+            return true;
+        }
+        if data.last && data.datum > 1 {
+            return false;
+        }
+        let bytes = if data.last { self.probed } else { data.bytes };
+        if (self.bytes + 1..=self.probed).contains(&bytes) {
+            self.receiver = Receiver::new(&self.control, bytes);
+            (self.chunk, self.bytes) = (payload(bytes), bytes);
+        }
+        true
     }
 
     /// A datum, which may be there already.
@@ -207,6 +242,13 @@ impl Incoming {
     /// Appends the next packet of the session itself, and returns where it goes. Call again until there is
     /// none.
     pub fn poll_control(&mut self, now: Time, sink: &dyn Sink, out: &mut Vec<u8>) -> Option<SocketAddr> {
+        if let Some(bytes) = self.probes.pop_front() {
+            if bytes <= LARGEST {
+                self.probed = self.probed.max(bytes);
+            }
+            self.channel.seal_control(now, &Frame::Probed(bytes), out);
+            return Some(self.channel.address());
+        }
         let standing = self.standing(sink);
         let was_full = self.told < self.delivered + NEWS;
         if was_full && standing.room >= self.told + NEWS && self.end.is_none() {
@@ -220,7 +262,8 @@ impl Incoming {
     /// When to call [`Incoming::on_timeout`] and the polls, if nothing arrives before.
     pub fn poll_timeout(&self) -> Time {
         let ack = self.receiver.poll_timeout().filter(|_| self.end.is_none()).unwrap_or(Time::NEVER);
-        ack.min(self.channel.poll_timeout()).min(self.channel.heard() + self.silence)
+        let probe = if self.probes.is_empty() { Time::NEVER } else { Time::ZERO };
+        ack.min(probe).min(self.channel.poll_timeout()).min(self.channel.heard() + self.silence)
     }
 
     /// True if the last datum and all before it were delivered.

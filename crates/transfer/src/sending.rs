@@ -6,8 +6,9 @@
 use crate::channel::{Channel, Farewell, Why};
 use crate::control::Terms;
 use crate::governor::{Breaker, Governor};
+use crate::probing::Probing;
 use crate::stream::{Extent, Source, Stop};
-use crate::wire::{DATA_HEADER, Frame, SEALED_HEADER, Standing, TAG_BYTES, UDP_IP_BYTES};
+use crate::wire::{DATA_HEADER, Frame, PROBE_OVERHEAD, SEALED_HEADER, Standing, TAG_BYTES, UDP_IP_BYTES};
 use ackclock_rate::packet::{Ack, Report};
 use ackclock_rate::pair::Slot;
 use ackclock_rate::{Counters, Sender, TimeMean};
@@ -58,6 +59,7 @@ pub struct Outgoing {
     extent: Option<Extent>,
     sender: Option<Sender>,
     governor: Governor,
+    probing: Probing,
     most: f64,
     silence: Duration,
     /// The last time that the sender was told.
@@ -76,6 +78,7 @@ impl Outgoing {
     pub fn new(now: Time, channel: Channel, terms: Terms, most: f64, silence: Duration) -> Outgoing {
         Outgoing {
             governor: Governor::new(now, terms.bytes, most, channel.handshake()),
+            probing: Probing::new(now, terms.bytes, terms.bytes, channel.handshake()),
             chunk: payload(terms.bytes),
             channel,
             terms,
@@ -93,12 +96,29 @@ impl Outgoing {
         }
     }
 
-    /// It is known how much there is to send.
+    /// Looks for larger packets that the path carries, up to `most` bytes on the wire, before data leave.
+    pub fn probe(&mut self, now: Time, most: u32) {
+        self.probing = Probing::new(now, self.terms.bytes, most, self.channel.handshake());
+    }
+
+    /// True if data may leave: the size of their packets is known.
+    pub fn is_ready(&self, now: Time) -> bool {
+        self.probing.is_over(now)
+    }
+
+    /// The size of data packets, bytes on the wire; final once it [began](Outgoing::begin).
+    pub fn bytes(&self) -> u32 {
+        self.terms.bytes
+    }
+
+    /// It is known how much there is to send, and of what size packets are.
     pub fn begin(&mut self, now: Time, extent: Extent) {
         if self.extent.is_some() {
             return;
         }
         self.extent = Some(extent);
+        self.terms.bytes = self.probing.known();
+        self.chunk = payload(self.terms.bytes);
         let total = match extent {
             Extent::Bytes(0) => return,
             Extent::Bytes(bytes) => Some(bytes.div_ceil(self.chunk as u64)),
@@ -154,6 +174,7 @@ impl Outgoing {
         match self.channel.on_datagram(now, from, datagram, &mut plain) {
             Some(Frame::Ack(ack, standing)) => self.on_ack(now, ack, standing),
             Some(Frame::Ping(standing)) => self.on_standing(standing),
+            Some(Frame::Probed(bytes)) => self.probing.on_answer(bytes),
             _ => {}
         }
         self.payload = plain;
@@ -251,6 +272,14 @@ impl Outgoing {
     /// Appends the next packet of the session itself, and returns where it goes. Call again until there is
     /// none.
     pub fn poll_control(&mut self, now: Time, out: &mut Vec<u8>) -> Option<SocketAddr> {
+        if self.extent.is_none()
+            && self.end.is_none()
+            && let Some(bytes) = self.probing.poll(now)
+        {
+            let filling = vec![0; (bytes as usize).saturating_sub(PROBE_OVERHEAD)];
+            self.channel.seal_control(now, &Frame::Probe(&filling), out);
+            return Some(self.channel.address());
+        }
         let srtt = self.srtt();
         self.channel.poll_control(now, srtt, Standing::default(), out)
     }
@@ -260,7 +289,10 @@ impl Outgoing {
         let gate = if self.paired { Time::ZERO } else { self.gate };
         let sender = self.sender.as_ref().filter(|_| self.end.is_none());
         let departure = sender.and_then(Sender::poll_timeout).map_or(Time::NEVER, |due| due.max(gate));
-        departure.min(self.channel.poll_timeout()).min(self.channel.heard() + self.silence)
+        let probe =
+            if self.extent.is_none() && self.end.is_none() { self.probing.poll_timeout() } else { None };
+        let silence = self.channel.heard() + self.silence;
+        departure.min(probe.unwrap_or(Time::NEVER)).min(self.channel.poll_timeout()).min(silence)
     }
 
     /// The rate at which packets leave, bit/s on the wire. 0 before the first.

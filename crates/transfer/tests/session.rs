@@ -265,6 +265,92 @@ fn transfer() -> (Outgoing, Incoming, Vec<u8>) {
     (outgoing, incoming, ack)
 }
 
+/// Carries what the ends of a session say beside data, as far as the path carries it: so many bytes on the
+/// wire.
+fn converse(outgoing: &mut Outgoing, incoming: &mut Incoming, now: Time, carried: usize) {
+    let mut out = Vec::new();
+    while outgoing.poll_control(now, &mut out).is_some() {
+        if out.len() + 28 <= carried {
+            incoming.on_datagram(
+                (now, now),
+                address(PORTS.0),
+                &out,
+                &mut Discard::default(),
+                &mut Vec::new(),
+            );
+        }
+        out.clear();
+    }
+    while incoming.poll_control(now, &Discard::default(), &mut out).is_some() {
+        outgoing.on_datagram(now, address(PORTS.1), &out);
+        out.clear();
+    }
+}
+
+/// Two ends that looked for the largest packets of a path, and what there is to send.
+fn probed(carried: usize, extent: Extent) -> (Outgoing, Incoming) {
+    let (sender, receiver) = session();
+    let terms = Terms { control: for_networks(&TRANSPORT), bytes: PACKET_BYTES };
+    let mut incoming = Incoming::new(at(20), receiver, &terms, SILENCE);
+    let mut outgoing = Outgoing::new(at(20), sender, terms, f64::INFINITY, SILENCE);
+    outgoing.probe(at(20), 9000);
+    for ms in [20, 40, 70, 120] {
+        converse(&mut outgoing, &mut incoming, at(ms), carried);
+    }
+    assert!(outgoing.is_ready(at(120)));
+    outgoing.begin(at(120), extent);
+    (outgoing, incoming)
+}
+
+/// The next data packet, and what the receiver answers.
+fn next(outgoing: &mut Outgoing, now: Time) -> Vec<u8> {
+    let mut packet = Vec::new();
+    let mut source = Zeros(Extent::Endless);
+    outgoing.poll_data(now, &mut source, &mut packet).expect("a packet is due");
+    packet
+}
+
+fn is_taken(incoming: &mut Incoming, now: Time, packet: &[u8]) -> bool {
+    let sink = &mut Discard::default();
+    incoming.on_datagram((now, now), address(PORTS.0), packet, sink, &mut Vec::new()).is_some()
+}
+
+#[test]
+fn packets_are_as_large_as_the_path_carries() {
+    for (carried, bytes) in [(9000, 9000), (8999, 1500), (1499, 1400), (1300, PACKET_BYTES)] {
+        let (mut outgoing, mut incoming) = probed(carried, Extent::Endless);
+        assert_eq!(outgoing.bytes(), bytes);
+        next(&mut outgoing, at(120)); // lost
+        let packet = next(&mut outgoing, at(300));
+        assert_eq!(packet.len() + 28, bytes as usize);
+        assert!(is_taken(&mut incoming, at(310), &packet));
+    }
+}
+
+#[test]
+fn the_last_datum_of_several_does_not_tell_their_size() {
+    let chunk = ackclock_transfer::sending::payload(1500) as u64;
+    let (mut outgoing, mut incoming) = probed(1500, Extent::Bytes(chunk + 100));
+    let first = next(&mut outgoing, at(120));
+    let last = next(&mut outgoing, at(300));
+    assert!(!is_taken(&mut incoming, at(310), &last));
+    assert!(is_taken(&mut incoming, at(320), &first));
+    let (mut outgoing, mut incoming) = probed(1500, Extent::Bytes(chunk - 1));
+    assert!(is_taken(&mut incoming, at(310), &next(&mut outgoing, at(300))), "it is the only one");
+    assert!(incoming.is_complete());
+}
+
+#[test]
+fn a_sender_cannot_settle_what_it_did_not_probe() {
+    let (sender, receiver) = session();
+    let terms = Terms { control: for_networks(&TRANSPORT), bytes: PACKET_BYTES };
+    let mut incoming = Incoming::new(at(20), receiver, &terms, SILENCE);
+    let large = Terms { bytes: 1500, ..terms };
+    let mut outgoing = Outgoing::new(at(20), sender, large, f64::INFINITY, SILENCE);
+    outgoing.begin(at(20), Extent::Endless);
+    assert!(!is_taken(&mut incoming, at(310), &next(&mut outgoing, at(300))));
+}
+
 fn forge(incoming: &mut Incoming, ack: Ack) -> Vec<u8> {
     let mut out = Vec::new();
     let standing = Standing { room: 1000, ..Standing::default() };

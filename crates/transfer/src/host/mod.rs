@@ -34,22 +34,25 @@ use std::net::{SocketAddr, UdpSocket};
 /// If it has none. Nothing could be kept secret then.
 pub const ENTROPY: Entropy = |bytes| getrandom::fill(bytes).expect("the operating system has random bytes");
 
-/// The size of a data packet on the wire, bytes: what every path carries (RFC 9000 section 14), and UDP and
-/// IPv4 headers.
+/// The size of a data packet on the wire, bytes: what nearly every path carries (RFC 9000 section 14), and UDP
+/// and IPv4 headers.
 pub const PACKET_BYTES: u32 = 1200 + 28;
+/// What every path carries (RFC 791), bytes on the wire.
+const LEAST_BYTES: u32 = 576;
+/// What Ethernet leaves with IPv6, whose headers are 20 bytes longer than the 28 that are counted.
+const WITH_IPV6: u32 = 1480;
 
-/// The size of data packets for a path whose first link is known: no larger than it carries.
-pub fn packet_bytes(to: SocketAddr) -> u32 {
-    // What every path carries (RFC 791).
-    let least = 576;
+/// The size that data packets begin with, and the largest that they may grow to, bytes on the wire: no larger
+/// than the first link carries.
+pub fn packet_bytes(to: SocketAddr) -> (u32, u32) {
     let first = || {
         let socket = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0)).ok()?;
         socket.connect(to).ok()?;
         u32::try_from(getsockopt(&socket, IpMtu).ok()?).ok()
     };
-    // Every link carries such packets with IPv6 (RFC 8200 section 5).
-    let known = if to.is_ipv4() { first() } else { None };
-    known.unwrap_or(PACKET_BYTES).clamp(least, PACKET_BYTES)
+    // Every link carries the first size with IPv6 (RFC 8200 section 5).
+    let most = if to.is_ipv4() { first().unwrap_or(PACKET_BYTES) } else { WITH_IPV6 };
+    (most.clamp(LEAST_BYTES, PACKET_BYTES), most.max(LEAST_BYTES))
 }
 
 /// How long the other end may be silent.
@@ -62,6 +65,9 @@ pub struct Sending {
     pub control: Chosen<Transport>,
     /// The size of a data packet on the wire, bytes.
     pub bytes: u32,
+    /// The largest size that is tried before data leave, bytes on the wire. None is, if it is not above
+    /// `bytes`.
+    pub largest: u32,
     /// The highest rate on the wire, bit/s. Infinite for none.
     pub most: f64,
     /// How long the receiver may be silent.
@@ -71,7 +77,7 @@ pub struct Sending {
 impl Sending {
     /// With this transport, and the usual values for the rest.
     pub fn with(control: Chosen<Transport>) -> Sending {
-        Sending { control, bytes: PACKET_BYTES, most: f64::INFINITY, silence: SILENCE }
+        Sending { control, bytes: PACKET_BYTES, largest: 0, most: f64::INFINITY, silence: SILENCE }
     }
 }
 

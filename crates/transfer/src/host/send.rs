@@ -40,7 +40,8 @@ pub fn send(
     let mut socket = Socket::new(socket, clock)?;
     let terms = Terms { control: options.control.clone(), bytes: options.bytes };
     let channel = dial(&mut socket, clock, to, me, ticket, &terms, options.silence, watch)?;
-    let outgoing = Outgoing::new(clock.now(), channel, terms, options.most, options.silence);
+    let mut outgoing = Outgoing::new(clock.now(), channel, terms, options.most, options.silence);
+    outgoing.probe(clock.now(), options.largest);
     let mut host =
         Host { clock, socket, outgoing, source, watch, lateness: Lateness::default(), began: None };
     host.run()?;
@@ -162,7 +163,8 @@ impl Host<'_> {
         if let Err(stop) = self.exchange() {
             return self.outgoing.stop(now, stop);
         }
-        if let Some(extent) = self.source.extent().filter(|_| !self.outgoing.has_begun()) {
+        let is_ready = !self.outgoing.has_begun() && self.outgoing.is_ready(now);
+        if let Some(extent) = self.source.extent().filter(|_| is_ready) {
             self.outgoing.begin(now, extent);
             self.began = Some(now);
         }

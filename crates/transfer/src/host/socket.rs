@@ -8,7 +8,10 @@ use super::TransferError;
 use super::clock::Clock;
 use crate::wire::MAX_DATAGRAM;
 use ackclock_units::{Duration, Time};
-use nix::sys::socket::{setsockopt, sockopt::UdpGroSegment};
+use nix::sys::socket::{
+    setsockopt,
+    sockopt::{RcvBufForce, UdpGroSegment},
+};
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -44,8 +47,10 @@ pub(super) struct Socket {
 impl Socket {
     pub(super) fn new(socket: UdpSocket, clock: Clock) -> Result<Socket, TransferError> {
         let state = UdpSocketState::new((&socket).into()).map_err(TransferError::socket("the socket"))?;
-        // What the kernel allows is enough; more lets a receiver pause longer.
-        let _ = state.set_recv_buffer_size((&socket).into(), BUFFER);
+        // What the kernel allows is enough; more lets a receiver pause longer. It allows root any size.
+        if setsockopt(&socket, RcvBufForce, &BUFFER).is_err() {
+            let _ = state.set_recv_buffer_size((&socket).into(), BUFFER);
+        }
         let _ = state.set_send_buffer_size((&socket).into(), BUFFER);
         let _ = setsockopt(&socket, UdpGroSegment, &false);
         Ok(Socket {

@@ -15,6 +15,8 @@ const PING: u8 = 7;
 const REKEY: u8 = 8;
 const REKEYED: u8 = 9;
 const CLOSE: u8 = 10;
+const PROBE: u8 = 11;
+const PROBED: u8 = 12;
 
 /// What stands before the payload of a data frame, bytes.
 pub const DATA_HEADER: usize = 26;
@@ -53,6 +55,10 @@ pub enum Frame<'a> {
     Rekeyed(u8, &'a [u8]),
     /// The sender of this has closed: why, and in words.
     Close(u8, &'a str),
+    /// Does the path carry a packet of this size? What fills it means nothing.
+    Probe(&'a [u8]),
+    /// A probe of so many bytes on the wire arrived.
+    Probed(u32),
 }
 
 impl<'a> Frame<'a> {
@@ -90,6 +96,8 @@ impl<'a> Frame<'a> {
             REKEY => Frame::Rekey(from.u8()?, from.rest()),
             REKEYED => Frame::Rekeyed(from.u8()?, from.rest()),
             CLOSE => Frame::Close(from.u8()?, std::str::from_utf8(from.rest()).ok()?),
+            PROBE => Frame::Probe(from.rest()),
+            PROBED => Frame::Probed(from.u32()?),
             _ => return None,
         };
         from.is_empty().then_some(read)
@@ -142,6 +150,14 @@ impl<'a> Frame<'a> {
             Frame::Close(why, words) => {
                 out.extend([CLOSE, *why]);
                 out.extend(words.as_bytes());
+            }
+            Frame::Probe(filling) => {
+                out.push(PROBE);
+                out.extend(*filling);
+            }
+            Frame::Probed(bytes) => {
+                out.push(PROBED);
+                out.extend(bytes.to_le_bytes());
             }
         }
     }
@@ -276,7 +292,12 @@ mod tests {
         // No part of it is a frame of another kind, unless its end is a text.
         let fixed = !matches!(
             frame,
-            Frame::Data(..) | Frame::Message(..) | Frame::Rekey(..) | Frame::Rekeyed(..) | Frame::Close(..)
+            Frame::Data(..)
+                | Frame::Message(..)
+                | Frame::Rekey(..)
+                | Frame::Rekeyed(..)
+                | Frame::Close(..)
+                | Frame::Probe(..)
         );
         if fixed {
             for length in 0..out.len() {
@@ -309,10 +330,12 @@ mod tests {
             round(&Frame::Rekey(epoch, &payload), 1, 1);
             round(&Frame::Rekeyed(epoch, &payload), 1, 1);
             round(&Frame::Close(epoch, &words), 1, 1);
+            round(&Frame::Probe(&payload), 1, 1);
+            round(&Frame::Probed(number), 1, 1);
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..300), kind in 0..12_u8) {
+        fn any_bytes_are_read_or_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..300), kind in 0..14_u8) {
             if let Some(first) = bytes.first_mut() {
                 *first = kind;
             }

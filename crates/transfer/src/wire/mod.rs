@@ -16,9 +16,14 @@ mod envelope;
 mod frame;
 mod reader;
 
+use crate::probing::LARGEST;
+
 pub use envelope::{Envelope, HELLO_BYTES, PROOF_BYTES, SEALED_HEADER, TAG_BYTES, put_hello, put_welcome};
 pub use envelope::{put_sealed_header, unproven};
 pub use frame::{DATA_HEADER, Frame, Standing};
+
+/// What a sealed packet has beside the filling of a [`Frame::Probe`], bytes on the wire.
+pub const PROBE_OVERHEAD: usize = UDP_IP_BYTES + SEALED_HEADER + TAG_BYTES + 1;
 
 /// The first number of what is not data.
 pub const CONTROL: u64 = 1 << 63;
@@ -31,8 +36,8 @@ pub fn data_number(datagram: &[u8]) -> Option<u64> {
     }
 }
 
-/// The longest datagram that is sent or read, bytes.
-pub const MAX_DATAGRAM: usize = 1472;
+/// The longest datagram that is sent, bytes.
+pub const MAX_DATAGRAM: usize = LARGEST as usize - UDP_IP_BYTES;
 
 /// What UDP and IPv4 add to a datagram, bytes.
 pub const UDP_IP_BYTES: usize = 28;

@@ -31,8 +31,8 @@ pub(crate) fn run(command: &Send) -> Result<(), Failure> {
     let any: SocketAddr = if to.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
     let socket = UdpSocket::bind(any).into_diagnostic().wrap_err("there is no socket to send from")?;
     let silence = command.silence.0;
-    let bytes = host::packet_bytes(to);
-    let options = Sending { bytes, most, silence, ..Sending::with(control) };
+    let (bytes, largest) = host::packet_bytes(to);
+    let options = Sending { bytes, largest, most, silence, ..Sending::with(control) };
     let (interrupted, watch) = (interrupt::listen()?, Watch::default());
     let bytes = files.bytes();
     let (outcome, seen) = observe::while_running(&watch, Some(bytes), interrupted, || {
