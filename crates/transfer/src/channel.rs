@@ -294,7 +294,8 @@ impl Channel {
         self.open(datagram, &mut Vec::new()).is_some()
     }
 
-    /// A datagram arrived. What the session itself does not need is returned: data, acknowledgements, pings, probes.
+    /// A datagram arrived. What the session itself does not need is returned: data, acknowledgements, pings,
+    /// probes.
     pub fn on_datagram<'a>(
         &mut self,
         now: Time,

@@ -2,9 +2,10 @@
 //!
 //! From the inside out: [`wire`] is the form of packets. [`handshake`] and [`channel`] make a session of
 //! them, through [`noise`]; [`sending`] and [`receiving`] put a transport into a session, on [terms](control)
-//! that the sender chooses, with packets as large as [`probing`] finds, and within the limits of a [`governor`]. None of these has a clock, I/O or random
-//! numbers of its own. [`host`] carries their packets over a socket, in real time. It asks a [`stream`] for
-//! bytes, or gives bytes to one; [`files`] has those of files.
+//! that the sender chooses, with packets as large as [`probing`] finds, and within the limits of a
+//! [`governor`]. None of these has a clock, I/O or random numbers of its own. [`host`] carries their packets
+//! over a socket, in real time. It asks a [`stream`] for bytes, or gives bytes to one; [`files`] has those of
+//! files.
 
 pub mod channel;
 pub mod control;

@@ -1,11 +1,12 @@
-//! The Noise handshake of a session, through the library `snow`, with primitives of `ring`, RustCrypto and dalek.
+//! The Noise handshake of a session, through the library `snow`, with primitives of `ring`, RustCrypto and
+//! dalek.
 //!
 //! Source: The Noise Protocol Framework, revision 34: IK with a pre-shared key after the second message
 //! (IKpsk2), and NN with one before the first (NNpsk0) for new keys inside a session. Curve25519,
 //! ChaCha20-Poly1305, SHA-256.
 //!
-//! `snow` takes its primitives from a resolver. This one has the cipher of `ring`, which is three times as fast
-//! as that of `snow`'s own resolver, and the newer versions of the other libraries.
+//! `snow` takes its primitives from a resolver. This one has the cipher of `ring`, which is three times as
+//! fast as that of `snow`'s own resolver, and the newer versions of the other libraries.
 
 use curve25519_dalek::MontgomeryPoint;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};

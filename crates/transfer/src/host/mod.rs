@@ -34,8 +34,8 @@ use std::net::{SocketAddr, UdpSocket};
 /// If it has none. Nothing could be kept secret then.
 pub const ENTROPY: Entropy = |bytes| getrandom::fill(bytes).expect("the operating system has random bytes");
 
-/// The size of a data packet on the wire, bytes: what nearly every path carries (RFC 9000 section 14), and UDP
-/// and IPv4 headers.
+/// The size of a data packet on the wire, bytes: what nearly every path carries (RFC 9000 section 14), and
+/// UDP and IPv4 headers.
 pub const PACKET_BYTES: u32 = 1200 + 28;
 /// What every path carries (RFC 791), bytes on the wire.
 const LEAST_BYTES: u32 = 576;
