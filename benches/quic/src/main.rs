@@ -1,5 +1,5 @@
-//! Encrypted bulk data on loopback: a session of ackclock and one of quinn, alternately, so that both meet the
-//! same machine. No files and no hashes on either side: zeros go out, and nobody keeps them.
+//! Encrypted bulk data on loopback: a session of ackclock and one of quinn, alternately, so that both meet
+//! the same machine. No files and no hashes on either side: zeros go out, and nobody keeps them.
 //!
 //! `ackclock-bench-quic [MEGABYTES [ROUNDS]]`, 1000 MB and 5 rounds if it is not said.
 
