@@ -166,6 +166,22 @@ fn bursts() {
     ]));
 }
 
+/// Transfers that the receiving host asks for.
+#[test]
+fn responses() {
+    let http = |heading, keys: &str| replaced(heading, "rtt = \"60 ms\"", keys);
+    shown!(messages(vec![
+        http("responses without a size", "http = {}"),
+        http("responses that are no table", "http = true\nsize = \"3 kB\""),
+        http("responses as a load", "http = {}\nsize = \"3 kB\"\nload = 0.5"),
+        http(
+            "bursts beyond a response",
+            "http = {}\nsize = \"3 kB\"\nbursts = { size = \"1 kB\", every = \"1 ms\", for = \"2 s\" }"
+        ),
+        http("a misspelt key of responses", "http = { persistant = true }\nsize = \"3 kB\""),
+    ]));
+}
+
 #[test]
 fn counts_and_kinds() {
     shown!(messages(vec![

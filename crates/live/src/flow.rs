@@ -19,7 +19,7 @@ use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::sockopt::{Timeout, set_socket_linger, set_socket_timeout, socket_error};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with};
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
@@ -27,7 +27,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The kernel's value for a threshold that is not set (TCP_INFINITE_SSTHRESH).
 const NO_THRESHOLD: u32 = i32::MAX as u32;
-const PORT: u16 = 5001;
+pub(crate) const PORT: u16 = 5001;
 /// The size of one write or read, bytes.
 pub(crate) const CHUNK: usize = 256 << 10;
 /// The bytes that may wait in the socket in addition to those in flight.
@@ -49,6 +49,8 @@ pub(crate) struct Flow<'a> {
     pub(crate) payload: u32,
     pub(crate) clock: Clock,
     pub(crate) stop: &'a AtomicBool,
+    /// Set when its server listens, if the receiving host asks for the data.
+    pub(crate) listening: AtomicBool,
     tracked: Mutex<Tracked>,
 }
 
@@ -56,21 +58,29 @@ pub(crate) struct Flow<'a> {
 #[derive(Default)]
 pub(crate) struct Tracked {
     sending: Option<TcpStream>,
-    receiving: Option<TcpStream>,
-    counters: Option<HostCounters>,
+    pub(crate) receiving: Option<TcpStream>,
+    pub(crate) counters: Option<HostCounters>,
     /// The sums over closed connections.
     sent: u64,
     received: u64,
     arrived: u64,
     rtt_min_us: Option<u32>,
-    transfers: Vec<Transfer>,
-    waited: u64,
+    pub(crate) transfers: Vec<Transfer>,
+    pub(crate) waited: u64,
     pub(crate) bursting: Bursting,
 }
 
 impl Tracked {
+    /// The receiving program has read a connection to its end.
+    pub(crate) fn read(&mut self, stream: &TcpStream) {
+        let info = TcpInfo::of(stream.as_fd());
+        self.received += info.bytes_received;
+        self.arrived += u64::from(info.data_segs_in);
+        self.receiving = None;
+    }
+
     /// A new connection takes the place of the one before.
-    fn follow(&mut self, sending: Option<TcpStream>) {
+    pub(crate) fn follow(&mut self, sending: Option<TcpStream>) {
         if let Some(before) = std::mem::replace(&mut self.sending, sending) {
             self.sent += u64::from(TcpInfo::of(before.as_fd()).data_segs_out);
         }
@@ -129,14 +139,15 @@ impl<'a> Flow<'a> {
         stop: &'a AtomicBool,
     ) -> Flow<'a> {
         let (sender, receiver) = ends;
-        Flow { plan, sender, receiver, control, payload, clock, stop, tracked: Mutex::default() }
+        let (listening, tracked) = (AtomicBool::new(false), Mutex::default());
+        Flow { plan, sender, receiver, control, payload, clock, stop, listening, tracked }
     }
 
     pub(crate) fn tracked(&self) -> MutexGuard<'_, Tracked> {
         self.tracked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn over(&self) -> bool {
+    pub(crate) fn over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
@@ -148,6 +159,9 @@ impl<'a> Flow<'a> {
     /// The receiving program. It needs a thread of its own. It reports when it listens, and when each
     /// transfer is complete.
     pub(crate) fn receive(&self, listens: &Sender<()>, complete: &Sender<Time>) -> Result<(), LiveError> {
+        if let Some(asking) = self.plan.asking {
+            return self.ask(asking);
+        }
         let failed = || LiveError::kernel(format!("{} cannot receive", self.receiver.name));
         schedule::ahead();
         self.receiver.enter().map_err(failed())?;
@@ -175,7 +189,7 @@ impl<'a> Flow<'a> {
     /// Sets approximately the scenario's receive window, if it has one that real TCP can offer (RFC 7323:
     /// below 2^30 bytes). A limit of the window itself (TCP_WINDOW_CLAMP) would not last: Linux removes it as
     /// soon as it knows the size of packets.
-    fn limit_window(&self, listener: &TcpListener) -> io::Result<()> {
+    pub(crate) fn limit_window(&self, listener: impl AsFd) -> io::Result<()> {
         let window = u64::from(self.plan.config.peer_window) * u64::from(self.payload);
         if window < 1 << 30 { set_receive_buffer(listener, window) } else { Ok(()) }
     }
@@ -204,16 +218,16 @@ impl<'a> Flow<'a> {
         if !ended {
             return;
         }
-        let info = TcpInfo::of(stream.as_fd());
-        tracked.received += info.bytes_received;
-        tracked.arrived += u64::from(info.data_segs_in);
-        tracked.receiving = None;
+        tracked.read(&stream);
         drop(tracked);
         let _ = complete.send(now);
     }
 
     /// The sending program. It needs a thread of its own.
     pub(crate) fn send(&self, listens: &Receiver<()>, complete: &Receiver<Time>) -> Result<(), LiveError> {
+        if self.plan.asking.is_some() {
+            return self.answer();
+        }
         let failed = || LiveError::kernel(format!("{} cannot send", self.sender.name));
         schedule::ahead();
         self.sender.enter().map_err(failed())?;
@@ -258,7 +272,7 @@ impl<'a> Flow<'a> {
         self.tracked().follow(stream.try_clone().ok());
         let written = match self.plan.writing.and_then(|writing| writing.bursts) {
             Some(bursts) => self.write_bursts(&mut stream, bursts),
-            None => self.write_all(&mut stream, segments),
+            None => self.write_all(&mut stream, self.bytes_of(segments).unwrap_or(u64::MAX)),
         };
         let ended = written.and_then(|all| {
             if !self.over() {
@@ -276,30 +290,40 @@ impl<'a> Flow<'a> {
     /// Connects. `None` if the run ended before the handshake.
     fn connect(&self) -> Result<Option<TcpStream>, LiveError> {
         let failed = || LiveError::kernel(format!("{} cannot connect", self.sender.name));
-        let refused = |error: Errno| failed()(error.into());
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, Some(ipproto::TCP))
-            .map_err(refused)?;
-        set_controller(&socket, self.control)
+        let socket = tcp_socket().map_err(failed())?;
+        self.equip(&socket)?;
+        self.connected(socket, self.receiver.address).map_err(failed())
+    }
+
+    /// Sets the options of a socket that will send the flow's data.
+    pub(crate) fn equip(&self, socket: impl AsFd) -> Result<(), LiveError> {
+        let failed = || LiveError::kernel(format!("{} cannot set its socket's options", self.sender.name));
+        let socket = socket.as_fd();
+        set_controller(socket, self.control)
             .map_err(|reason| LiveError::Control { name: self.control.to_owned(), reason })?;
-        set_unsent(&socket, UNSENT).map_err(failed())?;
+        set_unsent(socket, UNSENT).map_err(failed())?;
         for (option, value) in [(libc::TCP_SYNCNT, HANDSHAKES), (libc::TCP_USER_TIMEOUT, UNACKNOWLEDGED)] {
-            set_tcp_option(&socket, option, value).map_err(failed())?;
+            set_tcp_option(socket, option, value).map_err(failed())?;
         }
         if let Some(buffer) = self.plan.writing.and_then(|writing| writing.buffer) {
-            set_send_buffer(&socket, buffer).map_err(failed())?;
+            set_send_buffer(socket, buffer).map_err(failed())?;
         }
-        match connect(&socket, &SocketAddrV4::new(self.receiver.address, PORT)) {
+        Ok(())
+    }
+
+    /// Connects a socket to the program at this address. `None` if the run ended before the handshake.
+    pub(crate) fn connected(&self, socket: OwnedFd, to: Ipv4Addr) -> io::Result<Option<TcpStream>> {
+        match connect(&socket, &SocketAddrV4::new(to, PORT)) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(error) => return Err(refused(error)),
+            Err(error) => return Err(error.into()),
         }
-        if !self.handshake(&socket).map_err(refused)? {
+        if !self.handshake(&socket)? {
             return Ok(None);
         }
-        ioctl_fionbio(&socket, false).map_err(refused)?;
+        ioctl_fionbio(&socket, false)?;
         let stream = TcpStream::from(socket);
-        stream.set_write_timeout(Some(PATIENCE)).map_err(failed())?;
-        forget_when_over(&stream).map_err(failed())?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        forget_when_over(&stream)?;
         Ok(Some(stream))
     }
 
@@ -321,10 +345,9 @@ impl<'a> Flow<'a> {
         Ok(false)
     }
 
-    /// Writes a transfer of so many segments, or until the run ends. True if all of it was written.
-    fn write_all(&self, stream: &mut TcpStream, segments: Option<u64>) -> io::Result<bool> {
+    /// Writes so many bytes, or until the run ends. True if all of them were written.
+    pub(crate) fn write_all(&self, stream: &mut TcpStream, mut left: u64) -> io::Result<bool> {
         let chunk = vec![0; CHUNK];
-        let mut left = segments.unwrap_or(u64::MAX).saturating_mul(u64::from(self.plan.config.payload));
         while left > 0 && self.goes_on() {
             match stream.write(&chunk[..(CHUNK as u64).min(left) as usize]) {
                 Ok(bytes) => left -= bytes as u64,
@@ -383,14 +406,20 @@ impl<'a> Flow<'a> {
     }
 
     /// The bytes of a transfer of so many segments, or of all bursts. `None` if it has no end.
-    fn bytes_of(&self, segments: Option<u64>) -> Option<u64> {
-        let bursts = self.plan.writing.and_then(|writing| writing.bursts);
+    pub(crate) fn bytes_of(&self, segments: Option<u64>) -> Option<u64> {
+        let bursts = self.plan.periodic();
         bursts.map(|bursts| bursts.bytes()).or(segments.map(|segments| self.plan.bytes_of(segments)))
     }
 }
 
+/// A TCP socket that does not block.
+pub(crate) fn tcp_socket() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    Ok(socket_with(AddressFamily::INET, SocketType::STREAM, flags, Some(ipproto::TCP))?)
+}
+
 /// Lets a connection that is closed in the middle of a transfer end at once. Otherwise the kernel would keep
 /// it for minutes, with its host and its controller.
-fn forget_when_over(stream: &TcpStream) -> io::Result<()> {
+pub(crate) fn forget_when_over(stream: &TcpStream) -> io::Result<()> {
     Ok(set_socket_linger(stream, Some(std::time::Duration::ZERO))?)
 }

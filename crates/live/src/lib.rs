@@ -7,6 +7,7 @@
 //!
 //! Nothing has a name outside this process, and nothing outlives it: see [`emulate`].
 
+mod asking;
 mod capture;
 mod clock;
 mod error;

@@ -33,6 +33,7 @@ fn main() {
         ("transfers_of_a_size_are_timed", transfers),
         ("a_receive_window_is_about_kept", window),
         ("bursts_are_written_and_arrive", bursts),
+        ("responses_are_asked_for", responses),
         ("a_send_buffer_makes_the_application_wait", send_buffer),
         ("flows_both_ways", both_ways),
         ("a_program_meets_the_paths_delay", program),
@@ -182,6 +183,25 @@ fn bursts() -> Checked {
     ensure((1.0..2.0).contains(&seen.writing_s) && seen.ends_s.is_sorted(), format!("{seen:?}"))?;
     let (transmitted, received) = (seen.transmitted_bps.unwrap_or(0.0), seen.received_bps.unwrap_or(0.0));
     ensure((8e6..16.4e6).contains(&transmitted) && (8e6..17e6).contains(&received), format!("{seen:?}"))
+}
+
+/// A round trip of 20 ms: over one connection a response saves it. Five bursts wait four periods.
+fn responses() -> Checked {
+    let run = |keys: &str| -> Result<Vec<f64>, Failed> {
+        let keys = format!("size = \"7240 B\"\nrepeat = 9\n{keys}\ntcp = {{ initial_window = 10 }}");
+        let outcome = flows(&scenario("", &keys, ""))?;
+        let mut times = outcome.result.flows[0].completions_s.clone();
+        ensure(times.len() == 9, format!("{times:?}"))?;
+        times.remove(0);
+        times.sort_by(f64::total_cmp);
+        Ok(times)
+    };
+    let (one, each) = (run("http = {}")?, run("http = { persistent = false }")?);
+    let saved = each[4] - one[4];
+    ensure((0.016..0.026).contains(&saved), format!("{saved}: {one:?} {each:?}"))?;
+    let paced = run("http = {}\nbursts = { size = \"1448 B\", every = \"10 ms\" }")?;
+    let waited = paced[4] - one[4];
+    ensure((0.034..0.046).contains(&waited), format!("{waited}: {one:?} {paced:?}"))
 }
 
 /// What a socket of 100 kB lets through 5 ms each way and more is far below what is offered, so that most

@@ -4,7 +4,7 @@ pub use crate::traffic::CbrPlan;
 
 use crate::control::Control;
 use crate::requests::Requests;
-use crate::writing::Writing;
+use crate::writing::{Bursts, Writing};
 use ackclock_net::{Jitter, Link, Rng};
 use ackclock_tcp::Config;
 use ackclock_units::{Duration, Time};
@@ -63,20 +63,46 @@ pub struct FlowPlan {
     pub requests: Requests,
     /// How the application writes its data; `None`: all of it at once.
     pub writing: Option<Writing>,
+    /// Set if the receiving host asks for each transfer.
+    pub asking: Option<Asking>,
+}
+
+/// Transfers that the receiving host asks for, as a client of HTTP does: responses to its requests. Packets
+/// of handshakes and requests are not simulated. They take the time of the idle path, and none is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asking {
+    /// One connection for all requests; otherwise one for each.
+    pub persistent: bool,
+    /// The propagation delay from the server to the client.
+    pub there: Duration,
+    /// The propagation delay from the client to the server.
+    pub back: Duration,
+}
+
+impl Asking {
+    /// The time from the client's wish until the server has the request. `connected`: there is a connection.
+    pub fn lag(self, connected: bool) -> Duration {
+        // SYN and SYN+ACK take a round trip. The request comes with the acknowledgement of the latter.
+        if connected && self.persistent { self.back } else { self.back + self.there + self.back }
+    }
 }
 
 impl FlowPlan {
     /// The segments of the next transfer; `None`: unlimited. Call it once per transfer.
     pub fn next_size(&mut self) -> Option<u64> {
         let payload = u64::from(self.config.payload);
-        let bursts = self.writing.and_then(|writing| writing.bursts);
-        bursts.map(|bursts| bursts.bytes().div_ceil(payload)).or_else(|| self.requests.next_size())
+        self.periodic().map(|bursts| bursts.bytes().div_ceil(payload)).or_else(|| self.requests.next_size())
+    }
+
+    /// The bursts that are the transfer, if the application writes bursts and nobody asks for anything.
+    pub fn periodic(&self) -> Option<Bursts> {
+        self.writing.and_then(|writing| writing.bursts).filter(|_| self.asking.is_none())
     }
 
     /// Bytes of payload in a transfer of so many segments.
     pub fn bytes_of(&self, segments: u64) -> u64 {
-        let bursts = self.writing.and_then(|writing| writing.bursts);
-        bursts.map_or(segments.saturating_mul(u64::from(self.config.payload)), |bursts| bursts.bytes())
+        self.periodic()
+            .map_or(segments.saturating_mul(u64::from(self.config.payload)), |bursts| bursts.bytes())
     }
 
     /// Segments that the application has written when it begins with a transfer.

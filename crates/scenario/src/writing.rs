@@ -24,7 +24,7 @@ pub struct Bursts {
     pub size: u64,
     /// The period.
     pub every: Duration,
-    /// The number of bursts.
+    /// The number of bursts. Of responses: their sizes decide ([`covering`](Self::covering)).
     pub count: u64,
     /// True: a late burst begins as soon as the one before is written. False: it begins with the next period.
     pub queued: bool,
@@ -34,6 +34,12 @@ impl Bursts {
     /// The bytes of all bursts.
     pub fn bytes(&self) -> u64 {
         self.size.saturating_mul(self.count)
+    }
+
+    /// As many of these bursts as `bytes` need. The last one is what remains.
+    #[must_use]
+    pub fn covering(self, bytes: u64) -> Bursts {
+        Bursts { count: bytes.div_ceil(self.size), ..self }
     }
 }
 

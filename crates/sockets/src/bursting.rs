@@ -127,11 +127,32 @@ pub fn write_bursts(
     alarm: &Alarm,
     goes_on: impl Fn() -> bool,
 ) -> io::Result<Written> {
+    write_in_bursts(socket, chunk, bursts.bytes(), bursts, alarm, goes_on)
+}
+
+/// As [`write_bursts`], but `bytes` bytes and no more: the last burst may be a smaller one.
+///
+/// # Errors
+///
+/// Those of the socket, but for timeouts.
+///
+/// # Panics
+///
+/// If `chunk` is empty.
+pub fn write_in_bursts(
+    socket: &mut impl Write,
+    chunk: &[u8],
+    bytes: u64,
+    bursts: Bursts,
+    alarm: &Alarm,
+    goes_on: impl Fn() -> bool,
+) -> io::Result<Written> {
     assert!(!chunk.is_empty(), "there is nothing to write");
     let mut written =
         Written { timetable: Timetable::new(bursts, alarm.now()), bytes: 0, until: alarm.now() };
     while let Some(due) = written.timetable.next() {
-        let mut left = if alarm.sleep_until(due, &goes_on)? { bursts.size } else { break };
+        let rest = bytes.saturating_sub(written.bytes);
+        let mut left = if alarm.sleep_until(due, &goes_on)? { bursts.size.min(rest) } else { break };
         while left > 0 && goes_on() {
             match socket.write(&chunk[..(chunk.len() as u64).min(left) as usize]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
@@ -201,6 +222,16 @@ mod tests {
         for (number, end) in tally.ends.iter().enumerate() {
             assert!(end.as_nanos() >= 4_000_000 * number as u64, "burst {number} ended after {end}");
         }
+    }
+
+    #[test]
+    fn the_last_burst_is_what_remains() {
+        let mut socket = Slow { at_once: 300, slow_from: usize::MAX, taken: Vec::new() };
+        let bursts = BURSTS.covering(2300);
+        let written =
+            write_in_bursts(&mut socket, &[7; 50], 2300, bursts, &alarm(), || true).expect("written");
+        assert!(written.all() && written.bytes == 2300 && socket.taken.len() == 2300);
+        assert_eq!(written.timetable.tally(written.until, 2300, 0, None).ends.len(), 3);
     }
 
     #[test]

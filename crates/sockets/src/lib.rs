@@ -10,7 +10,7 @@ mod options;
 mod prefix;
 mod tcp_info;
 
-pub use bursting::{Alarm, Written, is_timeout, write_bursts};
+pub use bursting::{Alarm, Written, is_timeout, write_bursts, write_in_bursts};
 pub use counters::{Counts, HostCounters};
 pub use options::{
     controller, set_controller, set_cork, set_pacing_rate, set_receive_buffer, set_send_buffer,

@@ -11,7 +11,7 @@ use super::reader::{At, Result};
 use super::topology::{Access, LinkSpec, NO_LIMIT, reverse_of};
 use super::traffic::{Times, TrafficSpec};
 use super::ways::{Route, Way, around};
-use crate::plan::{CbrPlan, FlowPlan, Plan};
+use crate::plan::{Asking, CbrPlan, FlowPlan, Plan};
 use crate::requests::{Gap, Requests};
 use crate::traffic::{Drawn, Pattern};
 use ackclock_cc::predictor::Options;
@@ -344,22 +344,19 @@ impl Scenario {
         }
         config.l4s |= group.control.window().is_some_and(|control| control.needs().l4s);
         let of = format!("access of {} {member}", group.label);
-        let access = way.access.as_ref();
+        let (access, route) = (way.access.as_ref(), way.route(member));
+        let there = format!("{of}, there");
+        let forward = self.with_access(&route.forward, access, (way.rtt, jitter), &there, links);
+        let back = (way.rtt, Duration::ZERO);
+        let reverse = self.with_access(&route.reverse, access, back, &format!("{of}, back"), links);
+        let delay = |path: &[usize]| {
+            path.iter().map(|&link| links[link].delay()).fold(Duration::ZERO, |sum, delay| sum + delay)
+        };
+        let (there, back) = (delay(&forward), delay(&reverse));
         Ok(FlowPlan {
-            forward: self.with_access(
-                &way.route(member).forward,
-                access,
-                (way.rtt, jitter),
-                &format!("{of}, there"),
-                links,
-            ),
-            reverse: self.with_access(
-                &way.route(member).reverse,
-                access,
-                (way.rtt, Duration::ZERO),
-                &format!("{of}, back"),
-                links,
-            ),
+            asking: group.http.map(|persistent| Asking { persistent, there, back }),
+            forward,
+            reverse,
             config,
             control: group.control.clone(),
             key: Rng::new(self.seed, &format!("key of {} {member}", group.label)).word(),

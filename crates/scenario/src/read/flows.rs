@@ -31,6 +31,8 @@ pub(crate) struct FlowGroup {
     /// The jitter at the sender; `None`: that of the scenario.
     pub(crate) jitter: Option<JitterSpec>,
     pub(crate) asks: TransferSpec,
+    /// Set if transfers are responses of HTTP: true if all of them use one connection.
+    pub(crate) http: Option<bool>,
     /// How the data is written; `None`: all of it at once.
     pub(crate) writing: Option<Writing>,
     /// How many flows of the group are traced segment by segment, from the first on.
@@ -118,6 +120,7 @@ fn read_group(at: &At<'_>, ground: &Ground<'_>) -> Result<FlowGroup> {
     };
     let count = table.get("count").map(|at| at.count(1, MAX_FLOWS)).transpose()?;
     let count = count.unwrap_or(if table.get("load").is_some() { LOADED } else { 1 }) as usize;
+    let http = table.get("http").map(|at| read_http(&at, &table)).transpose()?;
     let group = FlowGroup {
         label,
         count,
@@ -127,7 +130,8 @@ fn read_group(at: &At<'_>, ground: &Ground<'_>) -> Result<FlowGroup> {
         stop: table.quantity("stop")?,
         rtt: table.quantity("rtt")?,
         jitter: table.get("jitter").map(|at| read_jitter(&at)).transpose()?,
-        writing: read_writing(&table, config.payload)?,
+        writing: read_writing(&table, config.payload, http.is_some())?,
+        http,
         asks: read_requests(&table, config.payload)?,
         ends: read_ends(&table)?,
         last_hop: table.get("last_hop").map(|at| read_own_link(&at)).transpose()?,
@@ -140,7 +144,7 @@ fn read_group(at: &At<'_>, ground: &Ground<'_>) -> Result<FlowGroup> {
 
 /// Keys of TCP, which a rate-based flow does without.
 fn has_no_tcp(table: &Table<'_>, transport: &str) -> Result<()> {
-    for key in ["tcp", "recovery", "detection", "bursts", "send_buffer", "follow"] {
+    for key in ["tcp", "recovery", "detection", "bursts", "http", "send_buffer", "follow"] {
         if let Some(at) = table.get(key) {
             return Err(at
                 .error(format!(
@@ -150,6 +154,22 @@ fn has_no_tcp(table: &Table<'_>, transport: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Reads `http`: does one connection serve all requests?
+fn read_http(at: &At<'_>, flow: &Table<'_>) -> Result<bool> {
+    let table = at.table_like("{ persistent = true }")?;
+    let persistent = table.get("persistent").map(|at| at.flag()).transpose()?.unwrap_or(true);
+    table.finish()?;
+    if let Some(at) = flow.get("load") {
+        return Err(at
+            .error("a client asks for one thing after the other, so its requests are no load")
+            .help("remove this key, or http"));
+    }
+    if flow.get("size").is_none() {
+        return Err(at.error("a response has a size").help("for example size = \"100 kB\""));
+    }
+    Ok(persistent)
 }
 
 /// The settings of a flow's endpoints: those of all flows, and its own keys.

@@ -10,10 +10,40 @@ const MAX_BURSTS: u64 = 1_000_000;
 const MAX_BUFFER: u64 = 1 << 30;
 const EXAMPLE: &str = "{ size = \"128 kB\", every = \"10 ms\", for = \"2 s\" }";
 
-pub(crate) fn read_writing(table: &Table<'_>, payload: u16) -> Result<Option<Writing>> {
-    let bursts = table.get("bursts").map(|at| read_bursts(&at, table, payload)).transpose()?;
+/// `asked`: the transfers are responses, so their sizes say how many bursts there are.
+pub(crate) fn read_writing(table: &Table<'_>, payload: u16, asked: bool) -> Result<Option<Writing>> {
+    let bursts = table.get("bursts").map(|at| match asked {
+        true => read_bursts_of_responses(&at, payload),
+        false => read_bursts(&at, table, payload),
+    });
+    let bursts = bursts.transpose()?;
     let buffer = table.get("send_buffer").map(|at| read_buffer(&at, payload)).transpose()?;
-    Ok((bursts.is_some() || buffer.is_some()).then_some(Writing { buffer, bursts }))
+    Ok((asked || bursts.is_some() || buffer.is_some()).then_some(Writing { buffer, bursts }))
+}
+
+fn read_bursts_of_responses(at: &At<'_>, payload: u16) -> Result<Bursts> {
+    let table = at.table_like("{ size = \"128 kB\", every = \"10 ms\" }")?;
+    let (size, every) = read_burst(&table, payload)?;
+    if let Some(at) = table.get("for") {
+        let help = "remove it: a response is as long as its size";
+        return Err(at.error("the bursts of a response end with it").help(help));
+    }
+    let queued = table.get("queued").map(|at| at.flag()).transpose()?.unwrap_or(false);
+    table.finish()?;
+    Ok(Bursts { size, every, count: 0, queued })
+}
+
+/// The size and the period of bursts.
+fn read_burst(table: &Table<'_>, payload: u16) -> Result<(u64, Duration)> {
+    let size = at_least_a_segment(&table.need("size", "\"128 kB\"")?, payload, "a burst")?;
+    let every_at = table.need("every", "\"10 ms\"")?;
+    let every: Duration = every_at.quantity()?;
+    if every.is_zero() {
+        return Err(every_at
+            .error("bursts without end at one instant")
+            .help("give a period, for example \"10 ms\""));
+    }
+    Ok((size, every))
 }
 
 fn read_bursts(at: &At<'_>, flow: &Table<'_>, payload: u16) -> Result<Bursts> {
@@ -24,14 +54,7 @@ fn read_bursts(at: &At<'_>, flow: &Table<'_>, payload: u16) -> Result<Bursts> {
             .help("remove this key, or bursts"));
     }
     let table = at.table_like(EXAMPLE)?;
-    let size = at_least_a_segment(&table.need("size", "\"128 kB\"")?, payload, "a burst")?;
-    let every_at = table.need("every", "\"10 ms\"")?;
-    let every: Duration = every_at.quantity()?;
-    if every.is_zero() {
-        return Err(every_at
-            .error("bursts without end at one instant")
-            .help("give a period, for example \"10 ms\""));
-    }
+    let (size, every) = read_burst(&table, payload)?;
     let span: Duration = table.need("for", "\"2 s\"")?.quantity()?;
     let count = 1 + span.as_nanos() / every.as_nanos();
     if count > MAX_BURSTS {

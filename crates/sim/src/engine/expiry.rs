@@ -76,11 +76,16 @@ impl<O: Observer> Engine<O> {
             return; // stopped in the meantime
         }
         flow.transfers_left -= 1;
+        if flow.plan.asking.is_some() {
+            self.on_request(number);
+        } else {
+            flow.started_at = self.now;
+        }
+        let flow = &mut self.flows[number];
         flow.active = true;
-        flow.started_at = self.now;
         self.tally.runs_from(number, self.now);
         if let Some(segments) = flow.size {
-            self.tally.transfer_begins(number, self.now, flow.plan.bytes_of(segments));
+            self.tally.transfer_begins(number, flow.started_at, flow.plan.bytes_of(segments));
         }
         self.on_write_timer(number);
     }
@@ -98,13 +103,15 @@ impl<O: Observer> Engine<O> {
     /// connection.
     pub(super) fn on_transfer_done(&mut self, number: usize) {
         let flow = &mut self.flows[number];
-        if !flow.active {
+        let asked = flow.plan.asking.is_some();
+        // A client that has a response decides itself what comes next.
+        if !flow.active || asked && flow.transfers_left > 0 {
             return;
         }
         flow.active = false;
         self.tally.runs_to(number);
         // A transfer that the application has stopped is not complete.
-        if flow.size.is_some_and(|size| flow.sender.una() >= size) {
+        if !asked && flow.size.is_some_and(|size| flow.sender.una() >= size) {
             self.tally.transfer_done(number, self.now);
         }
         if flow.transfers_left == 0 {
@@ -119,7 +126,7 @@ impl<O: Observer> Engine<O> {
         // The new connection must not send before its start. Until then it has no data.
         flow.sender = Sender::new(config, control.build(), control.needs(), flow.epoch, limit, start);
         flow.receiver = Receiver::new(&flow.plan.config, flow.epoch);
-        flow.writer = writer(&flow.plan, flow.size, start);
+        flow.writer = writer(&flow.plan, flow.size, start, 0);
         self.timers.add(start, Timer::Start(number as u32));
     }
 

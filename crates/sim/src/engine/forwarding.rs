@@ -167,9 +167,10 @@ impl<O: Observer> Engine<O> {
         if owner < self.flows.len() {
             let flow = &mut self.flows[owner];
             let ack = flow.receiver.on_data(at, &packet.0);
-            if let Some(writer) = &mut flow.writer {
-                writer.arrived(at, flow.receiver.delivered());
+            if flow.writer.is_some() {
+                self.read_some(owner, at);
             }
+            let flow = &mut self.flows[owner];
             if let Some(ack) = ack {
                 self.acknowledge(owner, at, ack);
             } else if let Some(deadline) = flow.receiver.poll_timeout()

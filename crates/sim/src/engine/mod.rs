@@ -11,6 +11,7 @@
 //! event per segment.
 
 mod agents;
+mod asking;
 mod carried;
 mod dequeue;
 mod expiry;
@@ -149,7 +150,7 @@ impl<O: Observer> Engine<O> {
         let flows: Vec<Flow> = flows
             .filter_map(|(place, (&number, ends))| {
                 let flow = Flow::new(number, plan.flows[number].clone(), ends)?;
-                timers.add(flow.plan.start, Timer::Start(place as u32));
+                timers.add(flow.plan.start + flow.lag(false), Timer::Start(place as u32));
                 if let Some(stop) = flow.plan.stop {
                     timers.add(stop, Timer::Stop(place as u32));
                 }
@@ -278,7 +279,7 @@ impl Flow {
             number: number as u32,
             receiver: Receiver::new(&config, 0),
             sender: Sender::new(config, control.build(), control.needs(), 0, limit, plan.start),
-            writer: writer(&plan, size, plan.start),
+            writer: writer(&plan, size, plan.start, 0),
             draws: plan.draws.clone(),
             out,
             back,
