@@ -22,8 +22,10 @@ const LARGEST: usize = 422_000;
 fn main() {
     let always: &[Named] = &[
         ("files_arrive_over_one_connection", arrive),
+        ("requests_may_come_before_their_turn", pipelined),
         ("parts_and_heads", parts),
         ("bursts_wait_for_their_periods", bursts),
+        ("a_full_socket_fails_cycles", full),
         ("what_cannot_be_paced_is_refused", refused),
         ("lines_as_the_thesis_prints_them", printed),
         ("directives_of_a_file", directives),
@@ -179,6 +181,26 @@ fn arrive() -> Checked {
     ensure(log[0]["peer"] == log[2]["peer"] && log[0]["burst"].is_null(), format!("{log:?}"))
 }
 
+/// Four requests at once, to a client that does not read at first: the responses come in order, and each has
+/// its entry.
+fn pipelined() -> Checked {
+    let place = Place::new()?;
+    let server = place.serve(&["--send-buffer", "32 kB"])?;
+    let mut stream = server.connect()?;
+    let get = |path: &str, end: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\n{end}\r\n");
+    let last = get("/422k", "Connection: close\r\n");
+    write!(stream, "{}{}{}{last}", get("/422k", ""), get("/", ""), get("/none", ""))?;
+    sleep(Duration::from_millis(200));
+    let mut answers = Vec::new();
+    stream.read_to_end(&mut answers)?;
+    ensure(answers.len() > 2 * LARGEST, format!("{} bytes", answers.len()))?;
+    let log = server.log()?;
+    let told: Vec<_> = log.iter().map(|entry| (entry["request"].as_u64(), entry["bytes"].as_u64())).collect();
+    let sizes = [LARGEST as u64, 13, 22, LARGEST as u64];
+    let expected: Vec<_> = (1..).zip(sizes).map(|(number, bytes)| (Some(number), Some(bytes))).collect();
+    ensure(told == expected && log.iter().all(|entry| entry["complete"] == true), format!("{log:?}"))
+}
+
 fn parts() -> Checked {
     let place = Place::new()?;
     let server = place.serve(&[])?;
@@ -214,6 +236,23 @@ fn bursts() -> Checked {
         ensure(took.is_some_and(|took| took <= most + 0.5), format!("{entry}"))?;
     }
     Ok(())
+}
+
+/// A client that does not read for 0.3 s. 20 ms after the first burst the socket is full, and the second one
+/// fails its cycles; nothing is left out.
+fn full() -> Checked {
+    let place = Place::new()?;
+    fs::write(place.path("www/large"), vec![7; 12 << 20])?;
+    let server = place.serve(&["--burst", "10 MiB/20 ms", "--send-buffer", "64 kB"])?;
+    let mut stream = server.connect()?;
+    write!(stream, "GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;
+    sleep(Duration::from_millis(300));
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    ensure(answer.len() > 12 << 20, "not all of it")?;
+    let log = server.log()?;
+    let failed = log[0]["failed_cycles"].as_u64().unwrap_or(0);
+    ensure(failed >= 10 && log[0]["bursts"] == 2 && log[0]["bytes"] == 12 << 20, format!("{log:?}"))
 }
 
 fn refused() -> Checked {

@@ -62,7 +62,7 @@ pub(crate) struct Response {
     pub(crate) given: u64,
     /// What hyper has got ends a burst, or the response.
     pub(crate) ends: Option<End>,
-    /// Who waits for the end of a burst.
+    /// Who waits for the end of a burst, or of the response.
     pub(crate) waiting: Option<Waker>,
     /// When the socket last accepted something.
     pub(crate) accepted: Time,
@@ -84,6 +84,14 @@ impl Shared {
             response: None,
         };
         Arc::new(Shared { state: Mutex::new(state), log })
+    }
+
+    /// Ready when the socket has accepted all of the response before. A client may send its next request
+    /// earlier.
+    pub(crate) fn poll_idle(&self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(response) = &mut self.state().response else { return Poll::Ready(()) };
+        response.waiting = Some(context.waker().clone());
+        Poll::Pending
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {

@@ -258,7 +258,10 @@ impl Connection {
         };
         let service = service_fn(move |request| {
             let answers = answers.clone();
-            async move { Ok::<_, Infallible>(answers.answer(&request)) }
+            async move {
+                poll_fn(|context| answers.shared.poll_idle(context)).await;
+                Ok::<_, Infallible>(answers.answer(&request))
+            }
         });
         let socket = Socket::new(stream, shared.clone(), self.settings.thesis_headers);
         let connection = http1::Builder::new()
