@@ -1,7 +1,8 @@
 //! The emulator's own errors, and whether they may have changed the result.
 
-use crate::lateness::{Distribution, Lateness};
+use crate::lateness::Distribution;
 use crate::shard::ShardReport;
+use ackclock_lateness::Lateness;
 use ackclock_units::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -77,12 +78,12 @@ impl Fidelity {
         path: &Sensitivity,
         controls: &[String],
     ) -> Fidelity {
-        let mut all = Lateness::new();
+        let mut all = Lateness::default();
         parts.iter().for_each(|part| all.add(&part.lateness));
         let mut emulation = Fidelity {
             trusted: true,
             doubts: Vec::new(),
-            lateness: all.distribution(),
+            lateness: Distribution::from(&all),
             within_200us: all.share_within(Duration::from_micros(200)),
             within_1ms: all.share_within(Duration::from_millis(1)),
             busy: parts.iter().map(|part| part.busy).collect(),
@@ -164,7 +165,7 @@ mod tests {
 
     /// The assessment if one delivery in a hundred is this late.
     fn emulation(late: Duration, lost: u64) -> Fidelity {
-        let mut lateness = Lateness::new();
+        let mut lateness = Lateness::default();
         (0..990).for_each(|_| lateness.note(Duration::from_micros(20)));
         (0..10).for_each(|_| lateness.note(late));
         let part = ShardReport {

@@ -11,12 +11,12 @@ use crate::clock::Clock;
 use crate::error::LiveError;
 use crate::host::Host;
 use crate::lanes::{Lanes, NO_TRAIN, Parcel};
-use crate::lateness::Lateness;
 use crate::looks::{LinkSeries, Looks, Seen, StreamSeries};
 use crate::paced::Told;
 use crate::schedule;
 use crate::share::Share;
 use crate::trains::Trains;
+use ackclock_lateness::Lateness;
 use ackclock_net::LinkTally;
 use ackclock_net::{Detour, Stage};
 use ackclock_net::{Ecn, Fate, Headers, Link, Packet, Settled};
@@ -216,7 +216,7 @@ impl<'a> Carrier<'a> {
             batch: None,
             due: Vec::new(),
             head: Head::default(),
-            lateness: Lateness::new(),
+            lateness: Lateness::default(),
             unroutable: 0,
             refused: 0,
         }

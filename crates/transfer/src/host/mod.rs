@@ -6,13 +6,11 @@
 //! end it.
 
 mod clock;
-mod lateness;
 mod receive;
 mod send;
 mod socket;
 mod watch;
 
-pub use lateness::Lateness;
 pub use receive::{Guest, receive};
 pub use send::send;
 pub use watch::{Seen, Stage, Watch};
@@ -20,6 +18,7 @@ pub use watch::{Seen, Stage, Watch};
 use crate::noise::Entropy;
 use crate::sending::End;
 use crate::stream::Stop;
+use ackclock_lateness::Lateness;
 use ackclock_rate::{Counters, Transport};
 use ackclock_registry::Chosen;
 use ackclock_units::Duration;

@@ -3,7 +3,7 @@
 use super::clock::Clock;
 use super::socket::Socket;
 use super::watch::{Seen, Stage, Watch};
-use super::{ENTROPY, Lateness, Summary, TransferError, failure};
+use super::{ENTROPY, Summary, TransferError, failure};
 use crate::channel::Why;
 use crate::control::Terms;
 use crate::handshake::{Heard, Listener};
@@ -12,6 +12,7 @@ use crate::receiving::Incoming;
 use crate::sending::End;
 use crate::stream::{Sink, Stop};
 use crate::ticket::Ticket;
+use ackclock_lateness::Lateness;
 use ackclock_rate::Counters;
 use ackclock_units::{Duration, Time};
 use std::net::{SocketAddr, UdpSocket};

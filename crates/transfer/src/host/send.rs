@@ -3,7 +3,7 @@
 use super::clock::Clock;
 use super::socket::Socket;
 use super::watch::{Seen, Stage, Watch};
-use super::{ENTROPY, Lateness, Sending, Summary, TransferError, failure};
+use super::{ENTROPY, Sending, Summary, TransferError, failure};
 use crate::channel::{Channel, Why};
 use crate::control::Terms;
 use crate::governor::Breaker;
@@ -12,6 +12,7 @@ use crate::noise::Identity;
 use crate::sending::{End, Outgoing};
 use crate::stream::{Extent, Source, Stop};
 use crate::ticket::Ticket;
+use ackclock_lateness::Lateness;
 use ackclock_rate::loss::Tally;
 use ackclock_units::{Duration, Time};
 use std::net::{SocketAddr, UdpSocket};
