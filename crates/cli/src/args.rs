@@ -1,8 +1,12 @@
 //! Every command and flag, defined once; help, completions and the manual page come from here.
 
+#[cfg(feature = "agent")]
+mod generate;
 #[cfg(feature = "serve")]
 mod serve;
 
+#[cfg(feature = "agent")]
+pub(crate) use generate::{Agent, Certificates, Generate};
 #[cfg(feature = "serve")]
 pub(crate) use serve::Serve;
 
@@ -54,6 +58,15 @@ pub(crate) enum Command {
     /// The key that names you to those who receive from you.
     #[command(subcommand)]
     Key(Key),
+    /// Generate traffic between hosts with agents, as a script says.
+    #[cfg(feature = "agent")]
+    Generate(Generate),
+    /// Send and receive for controllers that have a certificate, within a policy.
+    #[cfg(feature = "agent")]
+    Agent(Agent),
+    /// Make certificates for agents and their controllers.
+    #[cfg(feature = "agent")]
+    Certificates(Certificates),
     /// Print a completion script for a shell.
     Completions(Completions),
     /// Write the manual pages into a directory.

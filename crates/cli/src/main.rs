@@ -38,6 +38,12 @@ fn main() -> ExitCode {
         #[cfg(feature = "serve")]
         args::Command::Serve(command) => commands::serve::run(&command),
         args::Command::Key(command) => transfer::key(&command),
+        #[cfg(feature = "agent")]
+        args::Command::Generate(command) => commands::generate::generate(&command),
+        #[cfg(feature = "agent")]
+        args::Command::Agent(command) => commands::generate::agent(&command),
+        #[cfg(feature = "agent")]
+        args::Command::Certificates(command) => commands::generate::certificates(&command),
         args::Command::Completions(command) => docs::completions(&command),
         args::Command::Man(command) => docs::man(&command),
         args::Command::Docs(command) => docs::docs(&command),

@@ -3,6 +3,8 @@
 pub(crate) mod compare;
 pub(crate) mod docs;
 pub(crate) mod emulate;
+#[cfg(feature = "agent")]
+pub(crate) mod generate;
 pub(crate) mod kernel;
 pub(crate) mod list;
 pub(crate) mod predict;

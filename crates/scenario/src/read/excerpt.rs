@@ -9,14 +9,16 @@ const AROUND: usize = 60;
 
 /// A text that is shown in part.
 #[derive(Debug)]
-pub(crate) struct Excerpt {
-    pub(crate) name: String,
-    pub(crate) text: String,
+pub struct Excerpt {
+    /// The name of the source.
+    pub name: String,
+    /// The whole source.
+    pub text: String,
 }
 
 impl Excerpt {
     /// The length of the marked span, at most `length` bytes. In a long line only its start is marked.
-    pub(crate) fn clip(&self, start: usize, length: usize) -> usize {
+    pub fn clip(&self, start: usize, length: usize) -> usize {
         if !self.is_long(start, length) {
             return length;
         }

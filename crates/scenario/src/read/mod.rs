@@ -28,6 +28,7 @@ mod writing;
 pub use build::{Built, GroupInfo, LinkInfo, Prediction};
 pub use document::{Document, Node, Value};
 pub use error::{Origin, ScenarioError, Source, nearest, suggest};
+pub use excerpt::Excerpt;
 pub use predict::Settle;
 pub use sweep::{Point, Sweep};
 
