@@ -7,6 +7,7 @@
 pub mod compound;
 pub mod layered;
 pub mod pert;
+pub mod pipe;
 
 pub use crate::highspeed::Law as HighSpeedLaw;
 pub use crate::scalable::response as scalable_window;

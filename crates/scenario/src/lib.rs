@@ -15,6 +15,7 @@ pub mod results;
 pub mod series;
 pub mod sizes;
 mod stack;
+pub mod traced;
 pub mod traffic;
 mod warnings;
 pub mod writing;

@@ -1,6 +1,7 @@
 //! Made-up results. They have the shape of a run's results, so that expressions can be checked before the
 //! run: every label, axis and function must exist.
 
+use crate::traced::known;
 use ackclock_cc::predictor::predictors;
 use ackclock_net::LinkTally;
 use ackclock_net::Rng;
@@ -11,6 +12,7 @@ use ackclock_scenario::measured::{CbrTally, FlowTally, Measured, RateTally, Tran
 use ackclock_scenario::predictions::{BINS, Counts, Outcome, Predicted, Predictions};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::series::{Sample, Series};
+use ackclock_scenario::traced::{TracedAck, TracedFlow};
 use ackclock_scenario::writing::BurstTally;
 use ackclock_scenario::{Built, Control, Point};
 use ackclock_tcp::Counters;
@@ -98,7 +100,27 @@ pub(crate) fn dry_run(point: &Point, built: &Built, variant: u64, samples: usize
     let step = scenario.duration.as_nanos() / (COURSE + 1);
     result.courses = built.followed.iter().map(|&flow| course(flow, step, number(10_000) as f64)).collect();
     result.predictions = built.prediction.map(|_| predictions(&mut number));
+    result.traced = built.traced.map_or(Vec::new(), |_| traces(result.flows.len(), &mut number));
     (result, thinned)
+}
+
+/// Made-up traces of every flow.
+fn traces(flows: usize, number: &mut dyn FnMut(u64) -> u64) -> Vec<TracedFlow> {
+    let mut numbers = || known().into_keys().map(|name| (name, number(1000) as f64)).collect();
+    let ack = |at: u64| TracedAck {
+        at_s: at as f64 / 1e3,
+        acked_bytes: 1000 * at,
+        outstanding_bytes: 1000 * at,
+        sent: at,
+    };
+    let trace = |flow| TracedFlow {
+        flow,
+        data: numbers(),
+        acknowledgements: numbers(),
+        data_at_s: (1..=COURSE).map(|at| at as f64 / 1e3).collect(),
+        acks: (1..=COURSE).map(ack).collect(),
+    };
+    (0..flows).map(trace).collect()
 }
 
 /// Made-up predictions.

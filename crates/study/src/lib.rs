@@ -11,5 +11,6 @@ pub mod run;
 pub mod runner;
 pub mod store;
 pub mod trace;
+pub mod traced;
 
 pub use packets::ReadProblem;

@@ -3,6 +3,7 @@
 use crate::dry_run::{MAX_SAMPLES, dry_run};
 use crate::expect::{Language, Names, View};
 use crate::predict::predictions;
+use crate::traced::Tracer;
 use ackclock_cc::predictor::Reading;
 use ackclock_scenario::flow_trace::{Estimate, Event, SegmentTrace};
 use ackclock_scenario::measured::Measured;
@@ -38,6 +39,9 @@ pub enum RunError {
     /// The run was interrupted.
     #[error("interrupted")]
     Interrupted,
+    /// The capture that is traced cannot be made.
+    #[error("the capture for trace = \"...\" cannot be made: {0}")]
+    Capture(#[from] std::io::Error),
 }
 
 /// Runs one point. Probes run at the scenario's interval. Without one, they run at a default interval if
@@ -85,11 +89,14 @@ pub fn run_followed<O: Observer>(
     let begun = Instant::now();
     let follower = (!built.followed.is_empty()).then(|| Follower::new(&built.plan, &built.followed));
     let recorder = built.prediction.as_ref().map(|prediction| Recorder::new(&built, prediction));
-    let (measured, observer, (follower, recorder)) = if follower.is_none() && recorder.is_none() {
+    let tracer = built.traced.map(|link| Tracer::new(&built, link)).transpose()?;
+    let unwatched = follower.is_none() && recorder.is_none() && tracer.is_none();
+    let (measured, observer, (follower, (recorder, tracer))) = if unwatched {
         let (measured, observer) = drive(&built.plan, observer, go_on)?;
-        (measured, observer, (None, None))
+        (measured, observer, (None, (None, None)))
     } else {
-        let (measured, (observer, watchers)) = drive(&built.plan, (observer, (follower, recorder)), go_on)?;
+        let watchers = (follower, (recorder, tracer));
+        let (measured, (observer, watchers)) = drive(&built.plan, (observer, watchers), go_on)?;
         (measured, observer, watchers)
     };
     let wall_s = begun.elapsed().as_secs_f64();
@@ -100,6 +107,7 @@ pub fn run_followed<O: Observer>(
     result.predictions = recorder
         .zip(built.prediction)
         .map(|(recorder, asked)| predictions(&recorder.finish(), &asked.options, asked.settle));
+    result.traced = tracer.map(Tracer::finish).transpose()?.unwrap_or_default();
     result.expectations = judge(scenario, &result);
     Ok((result, observer))
 }

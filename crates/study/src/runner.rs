@@ -54,6 +54,7 @@ impl From<RunError> for RunnerError {
         match error {
             RunError::Scenario(error) => RunnerError::Scenario(error),
             RunError::Interrupted => RunnerError::Interrupted,
+            RunError::Capture(error) => RunnerError::Write(error),
         }
     }
 }

@@ -34,6 +34,8 @@ pub struct Built {
     pub followed: Vec<usize>,
     /// The flow for the predictors, if the scenario asks for predictions.
     pub prediction: Option<Prediction>,
+    /// The link whose capture is traced, if the scenario asks for it.
+    pub traced: Option<usize>,
     /// The largest memory for packets in flight, bytes. Of queues without a limit, only what unresponsive
     /// traffic leaves in them is known.
     pub memory: f64,
@@ -148,6 +150,7 @@ impl Scenario {
         };
         memory += backlog(&plan) * PER_PACKET;
         let prediction = self.predict.as_ref().map(|spec| self.prediction(spec, &plan)).transpose()?;
+        let traced = self.trace.as_ref().map(|name| self.named_link("trace", name)).transpose()?;
         let links = self.topology.links.iter().enumerate().map(|(number, link)| LinkInfo {
             name: link.name.clone(),
             rate: link.rate,
@@ -175,6 +178,7 @@ impl Scenario {
             streams,
             followed,
             prediction,
+            traced,
             memory,
         })
     }
@@ -196,15 +200,17 @@ impl Scenario {
                 let limited = forward.iter().find(|&&link| !plan.links[link].queue().is_unlimited());
                 limited.or(forward.first()).copied().unwrap_or(0)
             }
-            Some(name) => {
-                self.topology.links.iter().position(|link| link.name == *name).ok_or_else(|| {
-                    let known: Vec<_> = self.topology.links.iter().map(|link| link.name.as_str()).collect();
-                    self.error("predict.link", format!("there is no link called \"{name}\""))
-                        .help(suggest(name, &known))
-                })?
-            }
+            Some(name) => self.named_link("predict.link", name)?,
         };
         Ok(Prediction { flow, link, options: spec.options, settle: spec.settle })
+    }
+
+    /// The number of the link of this name, which stands at a dotted path.
+    fn named_link(&self, path: &str, name: &str) -> Result<usize> {
+        self.topology.links.iter().position(|link| link.name == name).ok_or_else(|| {
+            let known: Vec<_> = self.topology.links.iter().map(|link| link.name.as_str()).collect();
+            self.error(path, format!("there is no link called \"{name}\"")).help(suggest(name, &known))
+        })
     }
 
     /// An error at the entry with this dotted path.

@@ -94,6 +94,8 @@ pub struct Scenario {
     pub(crate) groups: Vec<FlowGroup>,
     pub(crate) traffic: Vec<TrafficSpec>,
     pub(crate) predict: Option<PredictSpec>,
+    /// The link whose capture is traced.
+    pub(crate) trace: Option<String>,
     pub(crate) document: Document,
 }
 
@@ -152,6 +154,7 @@ impl Scenario {
         }
         let traffic =
             table.get("traffic").map(|at| traffic::read_traffic(&at)).transpose()?.unwrap_or_default();
+        let trace = table.get("trace").map(|at| at.text().map(str::to_owned)).transpose()?;
         let predict = table.get("predict").map(|at| predict::read_predict(&at)).transpose()?;
         let expects = match table.get("expect") {
             Some(at) => at.list()?.iter().map(read_expect).collect::<Result<_>>()?,
@@ -180,6 +183,7 @@ impl Scenario {
             groups,
             traffic,
             predict,
+            trace,
             document,
         })
     }

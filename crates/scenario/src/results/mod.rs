@@ -19,6 +19,7 @@ use crate::predictions::Predictions;
 use crate::read::{Built, Value};
 use crate::requests::Gap;
 use crate::series::Series;
+use crate::traced::TracedFlow;
 use ackclock_cc::analysis::jain;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
@@ -62,6 +63,9 @@ pub struct PointResult {
     /// How well predictors predicted losses, if the scenario asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predictions: Option<Predictions>,
+    /// What the capture of a link tells, if the scenario asks for it with `trace`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traced: Vec<TracedFlow>,
     /// The samples of the probes.
     #[serde(skip)]
     pub series: Option<Series>,
@@ -193,6 +197,7 @@ impl PointResult {
             series: measured.series,
             courses: Vec::new(),
             predictions: None,
+            traced: Vec::new(),
         }
     }
 }

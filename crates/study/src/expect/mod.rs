@@ -30,6 +30,7 @@ mod rates;
 mod select;
 mod series;
 mod trace;
+mod traced;
 mod transfers;
 mod values;
 mod xrtp;
@@ -115,7 +116,7 @@ impl Language {
         env.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
         let trace = Trace::default();
         let mut words = FunctionRegistry { env: &mut env, view, trace: &trace };
-        let looking: [fn(&mut FunctionRegistry<'_>); 8] = [
+        let looking: [fn(&mut FunctionRegistry<'_>); 9] = [
             measures::add_all,
             transfers::add_all,
             bursts::add_all,
@@ -124,6 +125,7 @@ impl Language {
             followed::add_all,
             predictions::add_all,
             rates::add_all,
+            traced::add_all,
         ];
         looking.iter().for_each(|add_all| add_all(&mut words));
         limits::add_all(&mut env);

@@ -3,7 +3,7 @@
 use super::call::{Arguments, add, add_numeric, refused, wrong};
 use super::trace::Trace;
 use super::values::{from_json, number};
-use ackclock_cc::analysis::{self, compound, layered, pert};
+use ackclock_cc::analysis::{self, compound, layered, pert, pipe};
 use ackclock_cc::{Given, Settings, scheme, schemes};
 use minijinja::{Environment, Error, Value};
 use serde_json::json;
@@ -13,6 +13,7 @@ pub(super) fn add_all(env: &mut Environment<'static>, trace: &Trace) {
     add_compound(env, trace);
     add_layered(env, trace);
     add_pert(env, trace);
+    add_pipe(env, trace);
     add_responses(env, trace);
 }
 
@@ -43,6 +44,17 @@ fn add_laws(env: &mut Environment<'static>, trace: &Trace) {
         ("rtt_unfairness", &["d"], |x| analysis::rtt_unfairness(x[0])),
         ("buffer_for", &["beta"], |x| analysis::buffer_for(x[0])),
         ("scalable_window", &["a", "b", "p"], |x| analysis::scalable_window(x[0], x[1], x[2])),
+    ];
+    add_formulas(env, trace, formulas);
+}
+
+fn add_pipe(env: &mut Environment<'static>, trace: &Trace) {
+    let formulas: &[Formula] = &[
+        ("window_rate", &["window_bytes", "rtt_s"], |x| pipe::window_rate(x[0], x[1])),
+        ("pipe_bytes", &["rate_bps", "rtt_s"], |x| pipe::pipe_bytes(x[0], x[1])),
+        ("slow_start_time", &["rtt_s", "segments"], |x| pipe::slow_start_time(x[0], x[1])),
+        ("slow_start_time_delayed", &["rtt_s", "segments"], |x| pipe::slow_start_time_delayed(x[0], x[1])),
+        ("burst_load", &["burst_bytes", "period_s"], |x| pipe::burst_load(x[0], x[1])),
     ];
     add_formulas(env, trace, formulas);
 }

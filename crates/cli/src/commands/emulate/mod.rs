@@ -2,8 +2,10 @@
 
 mod beside;
 mod controllers;
+mod tracing;
 
 pub(crate) use controllers::Controllers;
+pub(crate) use tracing::Tracing;
 
 use crate::failure::Failure;
 use crate::output::{self, OutputDirectory};
@@ -115,12 +117,16 @@ fn all(
     let folders = folders(sweep);
     let mut emulated = Vec::new();
     for (number, point) in sweep.points.iter().enumerate() {
-        let captures = match directory.filter(|_| !command.captures.is_empty()) {
+        let mut captures = match directory.filter(|_| !command.captures.is_empty()) {
             Some(directory) => {
                 let folder = directory.folder(Path::new("capture").join(&folders[number]))?;
                 Some((command.captures.clone(), folder))
             }
             None => None,
+        };
+        let tracing = match load {
+            Load::Flows => Tracing::begin(point, &mut captures)?,
+            _ => None,
         };
         let admit = |namespaces: &[u64]| controllers.admit(namespaces);
         let names = controllers.names(point)?;
@@ -134,6 +140,7 @@ fn all(
         });
         match outcome {
             Ok(mut outcome) => {
+                tracing.map(|tracing| tracing.finish(&mut outcome.result)).transpose()?;
                 if matches!(load, Load::Flows) {
                     outcome.result.expectations = judge(&point.scenario, &outcome.result);
                 }

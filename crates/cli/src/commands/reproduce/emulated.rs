@@ -1,6 +1,6 @@
 //! Runs the same points between hosts of the running kernel.
 
-use crate::commands::emulate::Controllers;
+use crate::commands::emulate::{Controllers, Tracing};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use ackclock_live::{Fidelity, LiveError, Load, Request};
@@ -64,8 +64,8 @@ pub(super) fn emulate(plan: &Plan<'_>, store: &Path, stop: &AtomicBool) -> Resul
             if kept(point).is_none() {
                 let admit = |namespaces: &[u64]| controllers.admit(namespaces);
                 let load = Load::Flows;
-                let request = Request { point, controls: names, load, captures: None, admit: &admit };
-                let measured = measure(&request, stop, &|share| progress.follow(number, share));
+                let mut request = Request { point, controls: names, load, captures: None, admit: &admit };
+                let measured = measure(&mut request, stop, &|share| progress.follow(number, share));
                 let (result, own) = measured.inspect_err(|_| progress.clear())?;
                 let keep = store.put_beside(point, KEPT, &own).and_then(|()| store.put(point, &result));
                 keep.into_diagnostic()
@@ -90,13 +90,15 @@ pub(super) fn emulate(plan: &Plan<'_>, store: &Path, stop: &AtomicBool) -> Resul
 
 /// Emulates a point until the emulator trusts the result, or until the number of attempts is used up.
 fn measure(
-    request: &Request<'_>,
+    request: &mut Request<'_>,
     stop: &AtomicBool,
     follow: &dyn Fn(f64),
 ) -> Result<(PointResult, Own), Failure> {
     let mut attempts = 0;
     loop {
         attempts += 1;
+        request.captures = None;
+        let tracing = Tracing::begin(request.point, &mut request.captures)?;
         let outcome = ackclock_live::emulate(request, &|share| {
             follow(share);
             !stop.load(Ordering::Relaxed)
@@ -107,6 +109,7 @@ fn measure(
             ),
             error => error.into(),
         })?;
+        tracing.map(|tracing| tracing.finish(&mut outcome.result)).transpose()?;
         outcome.result.expectations = judge(&request.point.scenario, &outcome.result);
         if outcome.emulation.trusted || attempts == ATTEMPTS {
             return Ok((outcome.result, Own { attempts, emulation: outcome.emulation }));
