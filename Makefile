@@ -34,6 +34,7 @@ KERNEL_PACKAGES = clang llvm bpftool libelf-dev zlib1g-dev iproute2
 
 # Installs Debian's packages, if this is root.
 install = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	export DEBIAN_FRONTEND=noninteractive && \
 	{ apt-get install -y -q $(1) || { apt-get update -q && apt-get install -y -q $(1); }; }; }
 
 .PHONY: tools
@@ -42,6 +43,8 @@ tools: ## installs what the tests need, as root on Debian
 		{ echo "a C compiler is needed: install gcc and libc6-dev, or your system's packages of that kind" >&2; exit 1; }
 	@{ $(KERNEL_TOOLS); } || $(call install,$(KERNEL_PACKAGES)) || \
 		echo "the tools for eBPF controllers cannot be installed: their tests are left out" >&2
+	@command -v tshark >/dev/null || $(call install,tshark) || \
+		echo "tshark cannot be installed: what ackclock trace tells is not compared with it" >&2
 
 # --- Fuzzing ---
 

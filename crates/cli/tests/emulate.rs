@@ -23,6 +23,7 @@ fn main() {
         ("an_experiment_without_privilege", reproduced_without_privilege),
         ("the_same_directory_twice", twice),
         ("a_command_has_the_last_word", exit_status),
+        ("a_link_that_is_traced", traced),
         ("sigterm_ends_it_in_order", || ended_by("TERM", Some(130))),
         ("sigkill_leaves_nothing", || ended_by("KILL", None)),
     ];
@@ -295,6 +296,25 @@ fn exit_status() -> Checked {
     let line = ["emulate", "case.toml", "--", "sh", "-c", "test {receiver} = 10.128.0.1 && exit 7"];
     let output = ackclock(directory.path(), &line);
     ensure(output.status.code() == Some(7), stderr(&output))
+}
+
+/// The result tells what a capture of the link tells, and the capture does not stay.
+fn traced() -> Checked {
+    let directory = directory(&format!("trace = \"bottleneck\"\n{SHORT}"))?;
+    let scratch = tempfile::tempdir()?;
+    let output = Command::new(env!("CARGO_BIN_EXE_ackclock"))
+        .args(["emulate", "case.toml", "--json"])
+        .current_dir(directory.path())
+        .env("TMPDIR", scratch.path())
+        .output()?;
+    ensure(output.status.code() == Some(0), stderr(&output))?;
+    let document: serde_json::Value = serde_json::from_str(&stdout(&output))?;
+    let traced = &document["points"][0]["traced"];
+    let (flow, data) = (&traced[0]["flow"], &traced[0]["data"]);
+    ensure(traced.as_array().is_some_and(|all| all.len() == 1) && *flow == 0, traced.to_string())?;
+    ensure(data["syns"] == 1.0 && data["data_packets"].as_f64() > Some(10.0), data.to_string())?;
+    ensure(traced[0]["acks"][0]["acked_bytes"].as_f64() > Some(0.0), traced.to_string())?;
+    ensure(fs::read_dir(scratch.path())?.next().is_none(), "the capture is still there")
 }
 
 /// Runs a program in a host, ends the emulator by a signal, and looks for what is left.

@@ -161,8 +161,18 @@ fn pictures_are_drawn_for_the_connection_that_is_chosen() {
     let drawn = ["1-a-to-b-outstanding", "1-a-to-b-rtt", "1-a-to-b-sequence", "1-a-to-b-throughput"];
     assert_eq!(names("xplot"), drawn.map(|name| format!("{name}.xpl")));
     let mut pictures = drawn.map(|name| format!("{name}.svg")).to_vec();
-    pictures.push("trace.json".to_owned());
+    pictures.extend(["report.html".to_owned(), "trace.json".to_owned()]);
     assert_eq!(names("pictures"), pictures);
+    // The page has them all, and needs no other file.
+    let page = fs::read_to_string(directory.path().join("pictures/report.html")).expect("a page");
+    assert_eq!(page.matches("<svg").count(), drawn.len());
+    assert!(
+        page.contains("<h1>kernel.pcapng</h1>")
+            && page.contains("Connection 1")
+            && !page.contains("Connection 0")
+    );
+    assert!(page.contains("<td class=\"word\">retransmitted packets</td><td>13</td><td>0</td>"), "{page}");
+    assert!(!page.contains("src=") && !page.contains("href="));
     let sequence = fs::read_to_string(directory.path().join("xplot/1-a-to-b-sequence.xpl")).expect("a text");
     assert!(sequence.starts_with("double double\ntitle\nBytes, 10.0.0.2:") && sequence.ends_with("go\n"));
     // One diamond for each packet that was sent again.

@@ -10,7 +10,7 @@ use ackclock_study::trace::trace;
 use common::{dumbbell, points, result};
 use std::sync::atomic::AtomicBool;
 
-/// Reno with two segments at the beginning and ten at most, all of which are acknowledged, on a path of 20 ms.
+/// Reno with two segments at the beginning and ten at most, all of which are acknowledged, over 20 ms.
 fn scenario(head: &str, link: &str) -> String {
     let path = format!("rate = \"8 Mbit/s\", delay = \"10 ms\"{link}");
     let flow = "[[flows]]\ncontrol = \"reno\"\n";
@@ -21,7 +21,8 @@ fn scenario(head: &str, link: &str) -> String {
     )
 }
 
-/// A segment takes 1 ms, an acknowledgement of 40 B 0.04 ms. The capture has a segment when its last bit leaves.
+/// A segment takes 1 ms, an acknowledgement of 40 B 0.04 ms. The capture has a segment when its last bit
+/// leaves.
 #[test]
 fn the_first_acknowledgements_of_slow_start() {
     let result = result(&scenario("trace = \"bottleneck\"", ""));
@@ -47,7 +48,7 @@ fn the_first_acknowledgements_of_slow_start() {
     );
 }
 
-/// With losses, whose repairs fill gaps of the capture: the same numbers as those of the capture, and the same run.
+/// With losses, whose repairs fill gaps of the capture: the same numbers as its, and the same run.
 #[test]
 fn it_is_what_a_capture_tells_and_changes_nothing() {
     let lossy = ", loss = 0.02, loss_at = \"after\"";

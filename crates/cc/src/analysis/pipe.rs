@@ -9,7 +9,8 @@ pub fn window_rate(window_bytes: f64, rtt_s: f64) -> f64 {
     8.0 * window_bytes / rtt_s
 }
 
-/// The window for a throughput, bytes (equation 3.3), and the bandwidth-delay product of a link (section 4.2).
+/// The window for a throughput, bytes (equation 3.3). Of a link it is the bandwidth-delay product (section
+/// 4.2).
 pub fn pipe_bytes(rate_bps: f64, rtt_s: f64) -> f64 {
     rate_bps * rtt_s / 8.0
 }

@@ -18,6 +18,17 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 const TEMPLATE: &str = include_str!("report.html");
+/// The style of every page.
+const STYLE: &str = include_str!("style.css");
+
+/// Fills a template that begins with the style of every page.
+pub(crate) fn fill(template: &str, data: impl Serialize) -> Result<String, Failure> {
+    let mut templates = Environment::new();
+    templates.add_template("style.css", STYLE).into_diagnostic()?;
+    templates.add_template("page.html", template).into_diagnostic()?;
+    let template = templates.get_template("page.html").into_diagnostic()?;
+    template.render(Serde(data)).into_diagnostic().map_err(Failure::Report)
+}
 
 /// The data of the template.
 #[derive(Serialize)]
@@ -82,11 +93,8 @@ pub(crate) fn page(
     gallery: &Gallery,
 ) -> Result<String, Failure> {
     let points = &shown(results)[..];
-    let mut templates = Environment::new();
-    templates.add_template("report.html", TEMPLATE).into_diagnostic()?;
     let scenario = sweep.points.first().map(|point| point.scenario.to_json()).unwrap_or_default();
-    let template = templates.get_template("report.html").into_diagnostic()?;
-    let page = template.render(Serde(Page {
+    let page = Page {
         title: sweep.points.first().map_or("", |point| &point.scenario.name),
         description: scenario["description"].as_str(),
         summary: summary(sweep, results, &scenario),
@@ -109,8 +117,8 @@ pub(crate) fn page(
         command: &request.command,
         captured: request.captured,
         version: env!("CARGO_PKG_VERSION"),
-    }));
-    page.into_diagnostic().map_err(Failure::Report)
+    };
+    fill(TEMPLATE, page)
 }
 
 fn verdicts<'a>(points: &'a [PointView<'_>], over_points: &'a [Expectation]) -> Vec<Verdict<'a>> {

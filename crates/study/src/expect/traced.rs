@@ -11,8 +11,8 @@ use ackclock_scenario::traced::TracedFlow;
 use minijinja::Error;
 
 pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
-    // traced('flow', 'initial_window_packets'): a number of the direction of its data, by its name in `ackclock
-    // trace --json`; traced('flow', 'pure_acks', 'acknowledgements') one of the other direction.
+    // traced('flow', 'initial_window_packets'): a number of the direction of its data, by its name in JSON.
+    // traced('flow', 'pure_acks', 'acknowledgements'): one of the other direction.
     w.add("traced(label, number, ['data' or 'acknowledgements'])", number);
     // traced_ack('flow', 3, 'in_flight'): of the third acknowledgement of data.
     // traced_data('flow', 30): when the thirtieth packet with data passed, s since the connection began.

@@ -1,6 +1,7 @@
 //! `ackclock trace`: every connection of a capture, both directions, in numbers and pictures.
 
 mod pictures;
+mod report;
 
 use crate::args;
 use crate::failure::Failure;
@@ -44,8 +45,11 @@ pub(crate) fn run(command: &args::Trace) -> Result<(), Failure> {
         save(out, drawn.xplots(&traced.connections))?;
     }
     if let Some(out) = &command.out {
-        let document = std::iter::once(("trace.json".to_owned(), json.clone()));
-        save(out, document.chain(drawn.charts(&traced.connections)))?;
+        let title =
+            command.file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let page = report::page(&title, &traced, &drawn, MAX_DRAWN)?;
+        let texts = [("trace.json".to_owned(), json.clone()), ("report.html".to_owned(), page)];
+        save(out, texts.into_iter().chain(drawn.charts(&traced.connections)))?;
     }
     if command.json {
         say!("{json}");

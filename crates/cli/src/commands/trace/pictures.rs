@@ -73,6 +73,11 @@ impl Drawn {
         self.pictures(connections).map(|chart| (format!("{}.svg", chart.id), chart.to_svg()))
     }
 
+    /// The pictures of one connection.
+    pub(super) fn of(&self, connection: &Connection) -> Vec<Chart> {
+        self.pictures(std::slice::from_ref(connection)).collect()
+    }
+
     fn pictures<'a>(&'a self, connections: &'a [Connection]) -> impl Iterator<Item = Chart> + 'a {
         let courses = self.courses.iter().filter(|(_, course)| !course.new.is_empty());
         courses.flat_map(move |(&(number, direction), course)| {
