@@ -275,7 +275,7 @@ fn refused() -> Checked {
     ensure(server.get("/422k", "")?.status == 200, "a request holds for itself only")
 }
 
-/// The request that the thesis prints, section 3.5, with a longer document.
+/// The request that the thesis prints, section 3.4, with a longer document.
 fn printed() -> Checked {
     let request = "GET /422k HTTP/1.1\r\nUser-Agent: ApacheBench/1.1\r\nRate = 64000\r\nPeriod = 10000\r\n\
                    Host: 140.173.170.11\r\nAccept: */*\r\nConnection: close\r\n\r\n";

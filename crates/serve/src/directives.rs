@@ -1,4 +1,4 @@
-//! The four directives that the thesis adds to Apache's httpd.conf (section 3.5):
+//! The four directives that the thesis adds to Apache's httpd.conf (section 3.4):
 //!
 //! ```text
 //! ExplicitRate On

@@ -100,7 +100,7 @@ mod tests {
         String::from_utf8_lossy(&output).into_owned()
     }
 
-    /// The request of the thesis, section 3.5.
+    /// The request of the thesis, section 3.4.
     const PRINTED: &str = "GET /size100K.txt HTTP/1.1\r\nUser-Agent: ApacheBench/1.1\r\nRate = 64000\r\n\
         Period = 10000\r\nHost: 140.173.170.11\r\nAccept: */*\r\n\r\n";
 
