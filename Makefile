@@ -45,6 +45,8 @@ tools: ## installs what the tests need, as root on Debian
 		echo "the tools for eBPF controllers cannot be installed: their tests are left out" >&2
 	@command -v tshark >/dev/null || $(call install,tshark) || \
 		echo "tshark cannot be installed: what ackclock trace tells is not compared with it" >&2
+	@command -v iperf3 >/dev/null || $(call install,iperf3) || \
+		echo "iperf3 cannot be installed: the tests with its clients and servers are left out" >&2
 
 # --- Fuzzing ---
 

@@ -38,6 +38,15 @@ pub enum Shape {
         /// The largest value before it is moved.
         most: f64,
     },
+    /// Pareto that is cut at `most`: what is above becomes `most`.
+    CappedPareto {
+        /// The smallest value.
+        scale: f64,
+        /// The exponent.
+        shape: f64,
+        /// The largest value.
+        most: f64,
+    },
     /// Normal.
     Normal {
         /// The mean.
@@ -87,7 +96,9 @@ impl Law {
             Shape::Uniform(from, to) => from.is_finite() && to.is_finite() && from <= to,
             Shape::Exponential(mean) => positive(mean),
             Shape::Pareto { scale, shape } => positive(scale) && positive(shape),
-            Shape::CutPareto { scale, shape, most } => positive(scale) && positive(shape) && most > scale,
+            Shape::CutPareto { scale, shape, most } | Shape::CappedPareto { scale, shape, most } => {
+                positive(scale) && positive(shape) && most > scale
+            }
             Shape::Normal { mean, deviation } => mean.is_finite() && positive(deviation),
             Shape::Lognormal { mu, sigma } => mu.is_finite() && positive(sigma),
             Shape::Gamma { shape, scale } => positive(shape) && positive(scale),
@@ -125,6 +136,9 @@ impl Shape {
             Shape::Pareto { scale, shape } => scale * libm::pow(1.0 - stream.uniform(), -1.0 / shape),
             Shape::CutPareto { scale, shape, most } => {
                 (scale * libm::pow(1.0 - stream.uniform(), -1.0 / shape)).min(most) - scale
+            }
+            Shape::CappedPareto { scale, shape, most } => {
+                (scale * libm::pow(1.0 - stream.uniform(), -1.0 / shape)).min(most)
             }
             Shape::Normal { mean, deviation } => mean + deviation * stream.normal(),
             Shape::Lognormal { mu, sigma } => libm::exp(mu + sigma * stream.normal()),

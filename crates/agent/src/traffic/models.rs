@@ -124,11 +124,87 @@ pub const FUNCTIONS: &[Function] = &[
         parameters: &[("mean", 180e6), ("lambda", f64::NAN)],
         build: |it| Law::new(Shape::Exponential(if it[1].is_nan() { it[0] } else { 1.0 / it[1] })),
     },
+    Function {
+        name: "gamma",
+        about: "gamma (mean=, deviation=)",
+        source: "",
+        parameters: &[("mean", f64::NAN), ("deviation", f64::NAN)],
+        build: |it| {
+            let (mean, variance) = (it[0], it[1] * it[1]);
+            Law::new(Shape::Gamma { shape: mean * mean / variance, scale: variance / mean })
+        },
+    },
+    Function {
+        name: "telnetPktInterarrival",
+        about: "time between what somebody types, us: Pareto (shape=0.9, scale=121500), at most a minute",
+        source: "Paxson and Floyd, Wide-area traffic: the failure of Poisson modeling, IEEE/ACM ToN 3(3), 1995, \
+                 section IV: the body of the times is Pareto with exponent 0.9, and 15 % exceed 1 s, which gives the \
+                 scale; the bound is ours, because this law has no mean",
+        parameters: &[("shape", 0.9), ("scale", 121_500.0)],
+        build: |it| Law::new(Shape::Pareto { scale: it[1], shape: it[0] }).within(0.0, 60e6),
+    },
+    Function {
+        name: "httpMainSize",
+        about: "size of a page's main object, bytes: truncated log-normal (mu=8.37, sigma=1.37), 100 B to 2 MB",
+        source: "3GPP2 C.R1002-0, HTTP traffic model; the same in IEEE 802.16m-08/004",
+        parameters: &[("mu", 8.37), ("sigma", 1.37)],
+        build: |it| Law::new(Shape::Lognormal { mu: it[0], sigma: it[1] }).within(100.0, 2e6),
+    },
+    Function {
+        name: "httpEmbeddedSize",
+        about: "size of an embedded object, bytes: truncated log-normal (mu=6.17, sigma=2.36), 50 B to 2 MB",
+        source: "3GPP2 C.R1002-0, HTTP traffic model; the same in IEEE 802.16m-08/004",
+        parameters: &[("mu", 6.17), ("sigma", 2.36)],
+        build: |it| Law::new(Shape::Lognormal { mu: it[0], sigma: it[1] }).within(50.0, 2e6),
+    },
+    Function {
+        name: "httpEmbeddedCount",
+        about: "number of embedded objects: Pareto (shape=1.1, scale=2), cut at 55, less the scale: 0 to 53",
+        source: "3GPP2 C.R1002-0, HTTP traffic model; the same in IEEE 802.16m-08/004",
+        parameters: &[("shape", 1.1), ("scale", 2.0)],
+        build: |it| Law::new(Shape::CutPareto { shape: it[0], scale: it[1], most: 55.0 }),
+    },
+    Function {
+        name: "httpReadingTime",
+        about: "time between pages, us: exponential (mean=30e6)",
+        source: "3GPP2 C.R1002-0, HTTP traffic model; the same in IEEE 802.16m-08/004",
+        parameters: &[("mean", 30e6)],
+        build: |it| Law::new(Shape::Exponential(it[0])),
+    },
+    Function {
+        name: "videoPktSize",
+        about: "size of a packet of streamed video, bytes: Pareto (shape=1.2, scale=20), cut at 125",
+        source: "3GPP2 C.R1002-0, near real time video: eight packets each 100 ms, 32 kbit/s in the mean",
+        parameters: &[("shape", 1.2), ("scale", 20.0)],
+        build: |it| Law::new(Shape::CappedPareto { shape: it[0], scale: it[1], most: 125.0 }),
+    },
 ];
 
 /// All types.
-pub const TYPES: &[TrafficType] = &[TrafficType {
-    name: "ftp",
-    about: "files one after the other, with a pause between their starts",
-    bursts: || bursts(plain("ftpItemSize"), plain("ftpNOfItems"), plain("ftpSessionInterarrival")),
-}];
+pub const TYPES: &[TrafficType] = &[
+    TrafficType {
+        name: "ftp",
+        about: "files one after the other, with a pause between their starts",
+        bursts: || bursts(plain("ftpItemSize"), plain("ftpNOfItems"), plain("ftpSessionInterarrival")),
+    },
+    TrafficType {
+        name: "telnet",
+        about: "somebody types: single letters",
+        bursts: || bursts(Number::Fixed(1), Number::Fixed(1), plain("telnetPktInterarrival")),
+    },
+    TrafficType {
+        name: "http",
+        about: "the embedded objects of a page at a time, and the time to read it",
+        bursts: || bursts(plain("httpEmbeddedSize"), plain("httpEmbeddedCount"), plain("httpReadingTime")),
+    },
+    TrafficType {
+        name: "video",
+        about: "streamed video: ten frames a second of eight packets each",
+        bursts: || bursts(plain("videoPktSize"), Number::Fixed(8), Number::Fixed(100_000)),
+    },
+    TrafficType {
+        name: "voice",
+        about: "constant bit rate: G.711 in RTP, 160 bytes every 20 ms behind a header of 12 (RFC 3551, RFC 3550)",
+        bursts: || bursts(Number::Fixed(172), Number::Fixed(1), Number::Fixed(20_000)),
+    },
+];

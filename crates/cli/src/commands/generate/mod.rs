@@ -2,6 +2,7 @@
 
 mod agent;
 mod certificates;
+mod iperf3;
 mod results;
 mod script;
 

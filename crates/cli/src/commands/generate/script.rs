@@ -1,6 +1,6 @@
 //! `ackclock generate`.
 
-use super::{identity, read, results};
+use super::{identity, iperf3, read, results};
 use crate::args::Generate;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -14,8 +14,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) fn run(command: &Generate) -> Result<(), Failure> {
-    let text = read(&command.script)?;
-    let plan = script::read(&command.script.display().to_string(), &text)?;
+    let Some(path) = &command.script else { return iperf3::run(command) };
+    let text = read(path)?;
+    let plan = script::read(&path.display().to_string(), &text)?;
     if command.check {
         results::describe(&plan, command.json);
         return Ok(());

@@ -1,0 +1,390 @@
+//! A server for unmodified clients of iperf3, several at once.
+
+use super::MAX_STREAMS;
+use super::flow::{Flow, STEP, Socket, Terms, choose};
+use super::message::{
+    COOKIE, OLD_UDP, Parameters, Results, ServerError, State, UDP_ANSWER, UDP_HELLO, read_document,
+    stream_id, write_document,
+};
+use crate::agent::{Log, ledger::calendar, readable};
+use crate::policy::{Grant, Policy};
+use ackclock_sockets::{is_timeout, set_receive_buffer, set_send_buffer};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// So long a client may take for what it has to say next.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// So long a client may take to show its cookie.
+const GREETING: Duration = Duration::from_secs(5);
+/// The greatest number of connections that have not shown a cookie yet, and of tests.
+const MAX_CONNECTIONS: usize = 256;
+/// Receivers wait so long for what the client says that it has sent.
+const DRAINING: Duration = Duration::from_secs(2);
+
+type Cookie = [u8; COOKIE];
+
+/// A test that waits for its streams.
+struct Waiting {
+    cookie: Cookie,
+    client: IpAddr,
+    udp: bool,
+    streams: Sender<Socket>,
+}
+
+/// A server.
+pub struct Server {
+    policy: Policy,
+    waiting: Mutex<Vec<Waiting>>,
+    connections: AtomicUsize,
+    tests: AtomicUsize,
+}
+
+/// Why a test ended before its end.
+enum Ended {
+    /// The connection with the client is over, or the client has given up.
+    Gone(String),
+    /// The server gives up, and tells this error.
+    Refused(ServerError, i32, String),
+    /// The policy is exceeded, or the server ends.
+    Terminated(String),
+}
+
+impl From<io::Error> for Ended {
+    fn from(error: io::Error) -> Ended {
+        Ended::Gone(error.to_string())
+    }
+}
+
+impl Server {
+    /// A server with this policy.
+    pub fn new(policy: Policy) -> Server {
+        Server {
+            policy,
+            waiting: Mutex::default(),
+            connections: AtomicUsize::new(0),
+            tests: AtomicUsize::new(0),
+        }
+    }
+
+    /// Serves clients at `listener`'s port, over TCP and UDP, until `stop` is set.
+    ///
+    /// # Errors
+    ///
+    /// If the sockets fail, as when the port is in use for UDP.
+    pub fn serve(
+        self: &Arc<Self>,
+        listener: &TcpListener,
+        stop: &'static AtomicBool,
+        log: &Log,
+    ) -> io::Result<()> {
+        let address = listener.local_addr()?;
+        let datagrams = udp_socket(address)?;
+        let (server, udp_log) = (self.clone(), log.clone());
+        let greeter = std::thread::Builder::new().spawn(move || {
+            if let Err(error) = server.greet_datagrams(&datagrams, address, stop) {
+                udp_log(format!("UDP ends: {error}"));
+            }
+        })?;
+        while !stop.load(Ordering::Relaxed) {
+            if !readable(listener, STEP)? {
+                continue;
+            }
+            let Ok((stream, peer)) = listener.accept() else {
+                std::thread::sleep(STEP);
+                continue;
+            };
+            if self.connections.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTIONS {
+                self.connections.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let (server, log) = (self.clone(), log.clone());
+            let begun = std::thread::Builder::new().stack_size(256 << 10).spawn(move || {
+                server.meet(stream, peer, stop, &|text| log(format!("{peer}: {text}")));
+                server.connections.fetch_sub(1, Ordering::Relaxed);
+            });
+            if begun.is_err() {
+                self.connections.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        let begun = Instant::now();
+        while self.connections.load(Ordering::Relaxed) > 0 && begun.elapsed() < GREETING {
+            std::thread::sleep(STEP / 5);
+        }
+        // It ends within a tenth of a second, and had nothing else to say.
+        let _ = greeter.join();
+        Ok(())
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new connection: a stream of a test that waits for it, or a new test.
+    fn meet(&self, mut stream: TcpStream, peer: SocketAddr, stop: &AtomicBool, log: &dyn Fn(String)) {
+        let Ok(cookie) = read_cookie(&mut stream) else { return };
+        {
+            let waiting = self.waiting();
+            if let Some(test) =
+                waiting.iter().find(|it| it.cookie == cookie && !it.udp && it.client == peer.ip())
+            {
+                // A test that has all its streams hangs up.
+                let _ = test.streams.send(Socket::Tcp(stream));
+                return;
+            }
+        }
+        self.tests.fetch_add(1, Ordering::Relaxed);
+        match self.test(&mut stream, cookie, peer.ip(), stop) {
+            Ok(words) => log(words),
+            Err(Ended::Gone(why)) => log(format!("the client has gone: {why}")),
+            Err(Ended::Refused(error, errno, why)) => {
+                log(format!("refused: {why}"));
+                let mut message = vec![State::ServerError as i8 as u8];
+                message.extend((error as u32).to_be_bytes());
+                message.extend(errno.to_be_bytes());
+                // The client may have gone.
+                let _ = stream.write_all(&message);
+            }
+            Err(Ended::Terminated(why)) => {
+                log(format!("ended: {why}"));
+                let _ = stream.write_all(&[State::ServerTerminate as i8 as u8]);
+            }
+        }
+        self.tests.fetch_sub(1, Ordering::Relaxed);
+        self.waiting().retain(|test| test.cookie != cookie);
+    }
+
+    /// A test from its cookie to its end.
+    fn test(
+        &self,
+        control: &mut TcpStream,
+        cookie: Cookie,
+        client: IpAddr,
+        stop: &AtomicBool,
+    ) -> Result<String, Ended> {
+        let others = self.tests.load(Ordering::Relaxed).saturating_sub(1);
+        let grant = self
+            .policy
+            .iperf3
+            .for_client(client, others, calendar().1)
+            .map_err(|refusal| Ended::Refused(ServerError::NotAllowed, 0, refusal.message))?;
+        control.set_read_timeout(Some(PATIENCE))?;
+        control.set_write_timeout(Some(PATIENCE))?;
+        control.set_nodelay(true)?;
+        tell(control, State::ParamExchange)?;
+        let asked: Parameters = read_document(control)?;
+        if let Some(fault) = asked.fault().or_else(|| excess(&asked, &grant)) {
+            return Err(Ended::Refused(ServerError::NotAllowed, 0, fault.to_owned()));
+        }
+        let (sender, streams) = channel();
+        self.waiting().push(Waiting { cookie, client, udp: asked.udp, streams: sender });
+        tell(control, State::CreateStreams)?;
+        let terms = Arc::new(Terms::new(asked, grant));
+        let sockets = gather(&streams, &terms.asked)?;
+        self.waiting().retain(|test| test.cookie != cookie);
+        let mut flows = start(sockets, &terms).inspect_err(|_| terms.stop())?;
+        let outcome = tell(control, State::TestStart)
+            .and_then(|()| tell(control, State::TestRunning))
+            .map_err(Ended::from)
+            .and_then(|()| run(control, &terms, &flows, stop));
+        terms.stop_sending();
+        let outcome = outcome.and_then(|()| exchange(control, &terms, &mut flows));
+        terms.stop();
+        flows.iter_mut().for_each(Flow::join);
+        outcome?;
+        let bytes = |sends| -> u64 {
+            flows.iter().filter(|flow| flow.sends == sends).map(|flow| flow.counted().bytes).sum()
+        };
+        Ok(format!("{} bytes received, {} sent", bytes(false), bytes(true)))
+    }
+
+    /// Answers the first datagrams of streams over UDP, each with a socket of its own from then on.
+    fn greet_datagrams(
+        &self,
+        datagrams: &UdpSocket,
+        address: SocketAddr,
+        stop: &AtomicBool,
+    ) -> io::Result<()> {
+        let mut buffer = [0; 64];
+        while !stop.load(Ordering::Relaxed) {
+            let (length, peer) = match datagrams.recv_from(&mut buffer) {
+                Ok(arrived) => arrived,
+                Err(error) if is_timeout(&error) || error.kind() == ErrorKind::ConnectionRefused => continue,
+                Err(error) => return Err(error),
+            };
+            let answer = match &buffer[..length] {
+                hello if *hello == UDP_HELLO => UDP_ANSWER,
+                hello if *hello == OLD_UDP.0 => OLD_UDP.1,
+                _ => continue,
+            };
+            let waiting = self.waiting();
+            // Only to the address of a control connection, and only while its test waits.
+            let Some(test) = waiting.iter().find(|test| test.udp && test.client == peer.ip()) else {
+                continue;
+            };
+            let Ok(socket) = udp_socket(address) else { continue };
+            if socket.connect(peer).is_ok() && socket.send(&answer).is_ok() {
+                let _ = test.streams.send(Socket::Udp(socket));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a test asks for more than there may be, if it does.
+fn excess(asked: &Parameters, grant: &Grant) -> Option<&'static str> {
+    if asked.time * 1e6 > grant.duration as f64 {
+        Some("the test takes longer than the policy allows")
+    } else if grant.rate.is_some_and(|rate| asked.bandwidth > rate) {
+        Some("the rate is above what the policy allows")
+    } else if asked.limit().zip(grant.bytes).is_some_and(|(bytes, most)| bytes > most) {
+        Some("more bytes than the policy allows")
+    } else {
+        None
+    }
+}
+
+fn tell(control: &mut TcpStream, state: State) -> io::Result<()> {
+    control.write_all(&[state as i8 as u8])
+}
+
+fn read_cookie(stream: &mut TcpStream) -> io::Result<Cookie> {
+    let (mut cookie, mut filled, begun) = ([0; COOKIE], 0, Instant::now());
+    while filled < COOKIE {
+        let left = GREETING.checked_sub(begun.elapsed()).filter(|left| !left.is_zero());
+        stream.set_read_timeout(Some(left.ok_or(ErrorKind::TimedOut)?))?;
+        match stream.read(&mut cookie[filled..])? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            bytes => filled += bytes,
+        }
+    }
+    Ok(cookie)
+}
+
+/// A socket for datagrams at an address that others share.
+fn udp_socket(address: SocketAddr) -> io::Result<UdpSocket> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket: OwnedFd = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    bind(&socket, &address)?;
+    let socket = UdpSocket::from(socket);
+    socket.set_read_timeout(Some(STEP))?;
+    Ok(socket)
+}
+
+/// All streams of a test.
+fn gather(streams: &Receiver<Socket>, asked: &Parameters) -> Result<Vec<Socket>, Ended> {
+    let wanted = asked.parallel.min(MAX_STREAMS) as usize * if asked.bidirectional { 2 } else { 1 };
+    let (mut sockets, begun) = (Vec::new(), Instant::now());
+    while sockets.len() < wanted {
+        let left = PATIENCE.saturating_sub(begun.elapsed());
+        match streams.recv_timeout(left) {
+            Ok(socket) => sockets.push(socket),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                return Err(Ended::Gone(format!("{} of {wanted} streams have come", sockets.len())));
+            }
+        }
+    }
+    Ok(sockets)
+}
+
+/// Begins all streams. In a test in both directions, those that the client sends come first.
+fn start(sockets: Vec<Socket>, terms: &Arc<Terms>) -> Result<Vec<Flow>, Ended> {
+    let asked = &terms.asked;
+    let mut flows = Vec::new();
+    for (index, socket) in sockets.into_iter().enumerate() {
+        let sends = if asked.bidirectional { index >= asked.parallel as usize } else { asked.reverse };
+        if let Socket::Tcp(stream) = &socket {
+            choose(stream, asked).map_err(|error| {
+                let errno = error.raw_os_error().unwrap_or(0);
+                Ended::Refused(
+                    ServerError::SetCongestion,
+                    errno,
+                    format!("the congestion controller: {error}"),
+                )
+            })?;
+            if asked.window > 0 {
+                set_send_buffer(stream, asked.window.min(1 << 30))?;
+                set_receive_buffer(stream, asked.window.min(1 << 30))?;
+            }
+        }
+        flows.push(Flow::start(stream_id(index), sends, socket, terms)?);
+    }
+    Ok(flows)
+}
+
+/// Lets the streams run until the client ends the test.
+fn run(control: &mut TcpStream, terms: &Terms, flows: &[Flow], stop: &AtomicBool) -> Result<(), Ended> {
+    control.set_read_timeout(Some(STEP))?;
+    // A client that is cut off does not say so.
+    let most = if terms.asked.time > 0.0 { terms.asked.time + 30.0 } else { 86_400.0 };
+    let begun = Instant::now();
+    loop {
+        let mut state = [0];
+        match control.read(&mut state) {
+            Ok(0) => return Err(Ended::Gone("it has hung up".to_owned())),
+            Ok(_) => match State::of(state[0]) {
+                Some(State::TestEnd) => return Ok(()),
+                Some(State::ClientTerminate) => return Err(Ended::Gone("it has given up".to_owned())),
+                _ => return Err(Ended::Gone(format!("it says {} while data flows", state[0]))),
+            },
+            Err(error) if is_timeout(&error) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(Ended::Terminated("the server ends".to_owned()));
+        }
+        if terms.is_exceeded() {
+            return Err(Ended::Terminated("more than the policy allows".to_owned()));
+        }
+        let idle = flows.iter().all(|flow| flow.counted().ended);
+        if begun.elapsed().as_secs_f64() > most && idle || begun.elapsed().as_secs_f64() > most + 60.0 {
+            return Err(Ended::Terminated("the client does not end the test".to_owned()));
+        }
+    }
+}
+
+/// Both tell their results.
+fn exchange(control: &mut TcpStream, terms: &Arc<Terms>, flows: &mut [Flow]) -> Result<(), Ended> {
+    control.set_read_timeout(Some(PATIENCE))?;
+    tell(control, State::ExchangeResults)?;
+    let theirs: Results = read_document(control)?;
+    // The client says what it has sent: what is still on its way counts, too.
+    let begun = Instant::now();
+    let sent = |flow: &Flow| theirs.streams.iter().find(|it| it.id == flow.id).map_or(0, |it| it.bytes);
+    let patience = if terms.asked.udp { DRAINING / 10 } else { DRAINING };
+    while begun.elapsed() < patience
+        && flows.iter().any(|flow| !flow.sends && !flow.counted().ended && flow.counted().bytes < sent(flow))
+    {
+        std::thread::sleep(STEP / 10);
+    }
+    terms.stop();
+    flows.iter_mut().for_each(Flow::join);
+    write_document(control, &results(flows))?;
+    tell(control, State::DisplayResults)?;
+    let mut state = [0];
+    // A client that has what it wants may hang up without a word.
+    let _ = control.read(&mut state);
+    Ok(())
+}
+
+/// The results of one end.
+pub(super) fn results(flows: &[Flow]) -> Results {
+    let sends = flows.iter().any(|flow| flow.sends);
+    let counts = flows.iter().any(|flow| flow.result().retransmits >= 0);
+    let retransmits = match (sends, counts) {
+        (false, _) => -1,
+        (true, counts) => i64::from(counts),
+    };
+    Results {
+        sender_has_retransmits: retransmits,
+        congestion_used: flows.iter().find_map(|flow| flow.counted().control),
+        streams: flows.iter().map(Flow::result).collect(),
+        ..Results::default()
+    }
+}

@@ -1,0 +1,49 @@
+//! Any bytes from a controller, an agent, a source, a sink, or a peer of iperf3. Nothing panics, what is read can
+//! be written again and is the same, and nobody who lacks the key gives consent.
+#![no_main]
+
+use ackclock_agent::consent::{Consent, Cookies, Secrets, Verdict, read_hello};
+use ackclock_agent::iperf3::message::{Parameters, Results, State, read_document, read_header};
+use ackclock_agent::policy::Policy;
+use ackclock_agent::protocol::{Lines, MAX_LINE, Reply, Request, to_line};
+use ackclock_units::Time;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut lines = Lines::default();
+    // In pieces, as they come.
+    for piece in bytes.chunks(7) {
+        lines.push(piece);
+        while let Ok(Some(line)) = lines.next_line() {
+            assert!(line.len() < MAX_LINE);
+            if let Ok(request) = serde_json::from_slice::<Request>(&line) {
+                if let Request::Setup { spec, .. } = &request {
+                    let _ = spec.fault();
+                }
+                let again = to_line(&request).expect("not much longer than it came");
+                assert_eq!(serde_json::from_slice::<Request>(&again).expect("our own"), request);
+            }
+            let _ = serde_json::from_slice::<Reply>(&line);
+        }
+    }
+    let secrets = Secrets { cookie: [1; 16], key: [2; 16] };
+    assert_ne!(secrets.read_answer([3; 16], bytes), Some(Verdict::Welcome));
+    let mut consent = Consent::new(secrets, Time::ZERO);
+    consent.on_datagram(Time::from_nanos(1_400_000_000), bytes);
+    assert!(!consent.holds(Time::from_nanos(1_500_000_000)));
+    if let Some((cookie, _)) = read_hello(bytes) {
+        let mut cookies = Cookies::<()>::default();
+        assert_eq!(cookies.take(cookie), Err(Verdict::Unknown));
+    }
+    for wide in [false, true] {
+        let _ = read_header(bytes, wide);
+    }
+    let _ = bytes.first().map(|&byte| State::of(byte));
+    let _ = read_document::<Results>(&mut &bytes[..]);
+    if let Ok(asked) = read_document::<Parameters>(&mut &bytes[..]) {
+        let _ = (asked.fault(), asked.limit());
+    }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let _ = Policy::read("policy", text);
+    }
+});
