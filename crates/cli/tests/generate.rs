@@ -115,10 +115,10 @@ fn of_page(line: &str) -> Result<String, Failed> {
 fn first() -> Checked {
     let place = Place::new()?;
     done(&place.ackclock(&["certificates", "certificates", "localhost"]).output()?)?;
-    let agent = place.ackclock(&["agent", "--listen", "127.0.0.1:42310"]);
+    let agent = place.ackclock(&["agent", "--listen", "127.0.0.1:24310"]);
     let _agent = place.listening(agent, "agent")?;
     let script =
-        of_page("cluster {")?.replace("test localhost", "test localhost:42310").replace("42015", "42315");
+        of_page("cluster {")?.replace("test localhost", "test localhost:24310").replace("42015", "24315");
     fs::write(place.path("first.netspec"), script)?;
     let check = done(&place.ackclock(&["generate", "first.netspec", "--check"]).output()?)?;
     ensure(check.contains("51328000 bytes at 204.80 Mbit/s"), check)?;
@@ -149,8 +149,8 @@ fn thesis() -> Checked {
 fn wrong_use() -> Checked {
     let place = Place::new()?;
     fs::write(place.path("bad.netspec"), "cluster {\n  test a { type = brust; protocol = tcp; }\n}\n")?;
-    let good = "cluster { test localhost:42311 { type = full; protocol = tcp; peer = localhost:42315; } test \
-                localhost:42311 { type = sink; protocol = tcp; own = localhost:42315; } }";
+    let good = "cluster { test localhost:24311 { type = full; protocol = tcp; peer = localhost:24315; } test \
+                localhost:24311 { type = sink; protocol = tcp; own = localhost:24315; } }";
     fs::write(place.path("good.netspec"), good)?;
     fs::write(place.path("policy.toml"), "[[allow]]\nwho = []\n")?;
     let cases: &[(&[&str], &str)] = &[
@@ -470,13 +470,13 @@ fn compare(flags: &[&str], exact: bool, bytes: &[(u64, u64)]) -> Checked {
 
 fn iperf3_servers() -> Checked {
     let place = Place::new()?;
-    let port = "42320";
+    let port = "24320";
     for &(flags, _) in MATRIX {
         let mut command = Command::new("iperf3");
         command.args(["-s", "-1", "-p", port, "-J"]);
         let server = Process(place.plain(command).spawn()?);
         let begun = Instant::now();
-        while std::net::TcpListener::bind(("0.0.0.0", 42320)).is_ok() {
+        while std::net::TcpListener::bind(("0.0.0.0", 24320)).is_ok() {
             ensure(begun.elapsed() < Duration::from_secs(10), "the server does not listen")?;
             sleep(Duration::from_millis(10));
         }
