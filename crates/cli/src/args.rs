@@ -2,11 +2,15 @@
 
 #[cfg(feature = "agent")]
 mod generate;
+#[cfg(feature = "monitor")]
+mod monitor;
 #[cfg(feature = "serve")]
 mod serve;
 
 #[cfg(feature = "agent")]
 pub(crate) use generate::{Agent, Certificates, Generate};
+#[cfg(feature = "monitor")]
+pub(crate) use monitor::{Advise, Monitor};
 #[cfg(feature = "serve")]
 pub(crate) use serve::Serve;
 
@@ -55,6 +59,12 @@ pub(crate) enum Command {
     /// Serve a directory over HTTP, each response in periodic bursts.
     #[cfg(feature = "serve")]
     Serve(Serve),
+    /// Measure the paths to hosts over time, and keep what was measured.
+    #[cfg(feature = "monitor")]
+    Monitor(Monitor),
+    /// Advise what to send to a host, from what `ackclock monitor` has measured.
+    #[cfg(feature = "monitor")]
+    Advise(Advise),
     /// The key that names you to those who receive from you.
     #[command(subcommand)]
     Key(Key),

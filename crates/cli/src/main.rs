@@ -37,6 +37,10 @@ fn main() -> ExitCode {
         args::Command::Receive(command) => transfer::receive(&command),
         #[cfg(feature = "serve")]
         args::Command::Serve(command) => commands::serve::run(&command),
+        #[cfg(feature = "monitor")]
+        args::Command::Monitor(command) => commands::monitor::run(&command),
+        #[cfg(feature = "monitor")]
+        args::Command::Advise(command) => commands::advise::run(&command),
         args::Command::Key(command) => transfer::key(&command),
         #[cfg(feature = "agent")]
         args::Command::Generate(command) => commands::generate::generate(&command),

@@ -79,6 +79,11 @@ impl TcpInfo {
         if status == 0 { info } else { TcpInfo::default() }
     }
 
+    /// The payload of a full segment that is sent, bytes.
+    pub fn segment(&self) -> u32 {
+        self.rto_ato_mss[2]
+    }
+
     /// Segments in flight, as the kernel counts them.
     pub fn in_flight(&self) -> f64 {
         let (out, gone) = (

@@ -1,5 +1,7 @@
 //! One file or folder for each command: what it does with the other crates, and what it says.
 
+#[cfg(feature = "monitor")]
+pub(crate) mod advise;
 pub(crate) mod compare;
 pub(crate) mod docs;
 pub(crate) mod emulate;
@@ -7,6 +9,8 @@ pub(crate) mod emulate;
 pub(crate) mod generate;
 pub(crate) mod kernel;
 pub(crate) mod list;
+#[cfg(feature = "monitor")]
+pub(crate) mod monitor;
 pub(crate) mod predict;
 pub(crate) mod reproduce;
 pub(crate) mod run;

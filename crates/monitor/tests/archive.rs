@@ -1,0 +1,186 @@
+//! The archive: what is written is there, old samples become means, and what is no archive is refused.
+
+use ackclock_monitor::{Archive, ArchiveError, Known, Moment, Quantity, Row, Sample, measured};
+use ackclock_units::Duration;
+use proptest::prelude::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+const HOUR: i64 = 3_600_000_000;
+const NOW: Moment = Moment(490_000 * HOUR + 1);
+
+fn place() -> (TempDir, PathBuf) {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("a.sqlite");
+    (place, path)
+}
+
+fn far() -> Known {
+    let (ping, transfer) = (Duration::from_secs(10), Duration::from_secs(3600));
+    Known { id: 0, name: "far".into(), address: "192.0.2.1".into(), uncontrolled: true, ping, transfer }
+}
+
+fn row(host: i64, at: Moment, value: f64) -> Row {
+    Row { host, quantity: Quantity::Rtt, sample: Sample { at, value } }
+}
+
+fn values(samples: &[Sample]) -> Vec<f64> {
+    samples.iter().map(|sample| sample.value).collect()
+}
+
+#[test]
+fn what_is_written_is_read_while_the_writer_goes_on() {
+    let (_place, path) = place();
+    let mut archive = Archive::create(&path).expect("a new one");
+    let id = archive.describe(&far()).expect("it is written");
+    let reader = Archive::open(&path).expect("another reads");
+    assert_eq!(reader.hosts().expect("they are read"), [Known { id, ..far() }]);
+    let at = |seconds| NOW.before(Duration::from_secs(seconds));
+    archive.write(&[row(id, at(1), 1.0), row(id, at(3), 3.0), row(id + 1, at(2), 9.0)]).expect("room");
+    archive.write(&[row(id, at(2), 2.0), row(id, at(2), f64::NAN), row(id, at(2), 2.5)]).expect("room");
+    let all = reader.samples(id, Quantity::Rtt, (at(10), NOW), 99).expect("they are read");
+    assert_eq!(all.first().map(|it| it.value), Some(3.0));
+    assert_eq!(
+        (all.len(), all[3].value),
+        (4, 1.0),
+        "two of an instant are two, and what is no number is none"
+    );
+    let newest = reader.samples(id, Quantity::Rtt, (at(10), NOW), 1).expect("they are read");
+    assert_eq!(values(&newest), [1.0]);
+    assert_eq!(reader.samples(id, Quantity::Lost, (at(10), NOW), 9).expect("none"), []);
+    assert_eq!(measured(&reader, id, NOW).expect("it is read").rtt.len(), 4);
+    // The same host has the same number after a restart.
+    drop(archive);
+    let again = Archive::create(&path).expect("the same one");
+    let moved = Known { address: "192.0.2.2".into(), ..far() };
+    assert_eq!(again.describe(&moved).expect("it is written"), id);
+    again.note_step(NOW, -5).expect("it is written");
+    assert_eq!(reader.last_step(NOW).expect("it is read"), Some((NOW, -5)));
+}
+
+#[test]
+fn old_samples_become_means_of_hours_once() {
+    let (_place, path) = place();
+    let mut archive = Archive::create(&path).expect("a new one");
+    let id = archive.describe(&far()).expect("it is written");
+    let old = Moment(489_000 * HOUR);
+    let young = NOW.before(Duration::from_secs(3600));
+    archive.write(&[row(id, old, 1.0), row(id, old, 3.0), row(id, Moment(old.0 + HOUR), 7.0)]).expect("room");
+    archive.write(&[row(id, young, 5.0)]).expect("room");
+    archive.thin(NOW).expect("it is thinned");
+    // One more of the first hour comes later, as after a clock that was set back.
+    archive.write(&[row(id, Moment(old.0 + 9), 8.0)]).expect("room");
+    archive.thin(NOW).expect("it is thinned");
+    archive.thin(NOW).expect("nothing is left to do");
+    let hours = archive.hours(id, Quantity::Rtt).expect("they are read");
+    assert_eq!(hours.len(), 2);
+    assert_eq!((hours[0].from, hours[0].samples, hours[0].mean), (old, 3, 4.0));
+    assert_eq!((hours[0].least, hours[0].greatest, hours[1].mean), (1.0, 8.0, 7.0));
+    let raw = archive.samples(id, Quantity::Rtt, (Moment(0), NOW), 99).expect("they are read");
+    assert_eq!(values(&raw), [5.0]);
+    archive.thin(NOW.after(Duration::from_secs(700 * 24 * 3600))).expect("it is thinned");
+    let hours = archive.hours(id, Quantity::Rtt).expect("they are read");
+    assert_eq!(hours.len(), 1, "only the young sample's hour is not yet two years old");
+    assert_eq!(hours[0].mean, 5.0);
+}
+
+fn refusal(path: &Path) -> ArchiveError {
+    let reading = Archive::open(path).expect_err("reading is refused");
+    let writing = Archive::create(path).expect_err("writing is refused");
+    assert_eq!(std::mem::discriminant(&reading), std::mem::discriminant(&writing), "{reading} {writing}");
+    reading
+}
+
+#[test]
+fn what_is_no_archive_is_named_and_stays_as_it_is() {
+    let (place, path) = place();
+    assert!(matches!(Archive::open(&path), Err(ArchiveError::Missing(_))));
+    assert!(!path.exists(), "reading makes none");
+    fs::write(
+        &path,
+        "some text of somebody else, which is long enough to be read as a header of a database\n".repeat(40),
+    )
+    .expect("a file");
+    let before = fs::read(&path).expect("the file");
+    assert!(matches!(refusal(&path), ArchiveError::Foreign(_)));
+    assert_eq!(fs::read(&path).expect("the file"), before);
+    let other = place.path().join("other.sqlite");
+    let database = rusqlite::Connection::open(&other).expect("a database");
+    database.execute_batch("CREATE TABLE samples (x); INSERT INTO samples VALUES (1)").expect("a table");
+    drop(database);
+    let before = fs::read(&other).expect("the file");
+    assert!(matches!(refusal(&other), ArchiveError::Foreign(_)));
+    assert_eq!(fs::read(&other).expect("the file"), before);
+    let later = place.path().join("later.sqlite");
+    drop(Archive::create(&later).expect("a new one"));
+    rusqlite::Connection::open(&later)
+        .and_then(|it| it.pragma_update(None, "user_version", 2))
+        .expect("a pragma");
+    assert!(matches!(refusal(&later), ArchiveError::Later { found: 2, .. }));
+}
+
+#[test]
+fn damage_is_named() {
+    let (_place, path) = place();
+    let mut archive = Archive::create(&path).expect("a new one");
+    let id = archive.describe(&far()).expect("it is written");
+    let rows: Vec<Row> = (0..20_000).map(|at| row(id, Moment(NOW.0 - at), 1.0)).collect();
+    archive.write(&rows).expect("room");
+    drop(archive);
+    let mut bytes = fs::read(&path).expect("the file");
+    let (from, to) = (4096, bytes.len());
+    bytes[from..to].fill(0xa5);
+    fs::write(&path, bytes).expect("the file");
+    let read = Archive::open(&path).and_then(|it| it.samples(id, Quantity::Rtt, (Moment(0), NOW), 99_999));
+    assert!(matches!(read, Err(ArchiveError::Damaged { .. })), "{read:?}");
+}
+
+/// A commit that finds no room writes nothing, and works again once there is room.
+#[test]
+fn without_room_nothing_is_lost() {
+    let (_place, path) = place();
+    let mut archive = Archive::create(&path).expect("a new one");
+    let id = archive.describe(&far()).expect("it is written");
+    let rows: Vec<Row> = (0..50_000).map(|at| row(id, Moment(NOW.0 - at), 1.0)).collect();
+    archive.limit(Some(40)).expect("a limit of pages");
+    let full = archive.write(&rows);
+    assert!(matches!(full, Err(ArchiveError::Full { .. })), "{full:?}");
+    let count =
+        |archive: &Archive| archive.samples(id, Quantity::Rtt, (Moment(0), NOW), 99_999).map(|it| it.len());
+    assert_eq!(count(&archive).expect("it is read"), 0);
+    archive.limit(None).expect("no limit");
+    archive.write(&rows).expect("there is room again");
+    assert_eq!(count(&archive).expect("it is read"), 50_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Whatever is written in whatever pieces, hours and samples together are what was written.
+    #[test]
+    fn thinning_keeps_counts_and_means(
+        written in prop::collection::vec((0i64..800 * 24, 0.0f64..100.0), 1..60),
+        cut in 0usize..60,
+    ) {
+        let (_place, path) = place();
+        let mut archive = Archive::create(&path).expect("a new one");
+        // Up to 800 days ago, at the half of an hour.
+        let rows: Vec<Row> = written
+            .iter()
+            .map(|&(hours, value)| row(1, Moment(NOW.0 - hours * HOUR - HOUR / 2), value))
+            .collect();
+        let (first, second) = rows.split_at(cut.min(rows.len()));
+        archive.write(first).expect("room");
+        archive.thin(NOW).expect("it is thinned");
+        archive.write(second).expect("room");
+        archive.thin(NOW).expect("it is thinned");
+        let hours = archive.hours(1, Quantity::Rtt).expect("they are read");
+        let raw = archive.samples(1, Quantity::Rtt, (Moment(0), NOW), 999).expect("they are read");
+        let kept: Vec<f64> = written.iter().filter(|(hours, _)| *hours < 730 * 24).map(|&(_, it)| it).collect();
+        let number: u64 = hours.iter().map(|it| it.samples).sum::<u64>() + raw.len() as u64;
+        prop_assert_eq!(number, kept.len() as u64);
+        let sum = hours.iter().map(|it| it.mean * it.samples as f64).sum::<f64>() + values(&raw).iter().sum::<f64>();
+        prop_assert!((sum - kept.iter().sum::<f64>()).abs() < 1e-6, "{sum}");
+        prop_assert!(raw.iter().all(|it| NOW.since(it.at) <= Duration::from_secs(14 * 24 * 3600 + 3600)));
+    }
+}
