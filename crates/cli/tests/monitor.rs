@@ -1,1 +1,288 @@
-fn main() {}
+//! `ackclock monitor` and `ackclock advise` as programs: over emulated paths, with what goes wrong.
+
+mod common;
+
+use ackclock_monitor::{Archive, Known, Moment, Quantity, Row, Sample};
+use ackclock_units::Duration as Span;
+use assert_cmd::cargo::cargo_bin;
+use common::{Checked, Named, ensure, in_real_time, stderr, stdout};
+use libtest_mimic::Failed;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+fn main() {
+    let always: &[Named] = &[
+        ("what_is_archived_is_advised", advised),
+        ("wrong_use_is_explained", wrong_use),
+        ("a_probe_that_fails_is_told_and_the_others_go_on", failing),
+    ];
+    let privileged: &[Named] = &[
+        ("a_killed_monitor_loses_at_most_a_second", killed),
+        ("the_path_of_the_thesis", thesis),
+        ("a_slow_path", slow),
+        ("a_competing_flow_withdraws_the_advice_to_do_without_control", competing),
+    ];
+    in_real_time(always, privileged);
+}
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Result<Place, Failed> {
+        Ok(Place(tempfile::tempdir()?))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Checked {
+        Ok(fs::write(self.path(name), text)?)
+    }
+
+    fn command(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(self.0.path());
+        command.env("NO_COLOR", "1").env("LC_ALL", "C").env("TERM", "dumb").env("COLUMNS", "100");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn ackclock(&self, arguments: &[&str]) -> Result<Output, Failed> {
+        Ok(self.command(&cargo_bin("ackclock"), arguments).output()?)
+    }
+
+    /// The advice on a host, as JSON.
+    fn advice(&self, arguments: &[&str]) -> Result<Value, Failed> {
+        let output = self.ackclock(&[&["advise", "far", "--json"], arguments].concat())?;
+        ensure(output.status.success(), stderr(&output))?;
+        Ok(serde_json::from_str(&stdout(&output))?)
+    }
+
+    /// An archive of a path that was quiet for the last 20 minutes.
+    fn quiet(&self, address: &str, capacity: f64, rtt: f64) -> Checked {
+        let mut archive = Archive::create(&self.path("monitor.sqlite"))?;
+        let (ping, transfer) = (Span::from_secs(10), Span::from_secs(3600));
+        let (name, address) = ("far".to_owned(), address.to_owned());
+        let host = archive.describe(&Known { id: 0, name, address, uncontrolled: true, ping, transfer })?;
+        let now = Moment::now();
+        let row = |quantity, ago, value| Row {
+            host,
+            quantity,
+            sample: Sample { at: now.before(Span::from_millis(ago)), value },
+        };
+        for ping in 0..120 {
+            let ago = 10_000 * ping + 1000;
+            let values = [
+                (Quantity::Rtt, rtt),
+                (Quantity::Lost, 0.0),
+                (Quantity::Sent, 1e3),
+                (Quantity::Retransmissions, 0.0),
+            ];
+            archive.write(&values.map(|(quantity, value)| row(quantity, ago, value)))?;
+        }
+        for transfer in 0..6 {
+            let ago = 3_600_000 * transfer + 60_000;
+            let values =
+                [(Quantity::Capacity, capacity), (Quantity::Waiting, rtt), (Quantity::ClosingWindow, 100.0)];
+            archive.write(&values.map(|(quantity, value)| row(quantity, ago, value)))?;
+        }
+        Ok(())
+    }
+
+    /// Emulates a path. `serve` runs in the receiving host, `line` is a shell's line in the sending one.
+    /// "ackclock" stands for the program.
+    fn emulate(&self, rate: &str, delay: &str, serve: &str, line: &str) -> Result<Output, Failed> {
+        let path = format!(
+            "name = \"a path\"\nduration = \"120 s\"\n[topology.dumbbell]\n\
+             bottleneck = {{ rate = \"{rate}\", delay = \"{delay}\", queue = {{ droptail = \"1 bdp\" }} }}\n"
+        );
+        self.write("path.toml", &path)?;
+        let program = cargo_bin("ackclock").display().to_string();
+        let (serve, line) = (serve.replace("ackclock", &program), line.replace("ackclock", &program));
+        self.ackclock(&["emulate", "path.toml", "--serve", &serve, "--", "sh", "-c", &line])
+    }
+}
+
+fn number(value: &Value, pointer: &str) -> Result<f64, Failed> {
+    value.pointer(pointer).and_then(Value::as_f64).ok_or_else(|| format!("{pointer}: {value}").into())
+}
+
+fn near(what: &str, value: f64, wanted: f64, share: f64) -> Checked {
+    ensure((value / wanted - 1.0).abs() <= share, format!("{what}: {value}, and {wanted} is wanted"))
+}
+
+/// Exact answers from an archive.
+fn advised() -> Checked {
+    let place = Place::new()?;
+    place.quiet("192.0.2.1", 622e6, 0.067)?;
+    let advice = place.advice(&["--control", "reno", "--control", "none"])?;
+    ensure(advice["buffer_bytes"]["value"] == 5_209_250, format!("{advice}"))?;
+    ensure(advice["buffer_bytes"]["basis"]["samples"] == 6, format!("{advice}"))?;
+    ensure(advice["first_window_segments"]["value"] == 100, format!("{advice}"))?;
+    ensure(advice["burst_bytes"]["value"] == 622_000, format!("{advice}"))?;
+    ensure(advice["without_control_window_bytes"]["value"] == 2_604_625, format!("{advice}"))?;
+    ensure(advice["throughput"][0]["control"] == "none", format!("{advice}"))?;
+    let text = stdout(&place.ackclock(&["advise", "192.0.2.1", "--size", "10 kB"])?);
+    for word in ["5209250 B", "622000 B", "6 samples over 5.0 h", "cubic", "622.000 Mbit/s"] {
+        ensure(text.contains(word), format!("{word} is not in\n{text}"))?;
+    }
+    let csv = stdout(&place.ackclock(&["advise", "far", "--csv"])?);
+    ensure(csv.starts_with("quantity,time_s,value\nrtt_seconds,"), csv.clone())?;
+    ensure(csv.lines().count() == 1 + 4 * 120 + 3 * 6, format!("{} lines", csv.lines().count()))
+}
+
+fn wrong_use() -> Checked {
+    let place = Place::new()?;
+    place.quiet("192.0.2.1", 1e6, 0.01)?;
+    place.write("text.sqlite", &"no database at all\n".repeat(100))?;
+    place.write(
+        "step.toml",
+        "[[hosts]]\nname = \"far\"\naddress = \"192.0.2.1\"\nping = { evry = \"1 s\" }\n",
+    )?;
+    place.write(
+        "foreign.toml",
+        "archive = \"text.sqlite\"\n[[hosts]]\nname = \"a\"\naddress = \"127.0.0.1\"\n",
+    )?;
+    place.write("port.toml", "[sink]\nlisten = \"192.0.2.99:5310\"\nallow = [\"127.0.0.1\"]\n")?;
+    let cases: [(&[&str], &str); 7] = [
+        (&["advise", "fare"], "did you mean \"far\""),
+        (&["advise", "far", "--archive", "none.sqlite"], "there is no archive none.sqlite"),
+        (&["advise", "far", "--archive", "text.sqlite"], "is not an archive of ackclock monitor"),
+        (&["advise", "far", "--control", "cubik"], "did you mean \"cubic\""),
+        (&["monitor", "step.toml"], "did you mean \"every\""),
+        (&["monitor", "foreign.toml"], "is not an archive of ackclock monitor"),
+        (&["monitor", "port.toml"], "nothing can listen on 192.0.2.99:5310"),
+    ];
+    for (arguments, says) in cases {
+        let output = place.ackclock(arguments)?;
+        let said = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        ensure(output.status.code() == Some(2), format!("{arguments:?}: {:?} {said}", output.status))?;
+        ensure(said.contains(says), format!("{arguments:?}: {said}"))?;
+    }
+    Ok(())
+}
+
+/// Nobody takes transfers on this port; the monitor ends in time all the same, and has what else there is.
+fn failing() -> Checked {
+    let place = Place::new()?;
+    place.write(
+        "m.toml",
+        "[[hosts]]\nname = \"far\"\naddress = \"127.0.0.1\"\nping = { every = \"100 ms\" }\n\
+         transfer = { port = 1, every = \"1 s\", length = \"500 ms\" }\n",
+    )?;
+    let output = place.ackclock(&["monitor", "m.toml", "--for", "2500 ms"])?;
+    ensure(output.status.success(), stderr(&output))?;
+    let said = stderr(&output);
+    ensure(said.matches("far: transfer fails: Connection refused").count() == 1, said.clone())?;
+    let archive = Archive::open(&place.path("monitor.sqlite"))?;
+    let host = archive.hosts()?.remove(0).id;
+    let sent = archive.samples(host, Quantity::Sent, (Moment(0), Moment::now()), 999)?;
+    ensure(sent.len() >= 5, format!("{} samples", sent.len()))
+}
+
+fn killed() -> Checked {
+    let place = Place::new()?;
+    place.write(
+        "m.toml",
+        "[[hosts]]\nname = \"far\"\naddress = \"127.0.0.1\"\nping = { every = \"100 ms\" }\n",
+    )?;
+    let program = cargo_bin("ackclock");
+    for run in 1..=3u64 {
+        let mut child = place.command(&program, &["monitor", "m.toml"]).spawn()?;
+        sleep(Duration::from_millis(2000));
+        let at = Moment::now();
+        child.kill()?;
+        child.wait()?;
+        let archive = Archive::open(&place.path("monitor.sqlite"))?;
+        let host = archive.hosts()?.remove(0).id;
+        let all = archive.samples(host, Quantity::Rtt, (Moment(0), Moment::now()), 9999)?;
+        let newest = all.last().ok_or("nothing is in the archive")?;
+        let lost = at.since(newest.at).as_secs_f64();
+        ensure(lost <= 1.0, format!("the last {lost} s are lost"))?;
+        ensure(all.len() as u64 >= 5 * run, format!("{} samples after run {run}", all.len()))?;
+    }
+    Ok(())
+}
+
+const SINK: &str =
+    "archive = \"sink.sqlite\"\n[sink]\nlisten = \"10.128.0.1:5310\"\nallow = [\"10.0.0.0/16\"]\n";
+
+/// Measures a path for 40 s, and holds the advice against what the path is.
+fn measured(rate: &str, bps: f64, delay: &str, rtt: f64) -> Checked {
+    let place = Place::new()?;
+    place.write("sink.toml", SINK)?;
+    place.write(
+        "far.toml",
+        "[[hosts]]\nname = \"far\"\naddress = \"10.128.0.1\"\nping = { every = \"1 s\" }\n\
+         transfer = { every = \"5 s\", length = \"2 s\", control = \"cubic\" }\n",
+    )?;
+    let output =
+        place.emulate(rate, delay, "ackclock monitor sink.toml", "ackclock monitor far.toml --for 40s")?;
+    ensure(output.status.success(), stderr(&output))?;
+    let archive = Archive::open(&place.path("monitor.sqlite"))?;
+    let host = archive.hosts()?.remove(0).id;
+    let median = |quantity| -> Result<f64, Failed> {
+        let mut all: Vec<f64> = archive
+            .samples(host, quantity, (Moment(0), Moment::now()), 999)?
+            .iter()
+            .map(|it| it.value)
+            .collect();
+        all.sort_by(f64::total_cmp);
+        ensure(all.len() >= 5, format!("{} transfers; {}", all.len(), stderr(&output)))?;
+        Ok(all[all.len() / 2])
+    };
+    let size = format!("{} B", median(Quantity::Transferred)?);
+    let advice = place.advice(&["--size", &size, "--control", "cubic"])?;
+    near("buffer", number(&advice, "/buffer_bytes/value")?, bps * rtt / 8.0, 0.05)?;
+    near("burst", number(&advice, "/burst_bytes/value")?, 0.8 * bps * 0.01 / 8.0, 0.05)?;
+    let forecast = number(&advice, "/throughput/0/bps")?;
+    near("forecast", forecast, median(Quantity::Throughput)?, 0.15)?;
+    let against = advice["without_control_window_bytes"]["against"].as_str();
+    ensure(against.is_some_and(|it| it.contains("does not allow")), format!("{advice}"))
+}
+
+fn thesis() -> Checked {
+    measured("622 Mbit/s", 622e6, "33.5 ms", 0.067)
+}
+
+fn slow() -> Checked {
+    measured("20 Mbit/s", 20e6, "20 ms", 0.040)
+}
+
+/// A download fills the way back, so echo replies wait: two of them are enough.
+fn competing() -> Checked {
+    let place = Place::new()?;
+    place.quiet("10.128.0.1", 50e6, 0.0202)?;
+    fs::create_dir(place.path("www"))?;
+    fs::write(place.path("www/big"), vec![7; 60_000_000])?;
+    place.write(
+        "far.toml",
+        "uncontrolled = [\"10.128.0.1\"]\n[[hosts]]\nname = \"far\"\naddress = \"10.128.0.1\"\n\
+         ping = { every = \"1 s\" }\n",
+    )?;
+    // As long as the path is quiet the advice is a window. Two periods (1.2 s at most each) after the
+    // download has begun, with the time until samples are written, it is withdrawn.
+    let line = "ackclock monitor far.toml --for 40s & \
+        for i in $(seq 60); do ackclock advise far --json --control reno > quiet.json; \
+          grep -q 'without_control_window_bytes\":{\"value' quiet.json && [ $i -gt 6 ] && break; sleep 0.5; done; \
+        curl -s -o /dev/null http://10.128.0.1:8080/big & \
+        sleep 3.4; ackclock advise far --json --control reno > busy.json; kill %1 %2; wait";
+    let serve = "ackclock serve www --listen 10.128.0.1:8080 --control cubic";
+    let begun = Instant::now();
+    let output = place.emulate("50 Mbit/s", "10 ms", serve, line)?;
+    ensure(begun.elapsed() < Duration::from_secs(100), "the emulation does not end")?;
+    let read = |name: &str| -> Result<Value, Failed> {
+        Ok(serde_json::from_str(&fs::read_to_string(place.path(name))?)?)
+    };
+    let (quiet, busy) = (read("quiet.json")?, read("busy.json")?);
+    let window = &quiet["without_control_window_bytes"]["value"];
+    ensure(window.is_u64(), format!("{quiet}\n{}", stderr(&output)))?;
+    let against = busy["without_control_window_bytes"]["against"].as_str();
+    ensure(against.is_some_and(|it| it.contains("vary")), format!("{busy}"))
+}

@@ -35,8 +35,8 @@ pub fn controls() -> Vec<&'static str> {
 }
 
 /// Simulates a transfer of `size` over the path, alone, with each of these controllers: Linux' TCP, a DropTail
-/// queue, a connection that is already open. Packets leave the host with a jitter of one packet. Without congestion control (`none`) the window is one
-/// bandwidth-delay product.
+/// queue, a connection that is already open. Packets leave the host with a jitter of one packet. Without
+/// congestion control (`none`) the window is one bandwidth-delay product.
 ///
 /// # Errors
 ///

@@ -171,7 +171,7 @@ impl Shared {
                 add(Quantity::Retransmissions, between.retransmitted);
             }
             // During a transfer an echo request would measure our own queue.
-            if transfers % 2 == 0 {
+            if transfers.is_multiple_of(2) {
                 let opened = pinger.take().map_or_else(|| Pinger::open(host.address), Ok);
                 let answer = opened.and_then(|mut it| {
                     let answer = it.ping(PATIENCE)?;

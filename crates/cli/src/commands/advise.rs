@@ -74,6 +74,7 @@ fn forecasts(path: &Path, size: Bytes, chosen: &[&'static str]) -> Result<Vec<Fo
     let mut forecasts = forecast(path, size, chosen, stop).map_err(|error| match error {
         RunError::Scenario(error) => Failure::from(error),
         RunError::Interrupted => Failure::Interrupted("interrupted".to_owned()),
+        error @ RunError::Capture(_) => miette!("{error}").into(),
     })?;
     forecasts.sort_by(|one, other| other.p50.total_cmp(&one.p50));
     Ok(forecasts)

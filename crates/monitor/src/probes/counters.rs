@@ -42,7 +42,7 @@ impl Counters {
         let retransmitted = counts.get("RetransSegs").copied().unwrap_or(0);
         let now = Reading { at: Instant::now(), sent, retransmitted, transfers };
         let last = self.last.replace(now);
-        let running = transfers % 2 == 1;
+        let running = !transfers.is_multiple_of(2);
         Ok(last.filter(|last| last.transfers == transfers && !running).map(|last| Between {
             sent: sent.saturating_sub(last.sent) as f64 * 8.0 / last.at.elapsed().as_secs_f64().max(1e-3),
             retransmitted: retransmitted.saturating_sub(last.retransmitted) as f64,

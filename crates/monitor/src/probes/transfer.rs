@@ -48,7 +48,7 @@ pub(crate) fn transfer(host: IpAddr, plan: &Transfer, stop: &AtomicBool) -> io::
     set_send_buffer(&stream, BUFFER)?;
     set_unsent(&stream, UNSENT)?;
     stream.set_write_timeout(Some(LOOK))?;
-    write!(stream, "{}\n", super::sink::PROTOCOL)?;
+    writeln!(stream, "{}", super::sink::PROTOCOL)?;
     let begun = Instant::now();
     let seen = send(&mut stream, begun, length, most, stop)?;
     stream.shutdown(Shutdown::Write)?;
