@@ -1,7 +1,8 @@
 //! Measures paths over time, keeps what it measured, and advises what to send over them.
 //!
-//! [`Plan`] is the monitor's file, [`Monitor`] measures after it, [`Archive`] is what is kept. [`advise`] and [`forecast()`] tell from the
-//! samples what to send: the first by rules, the second by simulating the measured path.
+//! [`Plan`] is the monitor's file, [`Monitor`] measures after it, [`Archive`] is what is kept. [`advise`] and
+//! [`forecast()`] tell from the samples what to send: the first by rules, the second by simulating the
+//! measured path.
 
 mod advice;
 mod archive;

@@ -22,7 +22,8 @@ pub(super) const INTERVAL: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_millis(50);
 /// What a silent peer may take.
 const SILENCE: Duration = Duration::from_secs(5);
-/// The memory of each socket for receiving, bytes: a window for 1 Gbit/s at 100 ms, where the system allows it.
+/// The memory of each socket for receiving, bytes: a window for 1 Gbit/s at 100 ms, where the system allows
+/// it.
 const BUFFER: u64 = 32 << 20;
 /// Transfers at the same time. More would measure each other.
 const MOST: usize = 4;
