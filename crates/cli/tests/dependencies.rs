@@ -9,8 +9,8 @@ use std::process::Command;
 /// Crates that `cargo build` compiles for the program. Each costs every newcomer time: a further one needs a
 /// good reason. Sixteen are the encryption of `ackclock send`: Noise, a curve, a cipher, and what they need.
 /// Eleven are the server of `ackclock serve`: hyper, its parser and types, tokio and mio, and ours. Fourteen
-/// are the TLS and the certificates of `ackclock agent`, and ours. Seven are the archive of `ackclock monitor`:
-/// SQLite, its wrapper and what that needs, and ours.
+/// are the TLS and the certificates of `ackclock agent`, and ours. Seven are the archive of `ackclock
+/// monitor`: SQLite, its wrapper and what that needs, and ours.
 const MAX_CRATES: usize = 201;
 
 fn root() -> &'static Path {
