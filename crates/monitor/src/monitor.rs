@@ -29,6 +29,8 @@ const PATIENCE: Span = Span::from_secs(2);
 const MOST_WAITING: usize = 2_000_000;
 /// How often old samples become means.
 const THIN: Span = Span::from_secs(3600);
+/// For how long it is thinned at once: samples wait meanwhile.
+const THINNING: Span = Span::from_millis(100);
 /// A clock that differs by more from the monotonic one has been set, us.
 const STEP: i64 = 1_000_000;
 
@@ -335,15 +337,25 @@ impl Writer {
         }
     }
 
+    /// Thins the archive once an hour, and for a short time at once: what is left waits for the next commit.
+    fn thin(&mut self) -> Result<(), ArchiveError> {
+        let begun = Instant::now();
+        let mut more = self.thinned.is_none_or(|at| at.elapsed() >= THIN);
+        while more && begun.elapsed() < THINNING {
+            more = self.archive.thin(Moment::now())?;
+            if !more {
+                self.thinned = Some(Instant::now());
+            }
+        }
+        Ok(())
+    }
+
     /// Writes what waits. Without room it stays.
     fn commit(&mut self, tell: &mut impl FnMut(News)) -> Result<(), ArchiveError> {
         let mut outcome = self.archive.write(&self.waiting);
         if outcome.is_ok() {
             self.waiting.clear();
-            if self.thinned.is_none_or(|at| at.elapsed() >= THIN) {
-                self.thinned = Some(Instant::now());
-                outcome = self.archive.thin(Moment::now());
-            }
+            outcome = self.thin();
         }
         match outcome {
             Ok(()) if self.stuck => {
