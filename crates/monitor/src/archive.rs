@@ -357,8 +357,8 @@ impl Archive {
     }
 
     /// Turns samples older than [`RAW`] into means of whole hours, and forgets means older than [`MEANS`].
-    /// Each sample counts once, whenever it came. One call moves one hour of one quantity of one host, so that
-    /// the archive is never held for long. Returns true if it moved one: call again until it has not.
+    /// Each sample counts once, whenever it came. One call moves one hour of one quantity of one host, so
+    /// that the archive is never held for long. Returns true if it moved one: call again until it has not.
     ///
     /// # Errors
     ///
