@@ -59,6 +59,7 @@ pub const TRANSPORT: Transport = Transport {
     },
     sender: |settings, bytes, opening| Box::new(Sender::new(&Config::new(settings.clone(), bytes), opening)),
     receiver: |settings, bytes| Box::new(Receiver::new(&Config::new(settings.clone(), bytes))),
+    on_networks: &[],
 };
 
 const PARAMETERS: &[Parameter] = &[

@@ -89,7 +89,7 @@ impl Jitter {
             Clock::Coarse => i64::try_from(service.as_nanos()).unwrap_or(i64::MAX),
         };
         let jitter = signed(arrived, arrived_before).saturating_sub(signed(sent, sent_before).max(least));
-        if !self.spacing.is_zero() && sent.since(sent_before) < self.spacing {
+        if sent.since(sent_before) < self.spacing {
             return Some(Change::Partial(jitter));
         }
         self.last = Some((sent, arrived));

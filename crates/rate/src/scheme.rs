@@ -1,7 +1,7 @@
 //! The registry of transports.
 
 use crate::half::{Opening, ReceivingHalf, SendingHalf};
-use ackclock_registry::{Entry, Listed, Settings};
+use ackclock_registry::{Chosen, Entry, Given, Listed, Settings};
 use std::fmt;
 
 /// A transport's entry in the registry.
@@ -12,6 +12,19 @@ pub struct Transport {
     pub sender: fn(&Settings, u32, Opening) -> Box<dyn SendingHalf>,
     /// Builds the receiving half from checked settings, for packets of so many bytes on the wire.
     pub receiver: fn(&Settings, u32) -> Box<dyn ReceivingHalf>,
+    /// What differs on real networks, where packets may overtake, from what the source says.
+    pub on_networks: &'static [(&'static str, Given<'static>)],
+}
+
+impl Transport {
+    /// The transport as it is used on real networks.
+    pub fn for_networks(&'static self) -> Chosen<Transport> {
+        let mut chosen = Chosen::defaults(self);
+        for &(name, given) in self.on_networks {
+            chosen.set(name, given).expect("a test sets each");
+        }
+        chosen
+    }
 }
 
 impl Listed for Transport {

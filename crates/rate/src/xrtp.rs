@@ -20,7 +20,7 @@ use crate::loss::{Biaz, Discriminator, Hybrid, HybridSettings, Spike, ZigZag};
 use crate::pair::Pairing;
 use crate::scheme::Transport;
 use crate::variant::Variant;
-use ackclock_registry::{Entry, Parameter, Settings};
+use ackclock_registry::{Entry, Given, Parameter, Settings};
 use ackclock_units::Duration;
 
 /// The registry's entry.
@@ -48,6 +48,16 @@ pub const TRANSPORT: Transport = Transport {
     },
     sender: |settings, bytes, opening| Box::new(Sender::new(&Config::new(settings.clone(), bytes), opening)),
     receiver: |settings, bytes| Box::new(Receiver::new(&Config::new(settings.clone(), bytes))),
+    on_networks: &[
+        // Packets may overtake.
+        ("reorder", Given::Number(3.0)),
+        // Hosts delay packets by as much as fast links need for one. No longer than most round trips.
+        ("spacing", Given::Time(Duration::from_millis(20))),
+        // A packet may be lost again when it is repeated: a window of two round trips would be full then.
+        ("window", Given::Number(8.0)),
+        // RFC 6928.
+        ("start", Given::Number(10.0)),
+    ],
 };
 
 const PARAMETERS: &[Parameter] = &[

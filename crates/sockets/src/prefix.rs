@@ -19,6 +19,16 @@ pub struct PrefixError {
 }
 
 impl Prefix {
+    /// The network of an address: the first `bits` are shared. `None` if the address has fewer bits.
+    pub fn new(address: IpAddr, bits: u32) -> Option<Prefix> {
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        (bits <= most).then_some(match (address, address.to_canonical()) {
+            // ::ffff:a.b.c.d is an IPv4 address.
+            (IpAddr::V6(_), four @ IpAddr::V4(_)) if bits >= 96 => Prefix { address: four, bits: bits - 96 },
+            _ => Prefix { address, bits },
+        })
+    }
+
     /// An address of the network. Only the first [`bits`](Self::bits) count.
     pub fn address(self) -> IpAddr {
         self.address
@@ -52,20 +62,15 @@ impl FromStr for Prefix {
         let wrong = || PrefixError { text: text.to_owned() };
         let (address, length) = text.split_once('/').map_or((text, None), |(it, bits)| (it, Some(bits)));
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
         let bits = match length {
-            None => most,
+            None if address.is_ipv4() => 32,
+            None => 128,
             Some(digits) if digits.bytes().all(|it| it.is_ascii_digit()) => {
-                digits.parse().ok().filter(|&bits| bits <= most).ok_or_else(wrong)?
+                digits.parse().map_err(|_| wrong())?
             }
             Some(_) => return Err(wrong()),
         };
-        match (address, address.to_canonical()) {
-            (IpAddr::V6(_), four @ IpAddr::V4(_)) if bits >= 96 => {
-                Ok(Prefix { address: four, bits: bits - 96 })
-            }
-            _ => Ok(Prefix { address, bits }),
-        }
+        Prefix::new(address, bits).ok_or_else(wrong)
     }
 }
 

@@ -69,30 +69,7 @@ impl Terms {
 
 /// The transport that is used if none is chosen.
 pub fn standard() -> Chosen<Transport> {
-    for_networks(&ackclock_rate::tfrc::TRANSPORT)
-}
-
-/// What differs on real networks from what a transport's source says. All but the first are XRTP's.
-///
-/// - Packets may overtake: `reorder`.
-/// - Hosts delay packets by as much as fast links need for one: `spacing`, no longer than most round trips.
-/// - A packet may be lost again when it is repeated: a `window` of two round trips would be full then.
-/// - A connection begins with ten packets (RFC 6928): `start`.
-pub fn for_networks(transport: &'static Transport) -> Chosen<Transport> {
-    let mut control = Chosen::defaults(transport);
-    if control.settings().given::<u64>("reorder") == Some(0) {
-        control.set("reorder", Given::Number(3.0)).expect("it is allowed");
-    }
-    if transport.entry.name == "xrtp" {
-        for (name, given) in [
-            ("spacing", Given::Time(Duration::from_millis(20))),
-            ("window", Given::Number(8.0)),
-            ("start", Given::Number(10.0)),
-        ] {
-            control.set(name, given).expect("it is allowed");
-        }
-    }
-    control
+    ackclock_rate::tfrc::TRANSPORT.for_networks()
 }
 
 /// Sets `KEY=VALUE`.
@@ -120,7 +97,7 @@ mod tests {
     #[test]
     fn terms_are_read_as_they_were_written() {
         for &transport in Transport::all() {
-            let mut terms = Terms { control: for_networks(transport), bytes: 1228 };
+            let mut terms = Terms { control: transport.for_networks(), bytes: 1228 };
             assert_eq!(terms.control.settings().given::<u64>("reorder"), Some(3), "{transport:?}");
             assert_eq!(Terms::from_text(&terms.to_text()).as_ref(), Some(&terms));
             let most = set(&mut terms.control, "most_rate=1.5e6");

@@ -2,7 +2,6 @@
 
 use ackclock_rate::Transport;
 use ackclock_registry::Listed;
-use ackclock_transfer::control::for_networks;
 use ackclock_transfer::host::{
     ENTROPY, Guest, SILENCE, Sending, Stage, Summary, TransferError, Watch, receive, send,
 };
@@ -78,7 +77,7 @@ impl Sink for Kept {
 #[test]
 fn what_is_sent_arrives_with_every_transport() {
     for &transport in Transport::all() {
-        let options = Sending { most: 1e8, ..Sending::with(for_networks(transport)) };
+        let options = Sending { most: 1e8, ..Sending::with(transport.for_networks()) };
         for bytes in [0, 1, 100_003] {
             let kept = Kept::default();
             let mut open = |_| Box::new(kept.clone()) as Box<dyn Sink>;

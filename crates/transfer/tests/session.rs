@@ -4,7 +4,7 @@
 use ackclock_rate::packet::{Ack, Report};
 use ackclock_rate::xrtp::TRANSPORT;
 use ackclock_transfer::channel::{Channel, Renewal, Why};
-use ackclock_transfer::control::{Terms, for_networks};
+use ackclock_transfer::control::Terms;
 use ackclock_transfer::handshake::{Dialer, Heard, Listener};
 use ackclock_transfer::host::{ENTROPY, PACKET_BYTES};
 use ackclock_transfer::noise::Identity;
@@ -43,7 +43,7 @@ impl Ends {
     }
 
     fn dialer(&self, ticket: &Ticket) -> Dialer {
-        let terms = Terms { control: for_networks(&TRANSPORT), bytes: PACKET_BYTES }.to_text();
+        let terms = Terms { control: TRANSPORT.for_networks(), bytes: PACKET_BYTES }.to_text();
         let to = address(PORTS.1);
         Dialer::new(at(0), to, &self.sender, ticket, terms.as_bytes(), ENTROPY).expect("good keys")
     }
@@ -250,7 +250,7 @@ fn keys_are_renewed_whatever_is_lost() {
 /// A sender and a receiver of data without end, and a first packet that both know.
 fn transfer() -> (Outgoing, Incoming, Vec<u8>) {
     let (sender, receiver) = session();
-    let terms = Terms { control: for_networks(&TRANSPORT), bytes: PACKET_BYTES };
+    let terms = Terms { control: TRANSPORT.for_networks(), bytes: PACKET_BYTES };
     let mut incoming = Incoming::new(at(20), receiver, &terms, SILENCE);
     let mut outgoing = Outgoing::new(at(20), sender, terms, f64::INFINITY, SILENCE);
     outgoing.begin(at(20), Extent::Endless);
@@ -290,7 +290,7 @@ fn converse(outgoing: &mut Outgoing, incoming: &mut Incoming, now: Time, carried
 /// Two ends that looked for the largest packets of a path, and what there is to send.
 fn probed(carried: usize, extent: Extent) -> (Outgoing, Incoming) {
     let (sender, receiver) = session();
-    let terms = Terms { control: for_networks(&TRANSPORT), bytes: PACKET_BYTES };
+    let terms = Terms { control: TRANSPORT.for_networks(), bytes: PACKET_BYTES };
     let mut incoming = Incoming::new(at(20), receiver, &terms, SILENCE);
     let mut outgoing = Outgoing::new(at(20), sender, terms, f64::INFINITY, SILENCE);
     outgoing.probe(at(20), 9000);
@@ -343,7 +343,7 @@ fn the_last_datum_of_several_does_not_tell_their_size() {
 #[test]
 fn a_sender_cannot_settle_what_it_did_not_probe() {
     let (sender, receiver) = session();
-    let terms = Terms { control: for_networks(&TRANSPORT), bytes: PACKET_BYTES };
+    let terms = Terms { control: TRANSPORT.for_networks(), bytes: PACKET_BYTES };
     let mut incoming = Incoming::new(at(20), receiver, &terms, SILENCE);
     let large = Terms { bytes: 1500, ..terms };
     let mut outgoing = Outgoing::new(at(20), sender, large, f64::INFINITY, SILENCE);
@@ -408,21 +408,7 @@ fn silence_ends_a_session_and_a_ping_does_not_let_it() {
         let now = at(step * 1000);
         outgoing.on_timeout(now);
         incoming.on_timeout(now);
-        let mut out = Vec::new();
-        while outgoing.poll_control(now, &mut out).is_some() {
-            incoming.on_datagram(
-                (now, now),
-                address(PORTS.0),
-                &out,
-                &mut Discard::default(),
-                &mut Vec::new(),
-            );
-            out.clear();
-        }
-        while incoming.poll_control(now, &Discard::default(), &mut out).is_some() {
-            outgoing.on_datagram(now, address(PORTS.1), &out);
-            out.clear();
-        }
+        converse(&mut outgoing, &mut incoming, now, usize::MAX);
     }
     assert_eq!((outgoing.end(), incoming.end()), (None, None));
     outgoing.on_timeout(at(59_000 + 29_999));

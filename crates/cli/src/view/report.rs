@@ -18,13 +18,15 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 const TEMPLATE: &str = include_str!("report.html");
-/// The style of every page.
+/// How every page begins: its title, and its style.
+const HEAD: &str = include_str!("head.html");
 const STYLE: &str = include_str!("style.css");
 
-/// Fills a template that begins with the style of every page.
+/// Fills a template that begins as every page does. Texts are escaped, because its name ends in .html.
 pub(crate) fn fill(template: &str, data: impl Serialize) -> Result<String, Failure> {
     let mut templates = Environment::new();
     templates.add_template("style.css", STYLE).into_diagnostic()?;
+    templates.add_template("head.html", HEAD).into_diagnostic()?;
     templates.add_template("page.html", template).into_diagnostic()?;
     let template = templates.get_template("page.html").into_diagnostic()?;
     template.render(Serde(data)).into_diagnostic().map_err(Failure::Report)

@@ -1,7 +1,7 @@
 //! From an object file to a registered, pinned scheme.
 
 use super::directory::Directory;
-use super::{LoadError, Request, pins};
+use super::{LoadError, Request, pins, prefix};
 use crate::Parameters;
 use bytemuck::{Pod, Zeroable};
 use libbpf_rs::btf::Btf;
@@ -111,9 +111,9 @@ pub(super) fn attach(
         }
     };
     if let Some(allowed) = object.maps().find(|it| it.name() == "allowed") {
-        for prefix in &request.allow {
+        for &allow in &request.allow {
             allowed
-                .update(&prefix.key(), &1u32.to_ne_bytes(), MapFlags::ANY)
+                .update(&prefix::key(allow), &1u32.to_ne_bytes(), MapFlags::ANY)
                 .map_err(failed("given its prefixes"))?;
         }
     }

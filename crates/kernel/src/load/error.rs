@@ -157,12 +157,8 @@ pub enum LoadError {
         path: String,
     },
     /// The text is not a prefix.
-    #[error("{text:?} is no prefix")]
-    #[diagnostic(help("write an IPv4 or IPv6 address, with /LENGTH for a network: 10.1.0.0/16, fd00::/8"))]
-    Prefix {
-        /// The text.
-        text: String,
-    },
+    #[error(transparent)]
+    Prefix(#[from] ackclock_sockets::PrefixError),
 }
 
 impl LoadError {

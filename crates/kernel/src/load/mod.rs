@@ -20,10 +20,10 @@ mod privilege;
 pub use check::{Requirement, check};
 pub use error::LoadError;
 pub use pins::{Entry, Statistics, Unloaded, admit, list, remove_abandoned, unload};
-pub use prefix::Prefix;
 
 use crate::{NoTwin, Parameters, Program, program};
 use ackclock_cc::Settings;
+use ackclock_sockets::Prefix;
 use cgroup::Cgroup;
 use directory::Directory;
 use std::path::PathBuf;

@@ -1,7 +1,8 @@
 //! The loaded schemes: the directories below `/sys/fs/bpf/ackclock`.
 
 use super::directory::{Directory, Lock, is_file_system};
-use super::{LoadError, Prefix, cgroup};
+use super::{LoadError, cgroup, prefix};
+use ackclock_sockets::Prefix;
 use bytemuck::{Pod, Zeroable};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use rustix::mount::{MountFlags, mount};
@@ -224,7 +225,7 @@ fn entry(root: &Directory, name: &str) -> Result<Entry, LoadError> {
         }
     };
     let allowed = MapHandle::from_pinned_path(directory.pin("allowed")).ok();
-    let allow = allowed.iter().flat_map(|map| map.keys().filter_map(|key| Prefix::from_key(&key)));
+    let allow = allowed.iter().flat_map(|map| map.keys().filter_map(|key| prefix::from_key(&key)));
     Ok(Entry {
         name: name.to_owned(),
         scheme: scheme.map(str::to_owned),

@@ -192,7 +192,7 @@ mod programs {
                 settings: settings.clone(),
                 allow: match program.reach {
                     Reach::Everyone => Vec::new(),
-                    Reach::Allowed => vec![RECEIVERS.parse()?],
+                    Reach::Allowed => vec![RECEIVERS.parse().map_err(LoadError::from)?],
                 },
                 initial_window: None,
                 everyone: false,

@@ -5,7 +5,7 @@ use crate::args::KernelCost;
 use crate::failure::Failure;
 use crate::view::table::plain_table;
 use ackclock_cc::Settings;
-use ackclock_kernel::load::{self, OfRun, Request};
+use ackclock_kernel::load::{self, LoadError, OfRun, Request};
 use ackclock_kernel::{Program, Reach, programs};
 use miette::{IntoDiagnostic, WrapErr};
 use rustix::net::sockopt::set_tcp_congestion;
@@ -42,7 +42,7 @@ impl Loaded {
             settings: Settings::defaults(scheme),
             allow: match program.reach {
                 Reach::Everyone => Vec::new(),
-                Reach::Allowed => vec!["127.0.0.0/8".parse()?],
+                Reach::Allowed => vec!["127.0.0.0/8".parse().map_err(LoadError::from)?],
             },
             initial_window: None,
             everyone: false,

@@ -55,7 +55,12 @@ mod with {
         for setting in &command.settings {
             set(&mut settings, setting)?;
         }
-        let allow = command.allow.iter().map(|prefix| prefix.parse()).collect::<Result<Vec<_>, _>>()?;
+        let allow = command
+            .allow
+            .iter()
+            .map(|prefix| prefix.parse())
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(LoadError::from)?;
         if program.reach == Reach::Everyone && !allow.is_empty() {
             let without_control = programs().iter().filter(|it| it.reach == Reach::Allowed);
             let without_control: Vec<&str> = without_control.map(|it| it.name).collect();

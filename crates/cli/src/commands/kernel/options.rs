@@ -2,7 +2,7 @@
 
 use crate::args::KernelOptions;
 use crate::failure::Failure;
-use ackclock_kernel::load::{OptionsRequest, load_options};
+use ackclock_kernel::load::{LoadError, OptionsRequest, load_options};
 use serde_json::json;
 
 /// The options of the thesis, as a program passes them to setsockopt and getsockopt at level IPPROTO_TCP.
@@ -10,7 +10,12 @@ const OPTIONS: [(&str, u32); 3] =
     [("TCP_NO_CONGESTION", 0x5301), ("TCP_SET_CWND", 0x5302), ("TCP_TOTAL_REXMITS", 0x5303)];
 
 pub(crate) fn run(command: &KernelOptions) -> Result<(), Failure> {
-    let allow = command.allow.iter().map(|prefix| prefix.parse()).collect::<Result<Vec<_>, _>>()?;
+    let allow = command
+        .allow
+        .iter()
+        .map(|prefix| prefix.parse())
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(LoadError::from)?;
     let request = OptionsRequest { name: command.name.clone(), cgroup: command.cgroup.clone(), allow };
     let name = load_options(&request)?;
     let cgroup = command.cgroup.display();

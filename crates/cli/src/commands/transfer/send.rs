@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use ackclock_rate::Transport;
 use ackclock_registry::{Chosen, Listed, Value};
-use ackclock_transfer::control::{for_networks, set, standard};
+use ackclock_transfer::control::{set, standard};
 use ackclock_transfer::files::Outbound;
 use ackclock_transfer::host::{self, Sending, Summary, Watch};
 use ackclock_transfer::ticket::{Ticket, hex};
@@ -53,10 +53,12 @@ pub(crate) fn run(command: &Send) -> Result<(), Failure> {
 fn control(command: &Send) -> Result<Chosen<Transport>, Report> {
     let mut control = match &command.control {
         None => standard(),
-        Some(name) => for_networks(Transport::find(name).ok_or_else(|| {
-            let known = Transport::names().join(", ");
-            miette!(help = format!("there are {known}"), "--control {name}: there is no such transport")
-        })?),
+        Some(name) => Transport::find(name)
+            .ok_or_else(|| {
+                let known = Transport::names().join(", ");
+                miette!(help = format!("there are {known}"), "--control {name}: there is no such transport")
+            })?
+            .for_networks(),
     };
     for text in &command.settings {
         set(&mut control, text).map_err(|wrong| {
