@@ -163,8 +163,8 @@ pub(crate) struct Compare {
 
 #[derive(Args)]
 pub(crate) struct Reproduce {
-    /// An experiment's id, the start of ids, the key of a publication, or all.
-    #[arg(value_name = "ID|PREFIX|all", default_value = "all")]
+    /// An experiment's id, a family of them, the key of a publication, the start of ids, or all.
+    #[arg(value_name = "ID|FAMILY|all", default_value = "all")]
     pub(crate) what: String,
     /// Write reproduction.md and reproduction.json into this directory.
     #[arg(long, value_name = "DIR")]

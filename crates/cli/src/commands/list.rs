@@ -7,17 +7,30 @@ use crate::view::table::plain_table;
 use ackclock_study::reproduce::{Library, check};
 use serde_json::{Value, json};
 
-/// (kind, name, what, source) of everything.
-fn entries(library: &Library) -> Vec<(Listed, String, String, String)> {
-    let entry = |kind, name: &str, what: &str, source: &str| {
-        (kind, name.to_owned(), what.to_owned(), source.to_owned())
+/// What is listed.
+struct Entry {
+    kind: Listed,
+    name: String,
+    what: String,
+    source: String,
+    /// The family of an experiment.
+    family: Option<String>,
+}
+
+fn entries(library: &Library) -> Vec<Entry> {
+    let entry = |kind, name: &str, what: &str, source: &str, family| {
+        let [name, what, source] = [name, what, source].map(str::to_owned);
+        Entry { kind, name, what, source, family }
     };
     let named = catalogue();
-    let named = named.iter().map(|it| entry(it.kind, it.entry.name, it.entry.summary, it.entry.source));
-    let experiments = library
-        .experiments()
-        .iter()
-        .map(|e| entry(Listed::Experiments, &e.id, &e.title, &format!("{}, {}", e.work, e.section)));
+    let named = named.iter().map(|it| entry(it.kind, it.entry.name, it.entry.summary, it.entry.source, None));
+    let families = library.families();
+    let experiments = families.iter().flat_map(|(family, work, members)| {
+        members.iter().map(move |e| {
+            let source = format!("{work}, {}", e.section);
+            entry(Listed::Experiments, &e.id, &e.title, &source, Some((*family).to_owned()))
+        })
+    });
     named.chain(experiments).collect()
 }
 
@@ -30,19 +43,30 @@ pub(crate) fn run(command: &List) -> Result<(), Failure> {
     }
     let chosen: Vec<_> = entries(&library)
         .into_iter()
-        .filter(|entry| command.what.is_none_or(|what| what == entry.0))
+        .filter(|entry| command.what.is_none_or(|what| what == entry.kind))
         .collect();
     if command.json {
         let list: Vec<Value> = chosen
             .iter()
-            .map(|(kind, name, what, source)| json!({"kind": kind.word(), "name": name, "what": what, "source": source}))
+            .map(|Entry { kind, name, what, source, family }| {
+                let mut entry = json!({"kind": kind.word(), "name": name, "what": what, "source": source});
+                if let Some(family) = family {
+                    entry["family"] = family.clone().into();
+                }
+                entry
+            })
             .collect();
         say!("{}", json!(list));
         return Ok(());
     }
-    let rows = chosen.iter().map(|(kind, name, what, source)| {
+    let rows = chosen.iter().map(|Entry { kind, name, what, source, .. }| {
         vec![kind.word().to_owned(), name.clone(), what.clone(), source.clone()]
     });
     say!("{}", plain_table(&["kind", "name", "what it does", "source"], rows));
+    if command.what == Some(Listed::Experiments) {
+        let families = library.families();
+        let families = families.iter().map(|(family, work, all)| format!("{family} ({}, {work})", all.len()));
+        say!("families: {}", families.collect::<Vec<_>>().join(", "));
+    }
     Ok(())
 }

@@ -24,14 +24,22 @@
 //! text = "The claim in words."
 //! for = { x = ["highspeed", "bic"] }       # it must hold for every combination
 //! that = "share(x) > published.share.highspeed"
+//! of = "O2"                                # it represents the source's second claim; or ["O2", "O3"]
 //! tolerance_from = "paper"                 # or "ours: why"
 //! tried = "What was tried, where the claim does not hold."
+//!
+//! [[claim]]
+//! text = "A claim of our own, beside the source's."
+//! ours = true
+//! that = "goodput('reno') > 0"
+//! identity = "Why it is true by construction."      # or calibrated = "What was fitted to what."
 //!
 //! [[claim]]
 //! text = "A claim that nothing here can test."
 //! untestable = "Why not."
 //! ```
 
+use super::claim::{Claim, read_claim};
 use crate::expect::Definition;
 use ackclock_scenario::ScenarioError;
 use ackclock_scenario::reader::{At, Result, Table};
@@ -138,34 +146,6 @@ pub enum Source {
     Of(String, String, Node),
 }
 
-/// A claim.
-#[derive(Clone)]
-pub struct Claim {
-    /// The claim in words.
-    pub text: String,
-    /// What the claim asserts.
-    pub asserted: Asserted,
-    /// Names and their values. The claim must hold for every combination.
-    pub each: Vec<(String, Vec<Json>)>,
-    /// What the publication says, if that is not a number in `published`.
-    pub published: Option<String>,
-    /// What was tried, if the claim does not hold.
-    pub tried: Option<String>,
-    /// The origin of a threshold: "paper", or "ours" with a reason.
-    pub tolerance_from: Option<String>,
-    pub(crate) node: Node,
-    pub(crate) path: String,
-}
-
-/// What a claim asserts.
-#[derive(Clone, Debug)]
-pub enum Asserted {
-    /// An expression that must hold.
-    That(String),
-    /// It cannot be tested here, for this reason.
-    Untestable(String),
-}
-
 impl Experiment {
     /// Parses a file. `name` is for messages.
     ///
@@ -222,17 +202,7 @@ impl Experiment {
 
     /// The experiment as JSON, with its scenarios as written.
     pub fn to_json(&self) -> Json {
-        let claims = self.claims.iter().map(|claim| {
-            let (that, untestable) = match &claim.asserted {
-                Asserted::That(that) => (Some(that), None),
-                Asserted::Untestable(why) => (None, Some(why)),
-            };
-            json!({
-                "text": claim.text, "for": claim.each.iter().map(|(name, values)| (name.clone(), json!(values))).collect::<serde_json::Map<_, _>>(),
-                "that": that, "untestable": untestable, "published": claim.published,
-                "tried": claim.tried, "tolerance_from": claim.tolerance_from,
-            })
-        });
+        let claims = self.claims.iter().map(Claim::to_json);
         let scenarios = self.scenarios.iter().map(|(name, source)| match source {
             Source::Own(document) => json!({"name": name, "scenario": document.root.value.to_json()}),
             Source::Of(id, other, _) => json!({"name": name, "of": id, "called": other}),
@@ -318,57 +288,4 @@ fn read_definition(name: &str, at: &At<'_>) -> Result<Definition> {
     let is = table.need("is", "\"goodput(x) / 1e6\"")?.text()?.to_owned();
     table.finish()?;
     Ok(Definition { name: name.to_owned(), of, is })
-}
-
-fn read_claim(at: &At<'_>) -> Result<Claim> {
-    let table = at.table()?;
-    let optional = |key| table.get(key).map(|at| at.text().map(str::to_owned)).transpose();
-    let text = table.need("text", "\"What is claimed.\"")?.text()?.to_owned();
-    let (asserted, node, path) = match (table.get("that"), table.get("untestable")) {
-        (Some(at), None) => (Asserted::That(at.text()?.to_owned()), at.node.clone(), at.path),
-        (None, Some(at)) => (Asserted::Untestable(at.text()?.to_owned()), at.node.clone(), at.path),
-        _ => {
-            return Err(at
-                .error("a claim says either what must hold or why that cannot be tested")
-                .help("give it that = \"an expression\", or untestable = \"why\""));
-        }
-    };
-    let claim = Claim {
-        text,
-        asserted,
-        each: match table.get("for") {
-            Some(at) => {
-                at.table()?.entries().map(|(name, at)| read_values(name, &at)).collect::<Result<_>>()?
-            }
-            None => Vec::new(),
-        },
-        published: optional("published")?,
-        tried: optional("tried")?,
-        tolerance_from: table.get("tolerance_from").map(|at| read_tolerance(&at)).transpose()?,
-        node,
-        path,
-    };
-    table.finish()?;
-    Ok(claim)
-}
-
-fn read_values(name: &str, at: &At<'_>) -> Result<(String, Vec<Json>)> {
-    let items = at.list()?;
-    if items.is_empty() {
-        return Err(at
-            .error("there must be at least one value")
-            .help("for example x = [\"highspeed\", \"bic\"]"));
-    }
-    Ok((name.to_owned(), items.iter().map(|item| item.node.value.to_json()).collect()))
-}
-
-fn read_tolerance(at: &At<'_>) -> Result<String> {
-    let text = at.text()?;
-    let whose = text.split([':', ' ', ',', ';']).next().unwrap_or("");
-    if !["paper", "ours"].contains(&whose) {
-        return Err(at
-            .error("a threshold is the paper's or ours")
-            .help("write \"paper\" or \"ours: why this number\""));
-    }
-    Ok(text.to_owned())
 }

@@ -1,6 +1,8 @@
 //! The library of experiments: embedded in the binary, or in a directory.
 
+use super::family::families;
 use super::format::{Experiment, Source};
+use super::published::Published;
 use ackclock_scenario::{Document, Sweep};
 use ackclock_scenario::{ScenarioError, nearest};
 use miette::Diagnostic;
@@ -9,9 +11,13 @@ use std::path::Path;
 /// The name and text of every experiment file at the time of the build.
 const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
+/// How many claims the publications make.
+const PUBLISHED: (&str, &str) = ("published.toml", include_str!("../../experiments/published.toml"));
+
 /// Experiments, ordered by work and id.
 pub struct Library {
     experiments: Vec<Experiment>,
+    published: Published,
 }
 
 /// Why experiments cannot be loaded.
@@ -59,10 +65,12 @@ impl Library {
     ///
     /// [`LibraryError`] if a file is not valid.
     pub fn built_in() -> Result<Library, LibraryError> {
-        Library::read(BUILT_IN.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())))
+        let published = Published::parse(PUBLISHED.0, PUBLISHED.1)?;
+        let files = BUILT_IN.iter().map(|&(name, text)| (name.to_owned(), text.to_owned()));
+        Ok(Library { published, ..Library::read(files)? })
     }
 
-    /// The experiments in a directory: `<work>/<id>.toml`.
+    /// The experiments in a directory: `<work>/<id>.toml`, and `published.toml` if it is there.
     ///
     /// # Errors
     ///
@@ -80,7 +88,14 @@ impl Library {
                 }
             }
         }
-        Library::read(files.into_iter())
+        let path = directory.join(PUBLISHED.0);
+        let published = if path.is_file() {
+            let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+            Published::parse(&path.display().to_string(), &text)?
+        } else {
+            Published::default()
+        };
+        Ok(Library { published, ..Library::read(files.into_iter())? })
     }
 
     pub(super) fn read(files: impl Iterator<Item = (String, String)>) -> Result<Library, LibraryError> {
@@ -93,7 +108,36 @@ impl Library {
             experiments.push(experiment);
         }
         experiments.sort_by_cached_key(|experiment| (experiment.work.clone(), natural(&experiment.id)));
-        Ok(Library { experiments })
+        Ok(Library { experiments, published: Published::default() })
+    }
+
+    /// The same with these numbers of published claims.
+    #[must_use]
+    pub fn with_published(self, published: Published) -> Library {
+        Library { published, ..self }
+    }
+
+    /// How many claims the publications make.
+    pub fn published(&self) -> &Published {
+        &self.published
+    }
+
+    /// The families of experiments, in their order, with the key of the publication and the experiments of
+    /// each.
+    pub fn families(&self) -> Vec<(&str, &str, Vec<&Experiment>)> {
+        let mut all: Vec<(&str, &str, Vec<&Experiment>)> = Vec::new();
+        for (experiment, family) in self.experiments.iter().zip(self.family_of_each()) {
+            match all.iter_mut().find(|(work, name, _)| (*work, *name) == (experiment.work.as_str(), family))
+            {
+                Some((_, _, members)) => members.push(experiment),
+                None => all.push((&experiment.work, family, vec![experiment])),
+            }
+        }
+        all.into_iter().map(|(work, family, members)| (family, work, members)).collect()
+    }
+
+    fn family_of_each(&self) -> Vec<&str> {
+        families(&self.experiments.iter().map(|experiment| experiment.id.as_str()).collect::<Vec<_>>())
     }
 
     /// All experiments.
@@ -106,7 +150,7 @@ impl Library {
         self.experiments.iter().find(|experiment| experiment.id == id)
     }
 
-    /// The experiments that a word selects: `all`, an id, a work, or the start of ids.
+    /// The experiments that a word selects: `all`, an id, a work, a family, or else the start of ids.
     ///
     /// # Errors
     ///
@@ -115,13 +159,19 @@ impl Library {
         if let Some(experiment) = self.find(what) {
             return Ok(vec![experiment]);
         }
-        let all = self.experiments.iter();
-        let chosen: Vec<_> =
-            all.filter(|e| what == "all" || e.work == what || e.id.starts_with(what)).collect();
+        let those = |right: &dyn Fn(&Experiment, &str) -> bool| {
+            let all = self.experiments.iter().zip(self.family_of_each());
+            all.filter(|(e, family)| right(e, family)).map(|(e, _)| e).collect::<Vec<_>>()
+        };
+        let mut chosen = those(&|e, family| what == "all" || e.work == what || family == what);
+        if chosen.is_empty() {
+            chosen = those(&|e, _| e.id.starts_with(what));
+        }
         if chosen.is_empty() {
             let ids = self.experiments.iter().map(|e| e.id.as_str());
             let works = self.experiments.iter().map(|e| e.work.as_str());
-            let near = nearest(what, ids.chain(works)).map(|near| format!("did you mean \"{near}\"? "));
+            let near = nearest(what, ids.chain(works).chain(self.family_of_each()))
+                .map(|near| format!("did you mean \"{near}\"? "));
             let help = format!("{}ackclock list experiments says what there is", near.unwrap_or_default());
             return Err(LibraryError::Unknown { name: what.to_owned(), help });
         }

@@ -5,15 +5,20 @@
 //! and is shown with its numbers. An expression without a value is a mistake in the file.
 
 mod check;
+mod claim;
+mod family;
 mod format;
 mod library;
 mod plan;
+mod published;
 mod verdict;
 
 pub use check::check;
-pub use format::{Asserted, Claim, Experiment, Kind, Pictured, Source};
+pub use claim::{Apart, Asserted, Claim, Observation, Origin};
+pub use format::{Experiment, Kind, Pictured, Source};
 pub use library::{Library, LibraryError};
 pub use plan::Plan;
+pub use published::Published;
 pub use verdict::{Case, Counts, Judged, Reproduction, Verdict};
 
 #[cfg(test)]

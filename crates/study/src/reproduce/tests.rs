@@ -136,6 +136,66 @@ fn selection() {
 }
 
 #[test]
+fn a_family_has_no_other_in_it() {
+    let ids = ["ltcp-fig-26", "ltcp-dcr-fig-56", "ltcp-table-1", "ltcp-rest"];
+    let library = library(ids.iter().map(|id| file(id, "")).collect());
+    let chosen = |what: &str| library.select(what).expect("some").len();
+    assert_eq!(["ltcp", "ltcp-dcr", "ltcp-", "ltcp-t", "all"].map(chosen), [3, 1, 4, 1, 4]);
+    let families: Vec<_> = library.families().into_iter().map(|(name, _, all)| (name, all.len())).collect();
+    assert_eq!(families, [("ltcp-dcr", 1), ("ltcp", 3)]);
+}
+
+#[test]
+fn every_experiment_is_in_one_family() {
+    let library = Library::built_in().expect("every file can be read");
+    let mut ids = Vec::new();
+    for (family, _, members) in library.families() {
+        let selected: Vec<_> = library.select(family).expect("it is there").iter().map(|e| &e.id).collect();
+        assert_eq!(selected, members.iter().map(|e| &e.id).collect::<Vec<_>>(), "{family}");
+        ids.extend(selected);
+    }
+    assert_eq!(ids.len(), library.experiments().len());
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), library.experiments().len(), "one is in two families");
+}
+
+#[test]
+fn a_claim_says_whose_it_is() {
+    let published = Published::parse("published.toml", "[tiny1999]\none = 2\nother = 4\n").expect("numbers");
+    let claims =
+        ["of = \"O2\"", "of = [\"O1\", \"other O4\"]", "ours = true\nof = \"O1\"", "ours = true", ""]
+            .map(|keys| format!("[[claim]]\ntext = \"t\"\nthat = \"1 > 0\"\n{keys}\n"));
+    let library = library(vec![file("one", &claims.concat())]).with_published(published.clone());
+    let experiment = library.find("one").expect("it is there");
+    check(&library, experiment).expect("it is sound");
+    let said = |claim: &Claim| {
+        let of: Vec<_> = claim.origin.observations().iter().map(ToString::to_string).collect();
+        (matches!(claim.origin, Origin::Source(_)), matches!(claim.origin, Origin::Ours(_)), of.join(", "))
+    };
+    let said: Vec<_> = experiment.claims.iter().map(said).collect();
+    let said: Vec<_> = said.iter().map(|(source, ours, of)| (*source, *ours, of.as_str())).collect();
+    assert_eq!(
+        said,
+        [
+            (true, false, "O2"),
+            (true, false, "O1, other O4"),
+            (false, true, "O1"),
+            (false, true, ""),
+            (false, false, "")
+        ]
+    );
+    for (of, said) in [("O3", "2 claims are published"), ("two O1", "no publication"), ("O0", "no claim of")]
+    {
+        let (name, text) =
+            file("one", &format!("[[claim]]\ntext = \"t\"\nthat = \"1 > 0\"\nof = \"{of}\"\n"));
+        let outcome = Experiment::parse(&name, &text).and_then(|experiment| check(&library, &experiment));
+        let error = outcome.expect_err(of).to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn a_file_lies_where_it_says() {
     let (_, text) = file("one", "");
     let misplaced = Library::read(std::iter::once(("tiny1999/two.toml".to_owned(), text)));
@@ -152,6 +212,10 @@ fn mistakes_name_line_and_key() {
         (claim("that = \"1 + 1\""), "claim.0.that", "not true or false"),
         (claim("that = \"1 >\""), "claim.0.that", "unexpected"),
         (claim("that = \"true\"\nuntestable = \"why\""), "claim.0", "either"),
+        (claim("that = \"true\"\nidentity = \"i\"\ncalibrated = \"c\""), "claim.0", "either calibrated or"),
+        (claim("untestable = \"why\"\ncalibrated = \"c\""), "claim.0", "neither calibrated"),
+        (claim("that = \"true\"\nof = []"), "claim.0.of", "at least one"),
+        (claim("that = \"true\"\nof = \"3\""), "claim.0.of", "no claim of the source"),
         (claim("that = \"true\"\ntolerance_from = \"them\""), "claim.0.tolerance_from", "threshold"),
         (claim("that = \"true\"\nfor = { x = [] }"), "claim.0.for.x", "at least one"),
         (claim("that = \"true\"\ntired = \"x\""), "claim.0.tired", "unknown key"),

@@ -1,6 +1,7 @@
 //! Verdicts: whether each claim holds, and the numbers behind it.
 
-use super::format::{Asserted, Claim, Experiment, Kind};
+use super::claim::{Asserted, Claim};
+use super::format::{Experiment, Kind};
 use crate::expect::{Language, Names, View};
 use ackclock_scenario::ScenarioError;
 use ackclock_scenario::results::{Evidence, PointResult};
