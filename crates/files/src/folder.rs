@@ -256,6 +256,24 @@ impl Folder {
         })
     }
 
+    /// Checks, without opening it, that the entry of this name is a file of ours that has no second name.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, if another kind of entry is in its place, or if it belongs to another user.
+    pub fn check_own(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let wrong = |what| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        let (folder, name) = self.reach(path.as_ref(), false)?;
+        let found = statat(&*folder.handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::Symlink => Err(told(Errno::LOOP)),
+            FileType::RegularFile if found.st_uid != self.me => Err(foreign(found.st_uid)),
+            FileType::RegularFile if found.st_nlink != 1 => wrong("it has a second name elsewhere"),
+            FileType::RegularFile => Ok(()),
+            _ => wrong("it is not a file"),
+        }
+    }
+
     /// True if there is a file of this name.
     pub fn is_file(&self, path: impl AsRef<Path>) -> bool {
         self.kind(path) == Some(Kind::File)
@@ -434,6 +452,18 @@ mod tests {
         symlink(elsewhere.path(), home.path().join("deep/directory")).expect("a link");
         folder.remove("deep").and_then(|()| folder.remove("directory")).expect("removed");
         assert_eq!(elsewhere.open("file").and_then(|file| file.metadata()).expect("there").len(), 0);
+    }
+
+    #[test]
+    fn a_file_with_a_second_name_is_not_our_own() {
+        let (home, folder) = home();
+        folder.create("file").expect("made");
+        folder.check_own("file").expect("it is ours");
+        symlink("file", home.path().join("link")).expect("a link");
+        assert!(folder.check_own("link").is_err_and(|it| it.to_string().contains("link")));
+        fs::hard_link(home.path().join("file"), home.path().join("second")).expect("a second name");
+        assert!(folder.check_own("file").is_err_and(|it| it.to_string().contains("second name")));
+        assert!(folder.check_own("none").is_err_and(|it| it.kind() == io::ErrorKind::NotFound));
     }
 
     #[test]

@@ -90,6 +90,72 @@ fn old_samples_become_means_of_hours_once() {
     assert_eq!(hours[0].mean, 5.0);
 }
 
+/// Whoever may write where an archive lies cannot make a monitor write, or believe, anything else.
+#[test]
+fn planted_files_are_refused() {
+    for added in ["", "-wal", "-shm", "-journal"] {
+        for by_link in [true, false] {
+            let (place, path) = place();
+            let victim = place.path().join("victim");
+            let text = if added.is_empty() { "" } else { "of somebody else" };
+            fs::write(&victim, text).expect("a file");
+            if !added.is_empty() {
+                drop(Archive::create(&path).expect("a new one"));
+            }
+            let planted = place.path().join(format!("a.sqlite{added}"));
+            match by_link {
+                true => std::os::unix::fs::symlink(&victim, &planted).expect("a link"),
+                false => fs::hard_link(&victim, &planted).expect("a second name"),
+            }
+            let refused = Archive::create(&path).expect_err("it is refused").to_string();
+            let why = if by_link { "there is a link in its place" } else { "second name" };
+            assert!(refused.contains(why) && refused.contains(&format!("a.sqlite{added}")), "{refused}");
+            assert_eq!(fs::read_to_string(&victim).expect("the file"), text, "{added}");
+        }
+    }
+}
+
+/// A link to nothing yet, as to a file that root would make.
+#[test]
+fn a_link_to_nothing_makes_nothing() {
+    let (place, path) = place();
+    let victim = place.path().join("victim");
+    std::os::unix::fs::symlink(&victim, &path).expect("a link");
+    assert!(matches!(Archive::create(&path), Err(ArchiveError::Other { .. })));
+    assert!(!victim.exists());
+    // The way to an archive may have links: only whoever owns a directory can put them there.
+    std::os::unix::fs::symlink(place.path(), place.path().join("way")).expect("a link");
+    drop(Archive::create(&place.path().join("way/new.sqlite")).expect("a new one"));
+    assert!(place.path().join("new.sqlite").is_file());
+}
+
+/// Only root can give files away; everybody else has nothing to test here.
+#[test]
+fn files_of_other_users_are_refused() {
+    for added in ["", "-wal", "-shm", "-journal"] {
+        let (place, path) = place();
+        drop(Archive::create(&path).expect("a new one"));
+        let planted = place.path().join(format!("a.sqlite{added}"));
+        fs::OpenOptions::new().append(true).create(true).open(&planted).expect("a file");
+        if std::os::unix::fs::chown(&planted, Some(65534), Some(65534)).is_err() {
+            return eprintln!("SKIPPED: only root can give files away");
+        }
+        let refused = Archive::create(&path).expect_err("it is refused").to_string();
+        assert!(refused.contains("belongs to another user"), "{refused}");
+    }
+}
+
+/// A monitor that was killed before it had made its tables leaves a database without any.
+#[test]
+fn what_was_begun_is_made_whole() {
+    let (_place, path) = place();
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    database.pragma_update(None, "journal_mode", "WAL").expect("a log");
+    drop(database);
+    let archive = Archive::create(&path).expect("nothing is in it");
+    archive.describe(&far()).expect("it has tables");
+}
+
 fn refusal(path: &Path) -> ArchiveError {
     let reading = Archive::open(path).expect_err("reading is refused");
     let writing = Archive::create(path).expect_err("writing is refused");

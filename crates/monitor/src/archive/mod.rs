@@ -3,9 +3,17 @@
 //! A monitor writes, and any number of others read at the same time. What is committed survives the death of
 //! the writer. Samples stay as they are for 14 days, then means of hours for two years.
 
+mod error;
+mod place;
+mod thinning;
+
+pub use error::ArchiveError;
+
 use crate::sample::{Moment, Quantity, Sample};
 use ackclock_units::Duration;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use error::named;
+use place::Place;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -35,52 +43,6 @@ const TABLES: &str = "
         PRIMARY KEY (host, quantity, hour)) WITHOUT ROWID;
     CREATE TABLE steps (at INTEGER NOT NULL, by_us INTEGER NOT NULL);
 ";
-
-/// Why the archive cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ArchiveError {
-    /// There is none.
-    #[error("there is no archive {}", .0.display())]
-    Missing(PathBuf),
-    /// The file is something else.
-    #[error("{} is not an archive of ackclock monitor", .0.display())]
-    Foreign(PathBuf),
-    /// The archive was written by a later version.
-    #[error("{} has the form {found}, and this program knows form {VERSION}", path.display())]
-    Later {
-        /// The archive.
-        path: PathBuf,
-        /// Its form.
-        found: i32,
-    },
-    /// The archive is damaged.
-    #[error("{} is damaged: {problem}", path.display())]
-    Damaged {
-        /// The archive.
-        path: PathBuf,
-        /// What SQLite says.
-        problem: String,
-    },
-    /// There is no room for more.
-    #[error("there is no room for {}: {problem}", path.display())]
-    Full {
-        /// The archive.
-        path: PathBuf,
-        /// What SQLite says.
-        problem: String,
-    },
-    /// Another process holds the archive.
-    #[error("{} is being written by another process", .0.display())]
-    Busy(PathBuf),
-    /// Anything else.
-    #[error("{} cannot be used: {problem}", path.display())]
-    Other {
-        /// The archive.
-        path: PathBuf,
-        /// What SQLite or the system says.
-        problem: String,
-    },
-}
 
 /// A host in the archive.
 #[derive(Clone, PartialEq, Debug)]
@@ -149,19 +111,23 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Opens an archive for writing. Makes it if there is none.
+    /// Opens an archive for writing. Makes it if there is none. All its files must be ours, and none a link.
     ///
     /// # Errors
     ///
-    /// [`ArchiveError`] as for [`Archive::open`], or if it cannot be written.
+    /// [`ArchiveError`] as for [`Archive::open`], or if it cannot be written, or a file is not ours.
     pub fn create(path: &Path) -> Outcome<Archive> {
-        let empty = std::fs::metadata(path).map_or(true, |it| it.len() == 0);
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        let mut archive = Archive::connect(path, flags)?;
-        if empty {
+        let refused =
+            |error: io::Error| ArchiveError::Other { path: path.to_owned(), problem: error.to_string() };
+        let place = Place::open(path).map_err(refused)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let mut archive = Archive::connect(&place.path(), flags)?;
+        archive.path = path.to_owned();
+        if archive.is_empty()? {
             archive.begin()?;
         }
         archive.check()?;
+        place.check_open().map_err(refused)?;
         // A commit is in the log, which the system writes out, so it survives the death of this process. Only
         // a crash of the system may lose what was not checkpointed (SQLite's documentation of WAL).
         archive.told(archive.database.pragma_update(None, "synchronous", "NORMAL"))?;
@@ -174,6 +140,18 @@ impl Archive {
         let archive = Archive { path: path.to_owned(), database };
         archive.told(archive.database.busy_timeout(PATIENCE))?;
         Ok(archive)
+    }
+
+    /// Is this a database in which nobody has made anything? So is one whose maker was killed before its
+    /// tables were there.
+    fn is_empty(&self) -> Outcome<bool> {
+        let tables = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+        let tables = self.told(self.database.query_row("SELECT count(*) FROM sqlite_master", [], tables))?;
+        Ok(tables == 0 && self.pragma("application_id")? == 0)
+    }
+
+    fn pragma(&self, name: &str) -> Outcome<i32> {
+        self.told(self.database.pragma_query_value(None, name, |row| row.get(0)))
     }
 
     /// Makes the tables of a new archive.
@@ -190,12 +168,10 @@ impl Archive {
 
     /// Is this an archive of a known form?
     fn check(&self) -> Outcome<()> {
-        let pragma = |name| self.database.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-        let whose = self.told(pragma("application_id"))?;
-        if whose != APPLICATION {
+        if self.pragma("application_id")? != APPLICATION {
             return Err(ArchiveError::Foreign(self.path.clone()));
         }
-        match self.told(pragma("user_version"))? {
+        match self.pragma("user_version")? {
             VERSION => Ok(()),
             found => Err(ArchiveError::Later { path: self.path.clone(), found }),
         }
@@ -355,86 +331,4 @@ impl Archive {
         };
         self.told(read())
     }
-
-    /// Turns samples older than [`RAW`] into means of whole hours, and forgets means older than [`MEANS`].
-    /// Each sample counts once, whenever it came. One call moves one hour of one quantity of one host, so
-    /// that the archive is never held for long. Returns true if it moved one: call again until it has not.
-    ///
-    /// # Errors
-    ///
-    /// [`ArchiveError`] if it cannot be written. Nothing has changed then.
-    pub fn thin(&mut self, now: Moment) -> Outcome<bool> {
-        let (raw, means) = (now.before(RAW).0.div_euclid(HOUR), now.before(MEANS).0.div_euclid(HOUR));
-        let thinned = self.database.transaction().and_then(|change| {
-            let oldest = oldest(&change, raw * HOUR)?;
-            match oldest {
-                Some((host, quantity, at)) => move_hour(&change, host, quantity, at.div_euclid(HOUR), means)?,
-                None => drop(change.execute("DELETE FROM hours WHERE hour < ?1", [means])?),
-            }
-            change.commit()?;
-            Ok(oldest.is_some())
-        });
-        self.told(thinned)
-    }
-}
-
-/// The oldest sample before `end` of the first host and quantity that have one: host, quantity, time. Each
-/// step is one search of the index, however many samples there are.
-fn oldest(database: &Connection, end: i64) -> rusqlite::Result<Option<(i64, i64, i64)>> {
-    let mut next = database.prepare(
-        "SELECT host, quantity, at FROM samples WHERE (host, quantity) > (?1, ?2)
-         ORDER BY host, quantity, at LIMIT 1",
-    )?;
-    let mut after = (i64::MIN, i64::MIN);
-    loop {
-        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-        let Some((host, quantity, at)) = next.query_row([after.0, after.1], row).optional()? else {
-            return Ok(None);
-        };
-        if at < end {
-            return Ok(Some((host, quantity, at)));
-        }
-        after = (host, quantity);
-    }
-}
-
-/// Makes the samples of an hour a mean, unless it is before `means`.
-fn move_hour(database: &Connection, host: i64, quantity: i64, hour: i64, means: i64) -> rusqlite::Result<()> {
-    let span = params![host, quantity, hour * HOUR, (hour + 1) * HOUR, hour];
-    if hour >= means {
-        database.execute(
-            "INSERT INTO hours
-             SELECT host, quantity, ?5, count(*), avg(value), min(value), max(value)
-             FROM samples WHERE host = ?1 AND quantity = ?2 AND at >= ?3 AND at < ?4 GROUP BY 1, 2
-             ON CONFLICT DO UPDATE SET
-                mean = (mean * samples + excluded.mean * excluded.samples) / (samples + excluded.samples),
-                samples = samples + excluded.samples,
-                least = min(least, excluded.least), greatest = max(greatest, excluded.greatest)",
-            span,
-        )?;
-    }
-    database.execute(
-        "DELETE FROM samples WHERE host = ?1 AND quantity = ?2 AND at >= ?3 AND at < ?4",
-        &span[..4],
-    )?;
-    Ok(())
-}
-
-/// The error with its name.
-fn named(path: &Path, error: &rusqlite::Error) -> ArchiveError {
-    let (path, problem) = (path.to_owned(), error.to_string());
-    match error.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase) => ArchiveError::Foreign(path),
-        Some(ErrorCode::DatabaseCorrupt) => ArchiveError::Damaged { path, problem },
-        Some(ErrorCode::DiskFull) => ArchiveError::Full { path, problem },
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => ArchiveError::Busy(path),
-        // A disk without room for the log's index says so by this.
-        Some(ErrorCode::SystemIoFailure) if no_room() => ArchiveError::Full { path, problem },
-        _ => ArchiveError::Other { path, problem },
-    }
-}
-
-/// Did the last call to the system fail for want of room?
-fn no_room() -> bool {
-    io::Error::last_os_error().kind() == io::ErrorKind::StorageFull
 }
