@@ -11,7 +11,7 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// [`ArchiveError`] if it cannot be written. Nothing has changed then.
+    /// [`super::ArchiveError`] if it cannot be written. Nothing has changed then.
     pub fn thin(&mut self, now: Moment) -> Outcome<bool> {
         let (raw, means) = (now.before(RAW).0.div_euclid(HOUR), now.before(MEANS).0.div_euclid(HOUR));
         let thinned = self.database.transaction().and_then(|change| {
