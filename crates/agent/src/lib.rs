@@ -14,6 +14,7 @@ pub mod certificates;
 pub mod consent;
 pub mod controller;
 pub mod iperf3;
+mod listening;
 pub mod policy;
 pub mod protocol;
 pub mod report;

@@ -2,11 +2,12 @@
 
 use ackclock_units::Rate;
 use rustix::net::sockopt::{
-    set_socket_recv_buffer_size_force, set_socket_send_buffer_size_force, set_tcp_congestion, set_tcp_cork,
-    tcp_congestion,
+    set_socket_keepalive, set_socket_recv_buffer_size_force, set_socket_send_buffer_size_force,
+    set_tcp_congestion, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_user_timeout, tcp_congestion,
 };
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 /// Chooses the congestion controller by the name that the kernel knows it by (TCP_CONGESTION).
 ///
@@ -39,13 +40,19 @@ pub fn set_pacing_rate(socket: impl AsFd, rate: Rate) -> io::Result<()> {
     set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate)
 }
 
-/// Holds back what does not fill a segment, up to 200 ms, until this is taken back (TCP_CORK).
+/// Ends the connection when nothing has been heard of the other host for about so long, even if nothing is to
+/// be sent: the kernel asks once a second (SO_KEEPALIVE, TCP_KEEPIDLE, TCP_KEEPINTVL; RFC 9293, section
+/// 3.8.4) and gives up after `silence` (TCP_USER_TIMEOUT; RFC 5482). Reading then fails with `TimedOut`, once.
 ///
 /// # Errors
 ///
 /// If this is no TCP socket.
-pub fn set_cork(socket: impl AsFd, corked: bool) -> io::Result<()> {
-    Ok(set_tcp_cork(socket, corked)?)
+pub fn set_silence(socket: impl AsFd, silence: Duration) -> io::Result<()> {
+    const EVERY: Duration = Duration::from_secs(1);
+    set_tcp_keepidle(&socket, EVERY)?;
+    set_tcp_keepintvl(&socket, EVERY)?;
+    set_tcp_user_timeout(&socket, u32::try_from(silence.as_millis()).unwrap_or(u32::MAX))?;
+    Ok(set_socket_keepalive(&socket, true)?)
 }
 
 /// Limits the bytes that may wait in the socket beside those in flight (TCP_NOTSENT_LOWAT). Writes block, or

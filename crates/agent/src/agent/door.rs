@@ -4,16 +4,19 @@
 use super::slot::{Slot, locked};
 use super::tcp;
 use crate::consent::{Cookies, HELLO, Verdict, read_hello, rejection};
+use crate::listening::{self, Crowd};
+use ackclock_sockets::read_within;
 use std::collections::HashMap;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 /// The greatest number of connections that have not shown their cookies yet.
 const MAX_STRANGERS: usize = 256;
+/// The stack of a thread that lets somebody in, bytes.
+const STACK: usize = 64 << 10;
 /// So long a connection may take to show its cookie.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -21,11 +24,19 @@ const PATIENCE: Duration = Duration::from_secs(3);
 type Place = (SocketAddr, Option<u64>);
 
 /// All doors of an agent.
-#[derive(Default)]
 pub(super) struct Doors {
     doors: Mutex<HashMap<Place, Weak<Door>>>,
-    cookies: Arc<Mutex<Cookies<Arc<Slot>>>>,
-    strangers: Arc<AtomicUsize>,
+    cookies: Waiting,
+    strangers: Crowd,
+}
+
+/// The sinks that wait for their sources.
+type Waiting = Arc<Mutex<Cookies<Arc<Slot>>>>;
+
+impl Default for Doors {
+    fn default() -> Doors {
+        Doors { doors: Mutex::default(), cookies: Waiting::default(), strangers: Crowd::new(MAX_STRANGERS) }
+    }
 }
 
 /// A listener. It stays open as long as a sink keeps it.
@@ -67,9 +78,12 @@ impl Doors {
         let door = Arc::new(Door { address, closed: closed.clone() });
         doors.insert((address, window), Arc::downgrade(&door));
         let (cookies, strangers) = (self.cookies.clone(), self.strangers.clone());
-        std::thread::Builder::new()
-            .stack_size(64 << 10)
-            .spawn(move || accept(&listener, &closed, &cookies, &strangers))?;
+        std::thread::Builder::new().stack_size(STACK).spawn(move || {
+            let wanted = || !closed.load(Ordering::Relaxed);
+            let meet = move |stream, _, _place| meet(stream, &cookies);
+            // Its sinks wait in vain if the listener fails, and their sources say so.
+            let _ = listening::accept(&listener, &strangers, STACK, wanted, &drop, meet);
+        })?;
         Ok(door)
     }
 
@@ -81,36 +95,6 @@ impl Doors {
     /// A sink waits no longer.
     pub(super) fn spend(&self, slot: &Slot) {
         locked(&self.cookies).spend(slot.secrets.cookie);
-    }
-}
-
-type Waiting = Arc<Mutex<Cookies<Arc<Slot>>>>;
-
-fn accept(listener: &TcpListener, closed: &AtomicBool, cookies: &Waiting, strangers: &Arc<AtomicUsize>) {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let step = Timespec { tv_sec: 0, tv_nsec: tcp::STEP.as_nanos() as _ };
-    while !closed.load(Ordering::Relaxed) {
-        let ready = poll(&mut [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)], Some(&step));
-        if !matches!(ready, Ok(1..)) {
-            continue;
-        }
-        let Ok((stream, _)) = listener.accept() else {
-            // Too many open files: others will be closed.
-            std::thread::sleep(tcp::STEP);
-            continue;
-        };
-        if strangers.fetch_add(1, Ordering::Relaxed) >= MAX_STRANGERS {
-            strangers.fetch_sub(1, Ordering::Relaxed);
-            continue;
-        }
-        let (cookies, count) = (cookies.clone(), strangers.clone());
-        let begun = std::thread::Builder::new().stack_size(64 << 10).spawn(move || {
-            meet(stream, &cookies);
-            count.fetch_sub(1, Ordering::Relaxed);
-        });
-        if begun.is_err() {
-            strangers.fetch_sub(1, Ordering::Relaxed);
-        }
     }
 }
 
@@ -135,14 +119,7 @@ fn meet(mut stream: TcpStream, cookies: &Waiting) {
 fn hello(stream: &mut TcpStream) -> Option<([u8; 16], [u8; 16])> {
     stream.set_write_timeout(Some(PATIENCE)).ok()?;
     stream.set_nodelay(true).ok()?;
-    let (mut bytes, mut filled, begun) = ([0; HELLO], 0, Instant::now());
-    while filled < HELLO {
-        let left = PATIENCE.checked_sub(begun.elapsed()).filter(|left| !left.is_zero())?;
-        stream.set_read_timeout(Some(left)).ok()?;
-        match stream.read(&mut bytes[filled..]) {
-            Ok(0) | Err(_) => return None,
-            Ok(more) => filled += more,
-        }
-    }
+    let mut bytes = [0; HELLO];
+    read_within(stream, &mut bytes, PATIENCE).ok()?;
     read_hello(&bytes)
 }

@@ -1,4 +1,4 @@
-//! What each controller has: tests at once, and tests today.
+//! What each controller has: tests at once, their time stamps, and tests today.
 
 use super::Agent;
 use super::slot::locked;
@@ -8,6 +8,10 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// The greatest number of time stamps that the tests of a controller keep at once. One has 16 bytes, and a
+/// list that grows may have twice the room that it needs: 128 MiB.
+const MAX_STAMPS: u64 = 1 << 22;
+
 /// The accounts of all controllers.
 #[derive(Default)]
 pub(super) struct Ledger(Mutex<HashMap<Vec<String>, Account>>);
@@ -16,6 +20,8 @@ pub(super) struct Ledger(Mutex<HashMap<Vec<String>, Account>>);
 struct Account {
     /// Tests at once.
     sockets: usize,
+    /// Time stamps that these keep.
+    stamps: u64,
     /// The day since 1970, UTC.
     day: u64,
     today: u64,
@@ -38,14 +44,23 @@ impl Ledger {
         }
         let (sockets, tests_today) = (account.sockets, account.today);
         let grant = agent.policy.decide(&Wish { sockets, tests_today, minute, ..wish.clone() })?;
-        (account.sockets, account.today) = (sockets + 1, tests_today + 1);
+        let stamps = account.stamps + u64::from(wish.spec.stamps);
+        if stamps > MAX_STAMPS {
+            return Err(Refusal::new(
+                "too_many_stamps",
+                format!("all tests of a controller keep at most {MAX_STAMPS} time stamps at once"),
+                "ask for fewer `stamps`, or let the tests go one after the other (serial)",
+            ));
+        }
+        (account.sockets, account.today, account.stamps) = (sockets + 1, tests_today + 1, stamps);
         Ok(grant)
     }
 
-    /// So many tests of this controller are over.
-    pub(super) fn give_back(&self, who: &[String], tests: usize) {
+    /// So many tests of this controller are over, which kept so many time stamps.
+    pub(super) fn give_back(&self, who: &[String], tests: usize, stamps: u64) {
         if let Some(account) = locked(&self.0).get_mut(who) {
             account.sockets = account.sockets.saturating_sub(tests);
+            account.stamps = account.stamps.saturating_sub(stamps);
         }
     }
 }

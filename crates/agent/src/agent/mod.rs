@@ -10,24 +10,29 @@ pub(crate) mod tcp;
 mod udp;
 pub(crate) mod writing;
 
+use crate::listening::{Crowd, Place, accept};
 use crate::policy::Policy;
 use crate::protocol::{Lines, Refusal, Reply, to_line};
 use crate::tls::names;
+use ackclock_sockets::{Timed, is_timeout};
 use clock::Clock;
 use door::Doors;
 use ledger::Ledger;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use session::Session;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The greatest number of sessions at once, those included that have not shown a certificate yet.
+/// The greatest number of sessions at once.
 const MAX_SESSIONS: usize = 128;
-/// So long a stranger may take to show a certificate.
+/// The greatest number of connections that have not shown a certificate yet, of all hosts and of each.
+const MAX_STRANGERS: (usize, usize) = (256, 32);
+/// The stack of a session, bytes: the usual one, because names are looked up and certificates verified.
+const STACK: usize = 2 << 20;
+/// So long a stranger may take to show a certificate, and a controller to take an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks at whether the controller is still there.
 const STEP: Duration = Duration::from_millis(100);
@@ -39,7 +44,8 @@ pub struct Agent {
     clock: Clock,
     doors: Doors,
     ledger: Ledger,
-    sessions: AtomicUsize,
+    strangers: Crowd,
+    sessions: Crowd,
 }
 
 /// What an agent tells who runs it.
@@ -54,7 +60,8 @@ impl Agent {
             clock: Clock::start(),
             doors: Doors::default(),
             ledger: Ledger::default(),
-            sessions: AtomicUsize::new(0),
+            strangers: Crowd::new(MAX_STRANGERS.0).each(MAX_STRANGERS.1),
+            sessions: Crowd::new(MAX_SESSIONS),
         }
     }
 
@@ -69,76 +76,50 @@ impl Agent {
         stop: &'static AtomicBool,
         log: &Log,
     ) -> io::Result<()> {
-        while !stop.load(Ordering::Relaxed) {
-            if !readable(listener, STEP)? {
-                continue;
+        let (agent, said) = (self.clone(), log.clone());
+        let wanted = || !stop.load(Ordering::Relaxed);
+        accept(listener, &self.strangers, STACK, wanted, &|text| log(text), move |stream, peer, place| {
+            let log = |text| said(format!("{peer}: {text}"));
+            if let Err(refusal) = agent.session((stream, peer.ip(), place), stop, &log) {
+                log(format!("{}: {}", refusal.error, refusal.message));
             }
-            let (stream, peer) = match listener.accept() {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    // Too many open files, or the stranger has gone again: neither ends an agent.
-                    log(format!("a connection was not accepted: {error}"));
-                    std::thread::sleep(STEP);
-                    continue;
-                }
-            };
-            if self.sessions.fetch_add(1, Ordering::Relaxed) >= MAX_SESSIONS {
-                self.sessions.fetch_sub(1, Ordering::Relaxed);
-                log(format!("{peer} is turned away: {MAX_SESSIONS} sessions are going on"));
-                continue;
-            }
-            let (agent, log) = (self.clone(), log.clone());
-            let begun = std::thread::Builder::new().spawn(move || {
-                if let Err(refusal) = agent.session(stream, stop, &|text| log(format!("{peer}: {text}"))) {
-                    log(format!("{peer}: {}: {}", refusal.error, refusal.message));
-                }
-                agent.sessions.fetch_sub(1, Ordering::Relaxed);
-            });
-            if let Err(error) = begun {
-                self.sessions.fetch_sub(1, Ordering::Relaxed);
-                return Err(error);
-            }
-        }
+        })?;
         // Sessions notice by themselves, and end their tests.
-        let begun = Instant::now();
-        while self.sessions.load(Ordering::Relaxed) > 0 && begun.elapsed() < 2 * PATIENCE {
-            std::thread::sleep(STEP / 10);
-        }
+        self.strangers.wait(PATIENCE);
+        self.sessions.wait(2 * PATIENCE);
         Ok(())
     }
 
     fn session(
         self: &Arc<Self>,
-        stream: TcpStream,
+        (stream, host, place): (TcpStream, IpAddr, Place),
         stop: &AtomicBool,
         log: &dyn Fn(String),
     ) -> Result<(), Refusal> {
         let lost = |error: io::Error| crate::tls::named(&error, "the controller");
-        stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(STEP))).map_err(lost)?;
-        stream.set_write_timeout(Some(PATIENCE)).map_err(lost)?;
+        stream.set_nodelay(true).map_err(lost)?;
         let tls =
             ServerConnection::new(self.config.clone()).map_err(|error| lost(io::Error::other(error)))?;
-        let mut stream = StreamOwned::new(tls, stream);
+        let mut stream = StreamOwned::new(tls, Timed::new(stream, PATIENCE));
         greet(&mut stream, stop).map_err(lost)?;
+        let Some(_seat) = self.sessions.enter(host) else {
+            let message = format!("the agent serves {MAX_SESSIONS} controllers already");
+            let refusal = Refusal::new("busy", message, "try again later");
+            answer(&mut stream, &Reply::Refused(refusal.clone())).map_err(lost)?;
+            return Err(refusal);
+        };
+        drop(place);
         let who = names(stream.conn.peer_certificates());
         log(format!("{} controls", who.join(", ")));
         let mut session = Session::new(self.clone(), who);
         let (mut lines, mut piece) = (Lines::default(), vec![0; 16 << 10]);
         while !stop.load(Ordering::Relaxed) {
+            // However few bytes come at once, the lease is looked at.
+            stream.sock.allow(STEP);
             match stream.read(&mut piece) {
                 Ok(0) => break,
                 Ok(length) => lines.push(&piece[..length]),
-                Err(error) if waits(&error) => {
-                    if !session.shared().lives() {
-                        drop(session);
-                        return Err(Refusal::new(
-                            "no_controller",
-                            "the controller was not heard any more",
-                            "",
-                        ));
-                    }
-                    continue;
-                }
+                Err(error) if is_timeout(&error) => {}
                 // Whoever was killed does not close the session.
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
                 Err(error) => return Err(lost(error)),
@@ -152,6 +133,10 @@ impl Agent {
                 }
                 answer(&mut stream, &reply).map_err(lost)?;
             }
+            // Bytes that make no message are no sign of life.
+            if !session.shared().lives() {
+                return Err(Refusal::new("no_controller", "the controller was not heard any more", ""));
+            }
         }
         drop(session);
         log("has gone".to_owned());
@@ -159,37 +144,29 @@ impl Agent {
     }
 }
 
-fn answer(stream: &mut StreamOwned<ServerConnection, TcpStream>, reply: &Reply) -> io::Result<()> {
+type Controlled = StreamOwned<ServerConnection, Timed<TcpStream>>;
+
+fn answer(stream: &mut Controlled, reply: &Reply) -> io::Result<()> {
     let line = to_line(reply).map_err(io::Error::other)?;
+    stream.sock.allow(PATIENCE);
     stream.write_all(&line)?;
     stream.flush()
 }
 
-/// The handshake of TLS, within a time.
-fn greet(stream: &mut StreamOwned<ServerConnection, TcpStream>, stop: &AtomicBool) -> io::Result<()> {
+/// The handshake of TLS, within a time, however few bytes come at once.
+fn greet(stream: &mut Controlled, stop: &AtomicBool) -> io::Result<()> {
     let begun = Instant::now();
     while stream.conn.is_handshaking() {
+        let left = PATIENCE.saturating_sub(begun.elapsed());
+        if left.is_zero() || stop.load(Ordering::Relaxed) {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        stream.sock.allow(STEP.min(left));
         match stream.conn.complete_io(&mut stream.sock) {
             Ok(_) => {}
-            Err(error) if waits(&error) && begun.elapsed() < PATIENCE && !stop.load(Ordering::Relaxed) => {}
+            Err(error) if is_timeout(&error) => {}
             Err(error) => return Err(error),
         }
     }
     Ok(())
-}
-
-/// True if nothing has come yet.
-pub(crate) fn waits(error: &io::Error) -> bool {
-    ackclock_sockets::is_timeout(error)
-}
-
-/// Waits until somebody connects; false if nobody does within `patience`.
-pub(crate) fn readable(listener: impl AsFd, patience: Duration) -> io::Result<bool> {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let patience = Timespec { tv_sec: patience.as_secs() as _, tv_nsec: patience.subsec_nanos() as _ };
-    match poll(&mut [PollFd::new(&listener, PollFlags::IN)], Some(&patience)) {
-        Ok(ready) => Ok(ready > 0),
-        Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
 }

@@ -61,7 +61,10 @@ impl Session {
         if !self.initialized && !matches!(request, Request::Initialize { .. } | Request::Kill {}) {
             return Some(refused("not_initialized", "the first request is initialize", OURS));
         }
-        self.on_request(request)
+        let reply = self.on_request(request);
+        // What took the agent long is no silence of the controller.
+        self.shared.renew();
+        reply
     }
 
     fn on_request(&mut self, request: Request) -> Option<Reply> {
@@ -137,6 +140,7 @@ impl Session {
             &self.agent,
             &Wish { who: &self.who, towards, spec: &spec, sockets: 0, tests_today: 0, minute: 0 },
         )?;
+        let stamps = spec.stamps;
         self.shared.sockets.fetch_add(1, Ordering::Relaxed);
         let made = self.make(test, spec, grant, (own, meeting), towards);
         match made {
@@ -145,7 +149,8 @@ impl Session {
                 Ok(reply)
             }
             Err(refusal) => {
-                self.agent.ledger.give_back(&self.who, 1);
+                self.shared.sockets.fetch_sub(1, Ordering::Relaxed);
+                self.agent.ledger.give_back(&self.who, 1, stamps.into());
                 Err(refusal)
             }
         }
@@ -247,6 +252,7 @@ impl Session {
             tests.iter().filter_map(|test| Some((*test, self.tests.remove(test)?))).collect();
         let slots: Vec<Arc<Slot>> = kept.values().map(|kept| kept.slot.clone()).collect();
         let count = slots.len();
+        let stamps = slots.iter().map(|slot| u64::from(slot.spec.stamps)).sum();
         self.close(slots.clone());
         for slot in slots {
             let threads = std::mem::take(&mut slot.inner().threads);
@@ -260,7 +266,7 @@ impl Session {
             }
         }
         self.shared.sockets.fetch_sub(count as u64, Ordering::Relaxed);
-        self.agent.ledger.give_back(&self.who, count);
+        self.agent.ledger.give_back(&self.who, count, stamps);
     }
 }
 

@@ -155,8 +155,8 @@ impl Slot {
     ) {
         /// Nothing here recurses, and 1000 connections shall fit into little memory.
         const STACK: usize = 128 << 10;
-        let slot = self.clone();
-        match std::thread::Builder::new().stack_size(STACK).spawn(move || work(&slot)) {
+        let watched = Watched(self.clone());
+        match std::thread::Builder::new().stack_size(STACK).spawn(move || work(&watched.0)) {
             Ok(thread) => self.inner().threads.push(thread),
             Err(error) => self.fail(Refusal::new(
                 "no_thread",
@@ -175,5 +175,17 @@ impl Slot {
     /// The time after which a wait for the other end is given up.
     pub(super) fn patience() -> Duration {
         Duration::from_secs(5)
+    }
+}
+
+/// A test that a thread works for. A panic fails the test: its controller shall not wait for it.
+struct Watched(std::sync::Arc<Slot>);
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let help = "this is an error of ackclock: please report it";
+            self.0.fail(Refusal::new("broken", "a thread of the agent has panicked", help));
+        }
     }
 }

@@ -87,7 +87,9 @@ impl<O: Outlet> Writer<'_, O> {
                 number += 1;
             }
             let now = self.clock.now();
-            if now >= end || !self.outlet.goes_on(now) || !self.block(blocksize, Some(end))? {
+            // What was due in time is sent, however late this host is.
+            let over = spaced.is_none() && now >= end;
+            if over || !self.outlet.goes_on(now) || !self.block(blocksize, spaced.is_none().then_some(end))? {
                 return Ok(());
             }
         }

@@ -24,13 +24,19 @@ struct Told {
 }
 
 /// What all agents have told.
-#[derive(Default)]
 pub(super) struct Board {
+    /// There are so many tests; an agent may tell of others.
+    tests: u32,
     told: Mutex<Told>,
     news: Condvar,
 }
 
 impl Board {
+    /// A board for tests with numbers below this one.
+    pub(super) fn new(tests: u32) -> Board {
+        Board { tests, told: Mutex::default(), news: Condvar::new() }
+    }
+
     fn told(&self) -> MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -40,7 +46,7 @@ impl Board {
             return;
         }
         let mut told = self.told();
-        for Change { test, state } in changes {
+        for Change { test, state } in changes.into_iter().filter(|change| change.test < self.tests) {
             let progress = told.tests.entry((agent, test)).or_default();
             match state {
                 State::Opened => progress.opened = true,

@@ -4,6 +4,7 @@ use super::board::Board;
 use crate::protocol::{Lines, Refusal, Reply, Request, VERSION, to_line};
 use crate::script::Address;
 use crate::tls::{named, server_name};
+use ackclock_sockets::Timed;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -15,6 +16,9 @@ use std::time::{Duration, Instant};
 const RENEWAL: Duration = Duration::from_millis(250);
 /// So long an agent may take to answer. It answers at once; names that it looks up may take longer.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The greatest number of requests for what has changed, one after the other.
+const MAX_ROUNDS: usize = 100;
 
 type Asked = (Request, Sender<Result<Reply, Refusal>>);
 
@@ -109,23 +113,25 @@ fn keep(wire: &mut Wire, asked: &Receiver<Asked>, number: usize, board: &Board) 
 }
 
 fn renew(wire: &mut Wire, number: usize, board: &Board) -> Result<(), Refusal> {
-    loop {
+    // An agent that always has more to tell is asked for it later: others wait to ask it.
+    for _ in 0..MAX_ROUNDS {
         match wire.ask(&Request::Renew {})? {
             Reply::Changes { changes, more } => {
                 board.change(number, changes);
                 if !more {
-                    return Ok(());
+                    break;
                 }
             }
             reply => return Err(unexpected(&wire.agent, reply)),
         }
     }
+    Ok(())
 }
 
 /// The stream, and the lines that it brings.
 struct Wire {
     agent: Address,
-    stream: StreamOwned<ClientConnection, TcpStream>,
+    stream: StreamOwned<ClientConnection, Timed<TcpStream>>,
     lines: Lines,
 }
 
@@ -147,10 +153,9 @@ impl Wire {
         }
         let Some(stream) = stream else { return Err(lost(reason)) };
         stream.set_nodelay(true).map_err(lost)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
-        stream.set_write_timeout(Some(PATIENCE)).map_err(lost)?;
         let tls = ClientConnection::new(config, name).map_err(|error| lost(io::Error::other(error)))?;
-        Ok(Wire { agent: agent.clone(), stream: StreamOwned::new(tls, stream), lines: Lines::default() })
+        let stream = StreamOwned::new(tls, Timed::new(stream, PATIENCE));
+        Ok(Wire { agent: agent.clone(), stream, lines: Lines::default() })
     }
 
     fn ask(&mut self, request: &Request) -> Result<Reply, Refusal> {
@@ -159,6 +164,8 @@ impl Wire {
             Refusal::new("bad_message", format!("{agent}: {message}"), "is it the same version?")
         };
         let line = to_line(request).map_err(|error| bad(error.to_string()))?;
+        // For request and answer together, the handshake of TLS included, however few bytes come at once.
+        self.stream.sock.allow(PATIENCE);
         let sent = self.stream.write_all(&line).and_then(|()| self.stream.flush());
         // An agent that refuses this certificate says so, and then hangs up: the alert says more.
         let broken = sent.err();

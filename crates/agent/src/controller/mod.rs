@@ -91,7 +91,7 @@ struct Pair {
 ///
 /// If an agent cannot be reached, or does not trust this controller: then nothing has been sent.
 pub fn run(plan: &Plan, config: &Arc<ClientConfig>, watch: &Watch) -> Result<Vec<Outcome>, Refusal> {
-    let board = Arc::new(Board::default());
+    let board = Arc::new(Board::new(2 * plan.transfers.len() as u32));
     let mut agents = HashMap::new();
     let addresses = plan.agents();
     for (number, agent) in addresses.iter().enumerate() {
@@ -175,7 +175,8 @@ impl Run<'_> {
         self.wait(&sinks(&udp), DRAINING, |_| false);
         let ends: Vec<Key> = [sources(&all), sinks(&all)].concat();
         self.ask_all(&ends, |tests| Request::Finish { tests });
-        self.wait(&sinks(&alive), DRAINING, |_| false);
+        // Both: an end whose connection broke may be heard before the one that broke it and knows why.
+        self.wait(&[sources(&alive), sinks(&alive)].concat(), DRAINING, |_| false);
         // Sources first: see the agent's `close`.
         self.ask_all(&sources(&all), |tests| Request::Close { tests });
         self.ask_all(&sinks(&all), |tests| Request::Close { tests });
@@ -274,9 +275,18 @@ impl Run<'_> {
 
     /// Fetches both reports, and notes why the transfer failed, if it did.
     fn collect(&self, pair: &Pair) {
-        let (source, sink) = (self.fetch(pair.source), self.fetch(pair.sink));
+        let ends = &self.plan.transfers[pair.transfer];
+        let source = self.fetch(pair.source, ends.source.spec.stamps);
+        let sink = self.fetch(pair.sink, ends.sink.spec.stamps);
         let mut failed: Vec<Refusal> =
             [pair.source, pair.sink].into_iter().filter_map(|end| self.board.progress(end).failed).collect();
+        let mut take = |told: Result<EndOutcome, Refusal>| {
+            told.unwrap_or_else(|why| {
+                failed.push(why);
+                EndOutcome::default()
+            })
+        };
+        let (source, sink) = (take(source), take(sink));
         // An end that gives up breaks the connection of the other one, and knows why.
         failed.sort_by_key(|why| why.error == "connection");
         let failed = failed.into_iter().next();
@@ -290,26 +300,42 @@ impl Run<'_> {
             got.lost = got.lost.max(sent.count.saturating_sub(got.count));
         }
         if outcome.failed.is_none() {
-            outcome.failed = failed;
+            outcome.failed =
+                failed.or_else(|| contradiction(outcome).filter(|_| !ends.sink.spec.protocol.is_udp()));
         }
     }
 
-    fn fetch(&self, (agent, test): Key) -> EndOutcome {
+    /// The report of a test, and as many time stamps as were asked for.
+    fn fetch(&self, (agent, test): Key, most: u32) -> Result<EndOutcome, Refusal> {
         let mut outcome = EndOutcome::default();
         loop {
             let from = outcome.stamps.len() as u32;
-            match self.links[agent].ask(Request::Report { test, from }) {
-                Ok(Reply::Report { report, stamps, more }) => {
+            match self.links[agent].ask(Request::Report { test, from })? {
+                Reply::Report { report, stamps, more } => {
                     let none = stamps.is_empty();
                     outcome.stamps.extend(stamps);
+                    outcome.stamps.truncate(most as usize);
                     outcome.report = *report;
-                    if !more || none {
-                        return outcome;
+                    if !more || none || outcome.stamps.len() == most as usize {
+                        return Ok(outcome);
                     }
                 }
-                // A lost agent is on the board.
-                _ => return outcome,
+                _ => {
+                    let message = "an agent answers something else than a report";
+                    return Err(Refusal::new("bad_message", message, "is it the same version?"));
+                }
             }
         }
     }
+}
+
+/// Why the reports of a transfer over TCP that went well cannot both be true, if they cannot. Over UDP
+/// datagrams may be lost, and networks may double them.
+fn contradiction(outcome: &Outcome) -> Option<Refusal> {
+    let (sent, got) = (outcome.source.report.bytes, outcome.sink.report.bytes);
+    (got != sent).then(|| {
+        let message = format!("the source reports {sent} bytes, the sink {got}");
+        let help = "one of the agents is wrong: are both the program that they should be?";
+        Refusal::new("reports_differ", message, help)
+    })
 }

@@ -5,11 +5,11 @@ use super::message::{
     COOKIE, GREETING, OLD_UDP, Parameters, Results, State, StreamResult, UDP_ANSWER, UDP_HELLO,
     read_document, stream_id, write_document,
 };
-use super::server::results;
+use super::server::{SILENCE, results};
 use crate::agent::tcp::connected;
 use crate::policy::Grant;
 use crate::protocol::Refusal;
-use ackclock_sockets::is_timeout;
+use ackclock_sockets::{Timed, is_timeout, set_silence};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
@@ -70,13 +70,28 @@ pub fn run(host: &str, port: u16, asked: Parameters, stop: &AtomicBool) -> Resul
 }
 
 struct Client<'a> {
-    control: TcpStream,
+    control: Timed<TcpStream>,
     server: SocketAddr,
     cookie: [u8; COOKIE],
     terms: Arc<Terms>,
     flows: Vec<Flow>,
+    /// What the server has said last. It says everything once, in this order.
+    heard: Step,
     began: Option<Instant>,
+    ended: bool,
     stop: &'a AtomicBool,
+}
+
+/// How far a server is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Step {
+    Cookie,
+    Parameters,
+    Streams,
+    Start,
+    Running,
+    Results,
+    Done,
 }
 
 impl Drop for Client<'_> {
@@ -94,9 +109,29 @@ fn broken(error: &io::Error) -> Refusal {
     )
 }
 
+fn meaningless(byte: u8) -> Refusal {
+    let message = format!("the server says {byte}, which means nothing here");
+    Refusal::new("bad_message", message, "is it an iperf3 server?")
+}
+
+impl Step {
+    /// The step that a state is, if it is one.
+    fn of(state: State) -> Option<Step> {
+        Some(match state {
+            State::ParamExchange => Step::Parameters,
+            State::CreateStreams => Step::Streams,
+            State::TestStart => Step::Start,
+            State::TestRunning => Step::Running,
+            State::ExchangeResults => Step::Results,
+            State::DisplayResults => Step::Done,
+            _ => return None,
+        })
+    }
+}
+
 impl<'a> Client<'a> {
     fn begin(
-        mut control: TcpStream,
+        control: TcpStream,
         server: SocketAddr,
         asked: Parameters,
         stop: &'a AtomicBool,
@@ -111,11 +146,13 @@ impl<'a> Client<'a> {
             *letter = LETTERS[usize::from(random) % LETTERS.len()];
         }
         control.set_nodelay(true).map_err(wrong)?;
-        control.set_write_timeout(Some(PATIENCE)).map_err(wrong)?;
+        set_silence(&control, SILENCE).map_err(wrong)?;
+        let mut control = Timed::new(control, PATIENCE);
         control.write_all(&cookie).map_err(wrong)?;
         let grant = Grant { rate: None, bytes: None, duration: 86_400_000_000 };
         let terms = Arc::new(Terms::new(asked, grant));
-        Ok(Client { control, server, cookie, terms, flows: Vec::new(), began: None, stop })
+        let (flows, heard) = (Vec::new(), Step::Cookie);
+        Ok(Client { control, server, cookie, terms, flows, heard, began: None, ended: false, stop })
     }
 
     /// Follows the server's states to the end.
@@ -132,14 +169,15 @@ impl<'a> Client<'a> {
             }
             if self.stop.load(Ordering::Relaxed) {
                 // The server may have gone.
+                self.control.allow(STEP);
                 let _ = self.control.write_all(&[State::ClientTerminate as i8 as u8]);
                 return Err(Refusal::new("interrupted", "interrupted", "begin again"));
             }
-            if self.is_over() {
+            if !self.ended && self.is_over() {
                 self.end().map_err(|error| broken(&error))?;
                 heard = Instant::now();
             }
-            if self.began.is_none() && heard.elapsed() > PATIENCE {
+            if (self.began.is_none() || self.ended) && heard.elapsed() > PATIENCE {
                 return Err(Refusal::new("connection", "the server says nothing", "is it an iperf3 server?"));
             }
         }
@@ -150,7 +188,7 @@ impl<'a> Client<'a> {
     /// The server's next state, if it comes soon.
     fn state(&mut self) -> io::Result<Option<u8>> {
         let mut state = [0];
-        self.control.set_read_timeout(Some(STEP / 5))?;
+        self.control.allow(STEP / 5);
         match self.control.read(&mut state) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
             Ok(_) => Ok(Some(state[0])),
@@ -162,18 +200,30 @@ impl<'a> Client<'a> {
     /// Does what a state asks for. True if the test is done.
     fn on_state(&mut self, byte: u8, theirs: &mut Results) -> Result<bool, Refusal> {
         let wrong = |error: io::Error| broken(&error);
-        self.control.set_read_timeout(Some(PATIENCE)).map_err(wrong)?;
-        match State::of(byte) {
+        self.control.allow(PATIENCE);
+        let state = State::of(byte);
+        if let Some(step) = state.and_then(Step::of) {
+            // A server that goes round in circles would hold this end for ever.
+            let early = match step {
+                Step::Results => !self.ended,
+                Step::Done => self.heard != Step::Results,
+                _ => false,
+            };
+            if step <= self.heard || early {
+                return Err(meaningless(byte));
+            }
+            self.heard = step;
+        }
+        match state {
             Some(State::ParamExchange) => {
                 write_document(&mut self.control, &self.terms.asked).map_err(wrong)?
             }
-            Some(State::CreateStreams) if self.flows.is_empty() => self.create().map_err(wrong)?,
+            Some(State::CreateStreams) => self.create().map_err(wrong)?,
             Some(State::TestStart) => {}
-            Some(State::TestRunning) if !self.flows.is_empty() => {
-                self.began.get_or_insert_with(Instant::now);
-            }
+            Some(State::TestRunning) if !self.flows.is_empty() => self.began = Some(Instant::now()),
             Some(State::ExchangeResults) => {
                 self.drain();
+                self.control.allow(PATIENCE);
                 write_document(&mut self.control, &results(&self.flows)).map_err(wrong)?;
                 *theirs = read_document(&mut self.control).map_err(wrong)?;
             }
@@ -191,10 +241,7 @@ impl<'a> Client<'a> {
                 let help = "the server's own output may say why";
                 return Err(Refusal::new("terminated", "the server has ended the test", help));
             }
-            _ => {
-                let message = format!("the server says {byte}, which means nothing here");
-                return Err(Refusal::new("bad_message", message, "is it an iperf3 server?"));
-            }
+            _ => return Err(meaningless(byte)),
         }
         Ok(false)
     }
@@ -276,11 +323,11 @@ impl<'a> Client<'a> {
     fn is_over(&self) -> bool {
         let Some(began) = self.began else { return false };
         let asked = &self.terms.asked;
-        if asked.time > 0.0 && began.elapsed().as_secs_f64() >= asked.time {
+        if asked.span().is_some_and(|span| began.elapsed().as_secs_f64() >= span) {
             return true;
         }
         let received =
-            || -> u64 { self.flows.iter().filter(|flow| !flow.sends).map(|flow| flow.counted().bytes).sum() };
+            || -> u64 { self.flows.iter().filter(|flow| !flow.sends).map(|flow| flow.result().bytes).sum() };
         // Who sends all that is to be sent has ended; what is received is counted.
         let sent_all = self.flows.iter().filter(|flow| flow.sends).all(|flow| flow.counted().ended);
         let wants = |limit: u64| self.flows.iter().all(|flow| flow.sends) || received() >= limit;
@@ -289,7 +336,7 @@ impl<'a> Client<'a> {
 
     /// Ends the test, when what was sent has arrived.
     fn end(&mut self) -> io::Result<()> {
-        self.began = None;
+        self.ended = true;
         self.terms.stop_sending();
         for flow in self.flows.iter_mut().filter(|flow| flow.sends) {
             flow.join();
@@ -299,6 +346,7 @@ impl<'a> Client<'a> {
             // the test ends, gets a moment.
             std::thread::sleep(QUIET);
         }
+        self.control.allow(PATIENCE);
         self.control.write_all(&[State::TestEnd as i8 as u8])
     }
 

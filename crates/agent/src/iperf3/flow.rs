@@ -6,7 +6,7 @@ use crate::agent::guard::Guard;
 use crate::agent::tcp::ZEROS;
 use crate::policy::Grant;
 use ackclock_sockets::{TcpInfo, controller, is_timeout, set_controller, set_pacing_rate};
-use ackclock_units::{Rate, Time};
+use ackclock_units::{Duration as Span, Rate, Time};
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd;
@@ -33,7 +33,7 @@ pub(super) struct Terms {
     stop_sending: AtomicBool,
     /// Who receives shall end.
     stop_receiving: AtomicBool,
-    /// Bytes that were begun to be sent, over all streams.
+    /// Bytes that were begun to be sent, over all streams, since the time that does not count.
     begun: AtomicU64,
     /// A stream has exceeded what the policy grants.
     exceeded: AtomicBool,
@@ -65,7 +65,7 @@ impl Terms {
         self.exceeded.load(Ordering::Relaxed)
     }
 
-    /// May another block be begun?
+    /// May another block that counts be begun?
     fn take_block(&self) -> bool {
         let Some(limit) = self.asked.limit() else { return true };
         self.begun.fetch_add(self.asked.len, Ordering::Relaxed) < limit
@@ -88,8 +88,19 @@ pub(super) struct Counted {
     first: Option<Time>,
     last: Option<Time>,
     pub(super) control: Option<String>,
+    /// Of all these, what does not count; `None` as long as nothing does.
+    omitted: Option<Omitted>,
     /// True if it will not send any more by itself.
     pub(super) ended: bool,
+}
+
+/// What had been counted when the time was over that does not count.
+#[derive(Clone, Copy, Debug, Default)]
+struct Omitted {
+    bytes: u64,
+    packets: u64,
+    lost: i64,
+    retransmissions: u64,
 }
 
 /// A stream.
@@ -126,6 +137,7 @@ impl Flow {
                 shared: &shared,
                 counted: Counted::default(),
                 guard: Guard::new(terms.grant),
+                counts_from: terms.clock.now() + Span::from_secs_f64(terms.asked.omit),
             };
             match (sends, socket) {
                 (true, Socket::Tcp(stream)) => work.send_tcp(&stream),
@@ -154,17 +166,27 @@ impl Flow {
     /// Its results, as iperf3 tells them.
     pub(super) fn result(&self) -> StreamResult {
         let counted = self.counted();
+        // Where the time that does not count has never ended, nothing counts.
+        let omitted = counted.omitted.unwrap_or(Omitted {
+            bytes: counted.bytes,
+            packets: counted.packets,
+            lost: counted.lost,
+            retransmissions: counted.retransmissions.unwrap_or(0),
+        });
+        let retransmits = counted.retransmissions.map(|count| count.saturating_sub(omitted.retransmissions));
         let span = match (counted.first, counted.last) {
             (Some(first), Some(last)) => last.since(first).as_secs_f64(),
             _ => 0.0,
         };
         StreamResult {
             id: self.id,
-            bytes: counted.bytes,
-            retransmits: counted.retransmissions.map_or(-1, |count| count as i64),
+            bytes: counted.bytes - omitted.bytes,
+            retransmits: retransmits.map_or(-1, |count| count as i64),
             jitter: counted.jitter_us * 1e-6,
             errors: counted.lost,
+            omitted_errors: omitted.lost,
             packets: counted.packets as i64,
+            omitted_packets: omitted.packets as i64,
             end_time: span,
             ..StreamResult::default()
         }
@@ -177,6 +199,8 @@ struct Work<'a> {
     shared: &'a Mutex<Counted>,
     counted: Counted,
     guard: Guard,
+    /// What flows counts from here on.
+    counts_from: Time,
 }
 
 impl Work<'_> {
@@ -192,6 +216,24 @@ impl Work<'_> {
             self.terms.exceeded.store(true, Ordering::Relaxed);
         }
         within
+    }
+
+    /// When the time is over that does not count, nothing counts that was counted so far.
+    fn omit(&mut self, retransmissions: impl FnOnce() -> u64) {
+        let now = self.terms.clock.now();
+        if self.counted.omitted.is_some() || now < self.counts_from {
+            return;
+        }
+        let Counted { bytes, packets, lost, .. } = self.counted;
+        self.counted.omitted = Some(Omitted { bytes, packets, lost, retransmissions: retransmissions() });
+        if bytes > 0 {
+            (self.counted.first, self.counted.jitter_us) = (Some(now), 0.0);
+        }
+    }
+
+    /// May another block be begun? What does not count is not limited.
+    fn take_block(&self) -> bool {
+        self.counted.omitted.is_none() || self.terms.take_block()
     }
 
     fn show(&self) {
@@ -227,9 +269,12 @@ impl Work<'_> {
             let _ = set_pacing_rate(stream, Rate::from_bps(rate));
         }
         self.counted.control = controller(stream).ok();
-        while self.pace(start, self.terms.rate()) && self.terms.take_block() {
+        let retransmissions = || u64::from(TcpInfo::of(stream.as_fd()).total_retrans);
+        self.omit(retransmissions);
+        while self.pace(start, self.terms.rate()) && self.take_block() {
             let mut left = self.terms.asked.len;
             while left > 0 && !self.terms.stop_sending.load(Ordering::Relaxed) {
+                self.omit(retransmissions);
                 match stream.write(&ZEROS[..left.min(ZEROS.len() as u64) as usize]) {
                     Ok(bytes) if bytes > 0 => {
                         left -= bytes as u64;
@@ -261,7 +306,9 @@ impl Work<'_> {
         self.counted.first = Some(start);
         let mut datagram = vec![0; self.terms.asked.len as usize];
         let wide = self.terms.asked.udp_counters_64bit != 0;
-        while self.pace(start, self.terms.rate()) && self.terms.take_block() {
+        self.omit(|| 0);
+        while self.pace(start, self.terms.rate()) && self.take_block() {
+            self.omit(|| 0);
             let now = self.terms.clock.now().as_nanos() / 1000;
             write_header(&mut datagram, now, self.counted.packets + 1, wide);
             match socket.send(&datagram) {
@@ -286,6 +333,7 @@ impl Work<'_> {
             match stream.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(bytes) => {
+                    self.omit(|| 0);
                     if !self.add(bytes as u64) {
                         break;
                     }
@@ -310,6 +358,7 @@ impl Work<'_> {
                 Err(_) => break,
             };
             let Some((left, number)) = read_header(&buffer[..length], wide) else { continue };
+            self.omit(|| 0);
             // iperf3 counts what arrives late as not lost after all.
             if number > self.counted.packets {
                 self.counted.lost += (number - self.counted.packets - 1).min(i64::MAX as u64 / 2) as i64;

@@ -134,6 +134,8 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// The longest time that does not count, s: iperf3's own limit.
+const MAX_OMIT: f64 = 600.0;
 /// The longest block, bytes.
 const MAX_BLOCK: u64 = 1 << 20;
 
@@ -148,13 +150,18 @@ impl Parameters {
             Some("a block of this length")
         } else if self.udp && !(16..=65_507).contains(&self.len) {
             Some("a datagram of this length")
-        } else if self.omit != 0.0 {
-            Some("all seconds count here (no -O)")
+        } else if !(0.0..=MAX_OMIT).contains(&self.omit) {
+            Some("at most 600 s that do not count are wanted")
         } else if !(0.0..=86_400.0).contains(&self.time) {
             Some("a time of 0 to 86,400 s is wanted")
         } else {
             None
         }
+    }
+
+    /// How long data flows, s, if that is limited: the time that does not count, and the time that does.
+    pub fn span(&self) -> Option<f64> {
+        (self.time > 0.0).then_some(self.omit + self.time)
     }
 
     /// The bytes after which those who send have sent all, over all streams of a direction.

@@ -6,15 +6,16 @@ use super::message::{
     COOKIE, OLD_UDP, Parameters, Results, ServerError, State, UDP_ANSWER, UDP_HELLO, read_document,
     stream_id, write_document,
 };
-use crate::agent::{Log, ledger::calendar, readable};
+use crate::agent::{Log, ledger::calendar};
+use crate::listening::{Crowd, accept};
 use crate::policy::{Grant, Policy};
-use ackclock_sockets::{is_timeout, set_receive_buffer, set_send_buffer};
+use ackclock_sockets::{Timed, is_timeout, read_within, set_receive_buffer, set_send_buffer, set_silence};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const GREETING: Duration = Duration::from_secs(5);
 /// The greatest number of connections that have not shown a cookie yet, and of tests.
 const MAX_CONNECTIONS: usize = 256;
+/// The stack of a thread with a test, bytes.
+const STACK: usize = 256 << 10;
+/// A client that is cut off is heard of no more for so long: the kernel asks once a second. Losses that a test
+/// itself causes may meet some of these questions, but hardly all.
+pub(super) const SILENCE: Duration = Duration::from_secs(5);
 /// Receivers wait so long for what the client says that it has sent.
 const DRAINING: Duration = Duration::from_secs(2);
 
@@ -34,15 +40,24 @@ struct Waiting {
     cookie: Cookie,
     client: IpAddr,
     udp: bool,
-    streams: Sender<Socket>,
+    streams: SyncSender<Socket>,
 }
 
 /// A server.
 pub struct Server {
     policy: Policy,
     waiting: Mutex<Vec<Waiting>>,
-    connections: AtomicUsize,
-    tests: AtomicUsize,
+    connections: Crowd,
+    tests: Crowd,
+}
+
+/// A test that waits is taken off the list when this is dropped.
+struct Listed<'a>(&'a Server, Cookie);
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        self.0.waiting().retain(|test| test.cookie != self.1);
+    }
 }
 
 /// Why a test ended before its end.
@@ -67,8 +82,8 @@ impl Server {
         Server {
             policy,
             waiting: Mutex::default(),
-            connections: AtomicUsize::new(0),
-            tests: AtomicUsize::new(0),
+            connections: Crowd::new(MAX_CONNECTIONS),
+            tests: Crowd::new(MAX_CONNECTIONS),
         }
     }
 
@@ -91,31 +106,19 @@ impl Server {
                 udp_log(format!("UDP ends: {error}"));
             }
         })?;
-        while !stop.load(Ordering::Relaxed) {
-            if !readable(listener, STEP)? {
-                continue;
-            }
-            let Ok((stream, peer)) = listener.accept() else {
-                std::thread::sleep(STEP);
-                continue;
-            };
-            if self.connections.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTIONS {
-                self.connections.fetch_sub(1, Ordering::Relaxed);
-                continue;
-            }
-            let (server, log) = (self.clone(), log.clone());
-            let begun = std::thread::Builder::new().stack_size(256 << 10).spawn(move || {
-                server.meet(stream, peer, stop, &|text| log(format!("{peer}: {text}")));
-                server.connections.fetch_sub(1, Ordering::Relaxed);
-            });
-            if begun.is_err() {
-                self.connections.fetch_sub(1, Ordering::Relaxed);
-            }
-        }
-        let begun = Instant::now();
-        while self.connections.load(Ordering::Relaxed) > 0 && begun.elapsed() < GREETING {
-            std::thread::sleep(STEP / 5);
-        }
+        let (server, said) = (self.clone(), log.clone());
+        let wanted = || !stop.load(Ordering::Relaxed);
+        accept(
+            listener,
+            &self.connections,
+            STACK,
+            wanted,
+            &|text| log(text),
+            move |stream, peer, _place| {
+                server.meet(stream, peer, stop, &|text| said(format!("{peer}: {text}")));
+            },
+        )?;
+        self.connections.wait(GREETING);
         // It ends within a tenth of a second, and had nothing else to say.
         let _ = greeter.join();
         Ok(())
@@ -126,20 +129,26 @@ impl Server {
     }
 
     /// A new connection: a stream of a test that waits for it, or a new test.
-    fn meet(&self, mut stream: TcpStream, peer: SocketAddr, stop: &AtomicBool, log: &dyn Fn(String)) {
-        let Ok(cookie) = read_cookie(&mut stream) else { return };
+    fn meet(&self, stream: TcpStream, peer: SocketAddr, stop: &AtomicBool, log: &dyn Fn(String)) {
+        let mut cookie = [0; COOKIE];
+        if read_within(&stream, &mut cookie, GREETING).is_err() {
+            return;
+        }
         {
             let waiting = self.waiting();
             if let Some(test) =
                 waiting.iter().find(|it| it.cookie == cookie && !it.udp && it.client == peer.ip())
             {
                 // A test that has all its streams hangs up.
-                let _ = test.streams.send(Socket::Tcp(stream));
+                let _ = test.streams.try_send(Socket::Tcp(stream));
                 return;
             }
         }
-        self.tests.fetch_add(1, Ordering::Relaxed);
-        match self.test(&mut stream, cookie, peer.ip(), stop) {
+        let Some(_place) = self.tests.enter(peer.ip()) else { return };
+        let mut control = Timed::new(stream, PATIENCE);
+        let outcome = self.test(&mut control, cookie, peer.ip(), stop);
+        control.allow(PATIENCE);
+        match outcome {
             Ok(words) => log(words),
             Err(Ended::Gone(why)) => log(format!("the client has gone: {why}")),
             Err(Ended::Refused(error, errno, why)) => {
@@ -148,45 +157,44 @@ impl Server {
                 message.extend((error as u32).to_be_bytes());
                 message.extend(errno.to_be_bytes());
                 // The client may have gone.
-                let _ = stream.write_all(&message);
+                let _ = control.write_all(&message);
             }
             Err(Ended::Terminated(why)) => {
                 log(format!("ended: {why}"));
-                let _ = stream.write_all(&[State::ServerTerminate as i8 as u8]);
+                let _ = control.write_all(&[State::ServerTerminate as i8 as u8]);
             }
         }
-        self.tests.fetch_sub(1, Ordering::Relaxed);
-        self.waiting().retain(|test| test.cookie != cookie);
     }
 
     /// A test from its cookie to its end.
     fn test(
         &self,
-        control: &mut TcpStream,
+        control: &mut Control,
         cookie: Cookie,
         client: IpAddr,
         stop: &AtomicBool,
     ) -> Result<String, Ended> {
-        let others = self.tests.load(Ordering::Relaxed).saturating_sub(1);
+        let others = self.tests.len().saturating_sub(1);
         let grant = self
             .policy
             .iperf3
             .for_client(client, others, calendar().1)
             .map_err(|refusal| Ended::Refused(ServerError::NotAllowed, 0, refusal.message))?;
-        control.set_read_timeout(Some(PATIENCE))?;
-        control.set_write_timeout(Some(PATIENCE))?;
-        control.set_nodelay(true)?;
+        control.stream().set_nodelay(true)?;
+        set_silence(control.stream(), SILENCE)?;
+        control.allow(PATIENCE);
         tell(control, State::ParamExchange)?;
         let asked: Parameters = read_document(control)?;
         if let Some(fault) = asked.fault().or_else(|| excess(&asked, &grant)) {
             return Err(Ended::Refused(ServerError::NotAllowed, 0, fault.to_owned()));
         }
-        let (sender, streams) = channel();
+        let (sender, streams) = sync_channel(2 * MAX_STREAMS as usize);
         self.waiting().push(Waiting { cookie, client, udp: asked.udp, streams: sender });
+        let listed = Listed(self, cookie);
         tell(control, State::CreateStreams)?;
+        let sockets = gather(&streams, &asked)?;
+        drop(listed);
         let terms = Arc::new(Terms::new(asked, grant));
-        let sockets = gather(&streams, &terms.asked)?;
-        self.waiting().retain(|test| test.cookie != cookie);
         let mut flows = start(sockets, &terms).inspect_err(|_| terms.stop())?;
         let outcome = tell(control, State::TestStart)
             .and_then(|()| tell(control, State::TestRunning))
@@ -229,7 +237,7 @@ impl Server {
             };
             let Ok(socket) = udp_socket(address) else { continue };
             if socket.connect(peer).is_ok() && socket.send(&answer).is_ok() {
-                let _ = test.streams.send(Socket::Udp(socket));
+                let _ = test.streams.try_send(Socket::Udp(socket));
             }
         }
         Ok(())
@@ -238,7 +246,7 @@ impl Server {
 
 /// Why a test asks for more than there may be, if it does.
 fn excess(asked: &Parameters, grant: &Grant) -> Option<&'static str> {
-    if asked.time * 1e6 > grant.duration as f64 {
+    if asked.span().is_some_and(|span| span * 1e6 > grant.duration as f64) {
         Some("the test takes longer than the policy allows")
     } else if grant.rate.is_some_and(|rate| asked.bandwidth > rate) {
         Some("the rate is above what the policy allows")
@@ -249,21 +257,11 @@ fn excess(asked: &Parameters, grant: &Grant) -> Option<&'static str> {
     }
 }
 
-fn tell(control: &mut TcpStream, state: State) -> io::Result<()> {
-    control.write_all(&[state as i8 as u8])
-}
+/// The connection with a client.
+type Control = Timed<TcpStream>;
 
-fn read_cookie(stream: &mut TcpStream) -> io::Result<Cookie> {
-    let (mut cookie, mut filled, begun) = ([0; COOKIE], 0, Instant::now());
-    while filled < COOKIE {
-        let left = GREETING.checked_sub(begun.elapsed()).filter(|left| !left.is_zero());
-        stream.set_read_timeout(Some(left.ok_or(ErrorKind::TimedOut)?))?;
-        match stream.read(&mut cookie[filled..])? {
-            0 => return Err(ErrorKind::UnexpectedEof.into()),
-            bytes => filled += bytes,
-        }
-    }
-    Ok(cookie)
+fn tell(control: &mut Control, state: State) -> io::Result<()> {
+    control.write_all(&[state as i8 as u8])
 }
 
 /// A socket for datagrams at an address that others share.
@@ -319,13 +317,13 @@ fn start(sockets: Vec<Socket>, terms: &Arc<Terms>) -> Result<Vec<Flow>, Ended> {
 }
 
 /// Lets the streams run until the client ends the test.
-fn run(control: &mut TcpStream, terms: &Terms, flows: &[Flow], stop: &AtomicBool) -> Result<(), Ended> {
-    control.set_read_timeout(Some(STEP))?;
-    // A client that is cut off does not say so.
-    let most = if terms.asked.time > 0.0 { terms.asked.time + 30.0 } else { 86_400.0 };
+fn run(control: &mut Control, terms: &Terms, flows: &[Flow], stop: &AtomicBool) -> Result<(), Ended> {
+    // A client that does not end its test.
+    let most = terms.asked.span().map_or(86_400.0, |span| span + 30.0);
     let begun = Instant::now();
     loop {
         let mut state = [0];
+        control.allow(STEP);
         match control.read(&mut state) {
             Ok(0) => return Err(Ended::Gone("it has hung up".to_owned())),
             Ok(_) => match State::of(state[0]) {
@@ -350,8 +348,8 @@ fn run(control: &mut TcpStream, terms: &Terms, flows: &[Flow], stop: &AtomicBool
 }
 
 /// Both tell their results.
-fn exchange(control: &mut TcpStream, terms: &Arc<Terms>, flows: &mut [Flow]) -> Result<(), Ended> {
-    control.set_read_timeout(Some(PATIENCE))?;
+fn exchange(control: &mut Control, terms: &Arc<Terms>, flows: &mut [Flow]) -> Result<(), Ended> {
+    control.allow(PATIENCE);
     tell(control, State::ExchangeResults)?;
     let theirs: Results = read_document(control)?;
     // The client says what it has sent: what is still on its way counts, too.
@@ -359,12 +357,13 @@ fn exchange(control: &mut TcpStream, terms: &Arc<Terms>, flows: &mut [Flow]) -> 
     let sent = |flow: &Flow| theirs.streams.iter().find(|it| it.id == flow.id).map_or(0, |it| it.bytes);
     let patience = if terms.asked.udp { DRAINING / 10 } else { DRAINING };
     while begun.elapsed() < patience
-        && flows.iter().any(|flow| !flow.sends && !flow.counted().ended && flow.counted().bytes < sent(flow))
+        && flows.iter().any(|flow| !flow.sends && !flow.counted().ended && flow.result().bytes < sent(flow))
     {
         std::thread::sleep(STEP / 10);
     }
     terms.stop();
     flows.iter_mut().for_each(Flow::join);
+    control.allow(PATIENCE);
     write_document(control, &results(flows))?;
     tell(control, State::DisplayResults)?;
     let mut state = [0];

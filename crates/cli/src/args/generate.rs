@@ -57,6 +57,9 @@ pub(crate) struct Iperf3 {
     /// How long to send; default: 10 s, unless --bytes is given.
     #[arg(short = 't', long, value_name = "TIME", requires = "to")]
     pub(crate) time: Option<Duration>,
+    /// How long to send before that, without counting it.
+    #[arg(short = 'O', long, value_name = "TIME", requires = "to")]
+    pub(crate) omit: Option<Duration>,
     /// How much to send, over all streams of a direction.
     #[arg(short = 'n', long, value_name = "SIZE", requires = "to", conflicts_with = "time")]
     pub(crate) bytes: Option<Bytes>,

@@ -69,6 +69,7 @@ fn parameters(command: &Generate) -> Parameters {
         udp: asked.udp,
         // iperf3 reads whole seconds; a part of one counts as a whole one there, and ends here.
         time: seconds,
+        omit: asked.omit.map_or(0.0, ackclock_units::Duration::as_secs_f64),
         num: asked.bytes.map_or(0, |bytes| bytes.0),
         parallel: asked.parallel,
         reverse: asked.reverse,
