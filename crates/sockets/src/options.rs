@@ -40,9 +40,10 @@ pub fn set_pacing_rate(socket: impl AsFd, rate: Rate) -> io::Result<()> {
     set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate)
 }
 
-/// Ends the connection when nothing has been heard of the other host for about so long, even if nothing is to
-/// be sent: the kernel asks once a second (SO_KEEPALIVE, TCP_KEEPIDLE, TCP_KEEPINTVL; RFC 9293, section
-/// 3.8.4) and gives up after `silence` (TCP_USER_TIMEOUT; RFC 5482). Reading then fails with `TimedOut`, once.
+/// Ends the connection when nothing has been heard of the other host for about so long, even if nothing is
+/// to be sent: the kernel asks once a second (SO_KEEPALIVE, TCP_KEEPIDLE, TCP_KEEPINTVL; RFC 9293, section
+/// 3.8.4) and gives up after `silence` (TCP_USER_TIMEOUT; RFC 5482). Reading then fails with `TimedOut`,
+/// once.
 ///
 /// # Errors
 ///

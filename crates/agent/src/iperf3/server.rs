@@ -27,8 +27,8 @@ const GREETING: Duration = Duration::from_secs(5);
 const MAX_CONNECTIONS: usize = 256;
 /// The stack of a thread with a test, bytes.
 const STACK: usize = 256 << 10;
-/// A client that is cut off is heard of no more for so long: the kernel asks once a second. Losses that a test
-/// itself causes may meet some of these questions, but hardly all.
+/// After so long without a word from the client's kernel, which is asked once a second, a client is cut
+/// off. Losses that a test itself causes may meet some of these questions, but hardly all.
 pub(super) const SILENCE: Duration = Duration::from_secs(5);
 /// Receivers wait so long for what the client says that it has sent.
 const DRAINING: Duration = Duration::from_secs(2);
