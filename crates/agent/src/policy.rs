@@ -333,6 +333,9 @@ towards = ["198.51.100.7/32"]
             duration,
             late: Late::Delay,
             buffer: None,
+            opening: None,
+            apart: None,
+            gaps: false,
         };
         let protocol = Protocol::Tcp { window: None, control: None, no_control: nocc, rate: None };
         Spec { role: Role::Source(Pattern::Bursts(bursts)), protocol, stamps: 0 }

@@ -78,6 +78,26 @@ pub struct BurstPattern {
     pub late: Late,
     /// The capacity of the socket's send buffer, bytes.
     pub buffer: Option<u64>,
+    /// What a burst begins with, before its blocks.
+    #[serde(default)]
+    pub opening: Option<Box<Opening>>,
+    /// The time from the start of a block to that of the next one in a burst, us. `None`: back to back.
+    #[serde(default)]
+    pub apart: Option<Box<Number>>,
+    /// True if the period is the time from the end of a burst to the start of the next one. Then no burst
+    /// can be late.
+    #[serde(default)]
+    pub gaps: bool,
+}
+
+/// What a burst begins with.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Opening {
+    /// Its size, bytes.
+    pub size: Number,
+    /// The time from its end to the burst's blocks, us.
+    pub pause: Number,
 }
 
 /// What becomes of a burst whose period begins while the one before is still being written.
@@ -198,6 +218,9 @@ impl BurstPattern {
     /// The bursts, if neither their sizes nor their times are drawn. A duration d gives floor(d / period) + 1
     /// bursts: the thesis's appendices A.2 and A.4 have 401 of 128,000 bytes for 2 s and 5 ms.
     pub fn fixed(&self) -> Option<Bursts> {
+        if self.opening.is_some() || self.apart.is_some() || self.gaps {
+            return None;
+        }
         let (blocksize, repeats) = (self.blocksize.fixed()?, self.repeats.fixed()?);
         let period = self.period.fixed()?;
         Some(Bursts {
@@ -265,12 +288,14 @@ impl Pattern {
                 } else if bursts.period.fixed().is_some_and(|us| !(MIN_PERIOD..=MAX_DURATION).contains(&us)) {
                     Some("a period of less than 100 us or more than a day")
                 } else {
-                    let all = [&bursts.blocksize, &bursts.repeats, &bursts.period];
+                    let opening = bursts.opening.iter().flat_map(|opening| [&opening.size, &opening.pause]);
+                    let usual = [&bursts.blocksize, &bursts.repeats, &bursts.period];
+                    let mut all = usual.into_iter().chain(bursts.apart.as_deref()).chain(opening);
                     let known = |number: &&Number| match number {
                         Number::Fixed(_) => true,
                         Number::Drawn(draw) => draw.law().is_some(),
                     };
-                    if all.iter().all(known) { None } else { Some("an unknown function") }
+                    if all.all(|number| known(&number)) { None } else { Some("an unknown function") }
                 }
             }
         }

@@ -64,6 +64,36 @@ fn all_types_and_blocks_run_and_every_byte_is_accounted_for() {
     assert_eq!(skipped.written + skipped.skipped, 201);
 }
 
+/// A page and a file are sent whole however short the test is; frames come as often as they should.
+#[test]
+fn types_of_traffic_run_over_both_protocols() {
+    let authority = Authority::new().expect("an authority");
+    let (a, b) =
+        (Running::start(&authority, Policy::default()), Running::start(&authority, Policy::default()));
+    let kinds = [
+        ("ftp", "tcp", 1),
+        ("telnet", "tcp", 1),
+        ("http", "tcp", 1),
+        ("video", "udp", 5),
+        ("mpeg", "tcp", 11),
+        ("mpeg", "udp", 11),
+        ("videoconference", "udp", 13),
+        ("voice", "udp", 21),
+    ];
+    let tests: Vec<String> = kinds
+        .iter()
+        .map(|&(kind, how, _)| pair(&a, &b, &format!("{kind} (duration=\"401 ms\")"), (how, how)))
+        .collect();
+    let outcomes = run(&format!("cluster {{ {} }}", tests.join(" ")), &user(&authority)).expect("it runs");
+    for ((kind, how, least), outcome) in kinds.iter().zip(&outcomes) {
+        assert_eq!(outcome.failed, None, "{kind} {how}");
+        let (sent, got) = (&outcome.source.report, &outcome.sink.report);
+        let bursts = sent.bursts.as_ref().expect("bursts").written;
+        assert!(bursts >= *least && bursts <= 25.max(*least), "{kind} {how}: {bursts} bursts");
+        assert!(sent.bytes > 0 && (*how == "udp" || sent.bytes == got.bytes), "{kind} {how}: {sent:?}");
+    }
+}
+
 #[test]
 fn who_is_not_trusted_is_told_why() {
     let (ours, theirs) = (Authority::new().expect("an authority"), Authority::new().expect("an authority"));

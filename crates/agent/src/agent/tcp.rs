@@ -177,6 +177,7 @@ fn configure(slot: &Slot, stream: &TcpStream) -> Result<(), Refusal> {
     if let Some(name) = control {
         let scheme = name.trim_start_matches("ac_");
         let chosen = set_controller(stream, name);
+        let chosen_by_name = chosen.is_ok();
         // In a control group with `ackclock kernel options` the thesis's own option does the same.
         let chosen = if *no_control {
             chosen.or_else(|error| set_tcp_option(stream, TCP_NO_CONGESTION, 1).map_err(|_| error))
@@ -189,6 +190,15 @@ fn configure(slot: &Slot, stream: &TcpStream) -> Result<(), Refusal> {
                 format!("load it on that host: ackclock kernel load {scheme} (or modprobe tcp_{name})");
             Refusal::new("no_such_control", message, help)
         })?;
+        // A controller may serve some destinations only, and give others to another one.
+        if let Ok(given) = controller(stream)
+            && given != name
+            && chosen_by_name
+        {
+            let message = format!("the agent's kernel gives {given} instead of {name} towards this host");
+            let help = format!("load it for this destination, too: ackclock kernel load {scheme} --allow");
+            return Err(Refusal::new("no_such_control", message, help));
+        }
     }
     let socket =
         |error: io::Error| Refusal::new("socket", format!("a socket option: {error}"), "ask for less");

@@ -2,8 +2,8 @@
 
 use super::clock::Clock;
 use crate::report::{BurstReport, Report, Tally};
-use crate::spec::{BurstPattern, Late, MAX_BURST, MIN_PERIOD, Number, Pattern};
-use crate::traffic::Law;
+use crate::spec::{BurstPattern, Late, MAX_BURST, MAX_DURATION, MIN_PERIOD, Number, Pattern};
+use crate::traffic::Numbers;
 use ackclock_lateness::Lateness;
 use ackclock_net::Rng;
 use ackclock_scenario::writing::{Bursts, Timetable};
@@ -194,14 +194,11 @@ impl<O: Outlet> Writer<'_, O> {
         report: &mut BurstReport,
         late: &mut Lateness,
     ) -> io::Result<()> {
-        let mut sizes = Drawing::new(&pattern.blocksize, (1, MAX_BURST), self.seed, "blocksize");
-        let mut repeats = Drawing::new(&pattern.repeats, (0, MAX_REPEATS), self.seed, "repeats");
-        let mut periods = Drawing::new(&pattern.period, (MIN_PERIOD, u64::MAX), self.seed, "period");
+        let mut draws = Draws::new(pattern, self.seed);
         let start = self.begin();
         let end = start + Duration::from_micros(pattern.duration);
         let mut due = start;
         while due <= end {
-            let count = repeats.next();
             if let Some(most) = self.most {
                 // On average, from the start on.
                 let earliest = start + Rate::from_bps(most).time_for(self.tally.bytes());
@@ -209,12 +206,16 @@ impl<O: Outlet> Writer<'_, O> {
                     return Ok(());
                 }
             }
-            if !self.burst(due, (0..count).map(|_| sizes.next()), late)? {
+            if !self.sleep_until(due)? {
+                return Ok(());
+            }
+            late.note(self.clock.now().since(due));
+            if !self.drawn_burst(&mut draws)? {
                 return Ok(());
             }
             report.written += 1;
             let now = self.clock.now();
-            due += Duration::from_micros(periods.next());
+            due = if pattern.gaps { now } else { due } + Duration::from_micros(draws.periods.next());
             while due < now && due <= end {
                 report.failed_cycles += 1;
                 match pattern.late {
@@ -222,36 +223,84 @@ impl<O: Outlet> Writer<'_, O> {
                     Late::Delay => due = now,
                     Late::Skip => {
                         report.skipped += 1;
-                        due += Duration::from_micros(periods.next());
+                        due += Duration::from_micros(draws.periods.next());
                     }
                 }
             }
         }
         Ok(())
     }
+
+    /// A burst with the next numbers; false if nobody wants more.
+    fn drawn_burst(&mut self, draws: &mut Draws) -> io::Result<bool> {
+        if let Some((size, pause)) = &mut draws.opening {
+            let whole = self.block(size.next(), None)?;
+            let pause = Duration::from_micros(pause.next());
+            if !whole || !self.sleep_until(self.clock.now() + pause)? {
+                return Ok(false);
+            }
+        }
+        let mut due = self.clock.now();
+        for _ in 0..draws.repeats.next() {
+            if !self.sleep_until(due)? || !self.block(draws.sizes.next(), None)? {
+                return Ok(false);
+            }
+            if let Some(apart) = &mut draws.apart {
+                due += Duration::from_micros(apart.next());
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The numbers of bursts that are drawn.
+struct Draws {
+    sizes: Drawing,
+    repeats: Drawing,
+    periods: Drawing,
+    apart: Option<Drawing>,
+    /// The size of what a burst begins with, and the time after it.
+    opening: Option<(Drawing, Drawing)>,
+}
+
+impl Draws {
+    fn new(pattern: &BurstPattern, seed: u64) -> Draws {
+        let size = |number, name| Drawing::new(number, (1, MAX_BURST), seed, name);
+        let pause = |number, name| Drawing::new(number, (0, MAX_DURATION), seed, name);
+        Draws {
+            sizes: size(&pattern.blocksize, "blocksize"),
+            repeats: Drawing::new(&pattern.repeats, (0, MAX_REPEATS), seed, "repeats"),
+            periods: Drawing::new(&pattern.period, (MIN_PERIOD, u64::MAX), seed, "period"),
+            apart: pattern.apart.as_ref().map(|number| pause(number, "apart")),
+            opening: pattern
+                .opening
+                .as_ref()
+                .map(|opening| (size(&opening.size, "opening"), pause(&opening.pause, "pause"))),
+        }
+    }
 }
 
 /// A number that is always the same, or drawn from a stream of its own.
 struct Drawing {
     fixed: u64,
-    law: Option<(Law, Rng)>,
+    drawn: Option<Numbers>,
     range: (u64, u64),
 }
 
 impl Drawing {
     fn new(number: &Number, range: (u64, u64), seed: u64, name: &str) -> Drawing {
-        let law = match number {
+        let drawn = match number {
             Number::Fixed(_) => None,
-            Number::Drawn(draw) => draw.law().map(|law| (law, Rng::new(seed, name))),
+            Number::Drawn(draw) => draw.law().map(|law| Numbers::new(law, Rng::new(seed, name))),
         };
-        Drawing { fixed: number.fixed().unwrap_or(range.0), law, range }
+        Drawing { fixed: number.fixed().unwrap_or(range.0), drawn, range }
     }
 
     fn next(&mut self) -> u64 {
-        let value = match &mut self.law {
+        let value = match &mut self.drawn {
             None => self.fixed,
             // A cast from float to integer saturates.
-            Some((law, stream)) => libm::round(law.draw(stream)) as u64,
+            Some(numbers) => libm::round(numbers.draw()) as u64,
         };
         value.clamp(self.range.0, self.range.1)
     }

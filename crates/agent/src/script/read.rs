@@ -264,6 +264,9 @@ fn read_bursts(call: &Call) -> Result<(Role, u32), Fault> {
         duration,
         late,
         buffer,
+        opening: None,
+        apart: None,
+        gaps: false,
     };
     Ok((Role::Source(Pattern::Bursts(pattern)), stamps))
 }

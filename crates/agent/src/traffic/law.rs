@@ -11,6 +11,9 @@ pub struct Law {
     pub min: f64,
     /// The largest value.
     pub max: f64,
+    /// Where a value is what a group of numbers has together: the share of each, in their order. Empty: a
+    /// value is a number.
+    pub shares: &'static [f64],
 }
 
 /// The shape of a law.
@@ -61,6 +64,13 @@ pub enum Shape {
         /// The standard deviation of the logarithm.
         sigma: f64,
     },
+    /// Weibull: P(X > x) = exp(-(x / scale)^shape).
+    Weibull {
+        /// The scale.
+        scale: f64,
+        /// The exponent.
+        shape: f64,
+    },
     /// Gamma with mean `shape * scale`.
     Gamma {
         /// The shape.
@@ -79,7 +89,7 @@ const LEAST: f64 = 0.01;
 impl Law {
     /// The law without bounds other than zero.
     pub fn new(shape: Shape) -> Law {
-        Law { shape, min: 0.0, max: f64::INFINITY }
+        Law { shape, min: 0.0, max: f64::INFINITY, shares: &[] }
     }
 
     /// The same within these bounds.
@@ -95,7 +105,9 @@ impl Law {
             Shape::Fixed(value) => value.is_finite(),
             Shape::Uniform(from, to) => from.is_finite() && to.is_finite() && from <= to,
             Shape::Exponential(mean) => positive(mean),
-            Shape::Pareto { scale, shape } => positive(scale) && positive(shape),
+            Shape::Pareto { scale, shape } | Shape::Weibull { scale, shape } => {
+                positive(scale) && positive(shape)
+            }
             Shape::CutPareto { scale, shape, most } | Shape::CappedPareto { scale, shape, most } => {
                 positive(scale) && positive(shape) && most > scale
             }
@@ -114,6 +126,12 @@ impl Law {
                 >= LEAST * LOOKS as f64
     }
 
+    /// The same, but a value is what a group of numbers has together, and these are their shares.
+    #[must_use]
+    pub fn shared(self, shares: &'static [f64]) -> Law {
+        Law { shares, ..self }
+    }
+
     /// The next value.
     pub fn draw(&self, stream: &mut Rng) -> f64 {
         let mut value = self.shape.draw(stream);
@@ -124,6 +142,34 @@ impl Law {
             value = self.shape.draw(stream);
         }
         value.clamp(self.min, self.max)
+    }
+}
+
+/// Numbers that follow a law, one after the other.
+#[derive(Clone, Debug)]
+pub struct Numbers {
+    law: Law,
+    stream: Rng,
+    /// The value of the present group, and how many of its numbers there were.
+    group: (f64, usize),
+}
+
+impl Numbers {
+    /// Numbers that are drawn from this stream.
+    pub fn new(law: Law, stream: Rng) -> Numbers {
+        Numbers { law, stream, group: (0.0, 0) }
+    }
+
+    /// The next number.
+    pub fn draw(&mut self) -> f64 {
+        let Law { shares, .. } = self.law;
+        if shares.is_empty() {
+            return self.law.draw(&mut self.stream);
+        }
+        let (value, at) = self.group;
+        let value = if at == 0 { self.law.draw(&mut self.stream) } else { value };
+        self.group = (value, (at + 1) % shares.len());
+        value * shares[at]
     }
 }
 
@@ -140,6 +186,7 @@ impl Shape {
             Shape::CappedPareto { scale, shape, most } => {
                 (scale * libm::pow(1.0 - stream.uniform(), -1.0 / shape)).min(most)
             }
+            Shape::Weibull { scale, shape } => scale * libm::pow(stream.exponential(1.0), 1.0 / shape),
             Shape::Normal { mean, deviation } => mean + deviation * stream.normal(),
             Shape::Lognormal { mu, sigma } => libm::exp(mu + sigma * stream.normal()),
             Shape::Gamma { shape, scale } => scale * gamma(shape, stream),

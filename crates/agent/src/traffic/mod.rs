@@ -3,7 +3,7 @@
 mod law;
 mod models;
 
-pub use law::{Law, Shape};
+pub use law::{Law, Numbers, Shape};
 pub use models::{FUNCTIONS, Function, TYPES, TrafficType, function};
 
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use super::Draw;
 use super::law::{Law, Shape};
-use crate::spec::{BurstPattern, Late, Number};
+use crate::spec::{BurstPattern, Late, Number, Opening};
 
 /// A function that may stand where a script has a number.
 pub struct Function {
@@ -60,8 +60,30 @@ fn plain(function: &str) -> Number {
 
 /// Bursts of drawn sizes and times, none left out.
 fn bursts(blocksize: Number, repeats: Number, period: Number) -> BurstPattern {
-    BurstPattern { blocksize, repeats, period, duration: 0, late: Late::Queue, buffer: None }
+    BurstPattern {
+        blocksize,
+        repeats,
+        period,
+        duration: 0,
+        late: Late::Queue,
+        buffer: None,
+        opening: None,
+        apart: None,
+        gaps: false,
+    }
 }
+
+/// The same, where the period is the time that somebody takes between two bursts.
+fn with_gaps(blocksize: Number, repeats: Number, period: Number) -> BurstPattern {
+    BurstPattern { gaps: true, ..bursts(blocksize, repeats, period) }
+}
+
+/// The shares of the frames of a group: one I frame, and eleven P and B frames. The trace has groups of 12, a
+/// coefficient of variation of 0.47 of groups and of 0.59 of frames. With an I frame of `a` times the mean
+/// and others of `b` times, a + 11 b = 12 and (a^2 + 11 b^2) / 12 = (1 + 0.59^2) / (1 + 0.47^2).
+const MPEG_SHARES: &[f64] =
+    &[2.0705 / 12.0, OTHER, OTHER, OTHER, OTHER, OTHER, OTHER, OTHER, OTHER, OTHER, OTHER, OTHER];
+const OTHER: f64 = (12.0 - 2.0705) / 11.0 / 12.0;
 
 /// All functions.
 pub const FUNCTIONS: &[Function] = &[
@@ -105,7 +127,8 @@ pub const FUNCTIONS: &[Function] = &[
     Function {
         name: "ftpItemSize",
         about: "size of a file, bytes: truncated log-normal (mu=14.45, sigma=0.35), at most 5 MB",
-        source: "3GPP2 C.R1002-0, cdma2000 Evaluation Methodology, 2004, FTP traffic model",
+        source: "3GPP2 C.R1002-0, cdma2000 Evaluation Methodology, 2004, FTP traffic model; the same in NGMN, Radio \
+                 Access Performance Evaluation Methodology, 2008, as ns-3's TrafficGeneratorNgmnFtpMulti has it",
         parameters: &[("mu", 14.45), ("sigma", 0.35)],
         build: |it| Law::new(Shape::Lognormal { mu: it[0], sigma: it[1] }).within(1.0, 5e6),
     },
@@ -119,10 +142,17 @@ pub const FUNCTIONS: &[Function] = &[
     Function {
         name: "ftpSessionInterarrival",
         about: "time between sessions, us: exponential (mean=180e6), or (lambda=), which is 1 / mean",
-        source: "3GPP2 C.R1002-0: the time of reading between files; Paxson and Floyd (1995): FTP sessions \
-                 come as a Poisson process",
+        source: "3GPP2 C.R1002-0: the time of reading, from the end of a file to the next; the same in NGMN (2008); \
+                 Paxson and Floyd (1995): FTP sessions come as a Poisson process",
         parameters: &[("mean", 180e6), ("lambda", f64::NAN)],
         build: |it| Law::new(Shape::Exponential(if it[1].is_nan() { it[0] } else { 1.0 / it[1] })),
+    },
+    Function {
+        name: "weibull",
+        about: "weibull (scale=, shape=)",
+        source: "",
+        parameters: &[("scale", f64::NAN), ("shape", f64::NAN)],
+        build: |it| Law::new(Shape::Weibull { scale: it[0], shape: it[1] }),
     },
     Function {
         name: "gamma",
@@ -146,37 +176,83 @@ pub const FUNCTIONS: &[Function] = &[
     Function {
         name: "httpMainSize",
         about: "size of a page's main object, bytes: truncated log-normal (mu=8.37, sigma=1.37), 100 B to 2 MB",
-        source: "3GPP2 C.R1002-0, HTTP traffic model; the same in IEEE 802.16m-08/004",
+        source: "3GPP2 C.R1002-0, HTTP traffic model; the same in IEEE 802.16m-08/004; ns-3's ThreeGppHttpVariables: \
+                 mean 10,710 B, standard deviation 25,032 B, the same bounds",
         parameters: &[("mu", 8.37), ("sigma", 1.37)],
         build: |it| Law::new(Shape::Lognormal { mu: it[0], sigma: it[1] }).within(100.0, 2e6),
     },
     Function {
         name: "httpEmbeddedSize",
         about: "size of an embedded object, bytes: truncated log-normal (mu=6.17, sigma=2.36), 50 B to 2 MB",
-        source: "3GPP2 C.R1002-0, HTTP traffic model; the same in IEEE 802.16m-08/004",
+        source: "3GPP2 C.R1002-0, HTTP traffic model; the same in IEEE 802.16m-08/004; ns-3's ThreeGppHttpVariables: \
+                 mean 7,758 B, standard deviation 126,168 B, the same bounds",
         parameters: &[("mu", 6.17), ("sigma", 2.36)],
         build: |it| Law::new(Shape::Lognormal { mu: it[0], sigma: it[1] }).within(50.0, 2e6),
     },
     Function {
         name: "httpEmbeddedCount",
         about: "number of embedded objects: Pareto (shape=1.1, scale=2), cut at 55, less the scale: 0 to 53",
-        source: "3GPP2 C.R1002-0, HTTP traffic model; the same in IEEE 802.16m-08/004",
+        source: "3GPP2 C.R1002-0, HTTP traffic model; the same in IEEE 802.16m-08/004. Its mean of 5.64 is that of \
+                 values cut at 55; ns-3 draws what is above again, which gives 3.95",
         parameters: &[("shape", 1.1), ("scale", 2.0)],
         build: |it| Law::new(Shape::CutPareto { shape: it[0], scale: it[1], most: 55.0 }),
     },
     Function {
+        name: "httpParsingTime",
+        about: "time from a page's main object to the embedded ones, us: exponential (mean=130e3)",
+        source: "3GPP2 C.R1002-0, HTTP traffic model; the same in IEEE 802.16m-08/004 and in ns-3",
+        parameters: &[("mean", 130e3)],
+        build: |it| Law::new(Shape::Exponential(it[0])),
+    },
+    Function {
         name: "httpReadingTime",
-        about: "time between pages, us: exponential (mean=30e6)",
-        source: "3GPP2 C.R1002-0, HTTP traffic model; the same in IEEE 802.16m-08/004",
+        about: "time from the end of a page to the next one, us: exponential (mean=30e6)",
+        source: "3GPP2 C.R1002-0, HTTP traffic model; the same in IEEE 802.16m-08/004 and in ns-3",
         parameters: &[("mean", 30e6)],
         build: |it| Law::new(Shape::Exponential(it[0])),
     },
     Function {
         name: "videoPktSize",
         about: "size of a packet of streamed video, bytes: Pareto (shape=1.2, scale=20), cut at 125",
-        source: "3GPP2 C.R1002-0, near real time video: eight packets each 100 ms, 32 kbit/s in the mean",
+        source: "3GPP2 C.R1002-0, near real time video: eight packets each 100 ms, 32 kbit/s in the mean; NGMN \
+                 (2008) and IEEE 802.16m-08/004 have twice the size and the cut",
         parameters: &[("shape", 1.2), ("scale", 20.0)],
         build: |it| Law::new(Shape::CappedPareto { shape: it[0], scale: it[1], most: 125.0 }),
+    },
+    Function {
+        name: "videoPktInterarrival",
+        about: "time between the packets of a frame of streamed video, us: Pareto (shape=1.2, scale=2500), cut at \
+                12500",
+        source: "3GPP2 C.R1002-0, near real time video: 6 ms in the mean; the same in NGMN (2008) and IEEE \
+                 802.16m-08/004",
+        parameters: &[("shape", 1.2), ("scale", 2500.0)],
+        build: |it| Law::new(Shape::CappedPareto { shape: it[0], scale: it[1], most: 12_500.0 }),
+    },
+    Function {
+        name: "mpegFrameSize",
+        about: "size of a frame of MPEG-4 video, bytes: groups of 12 frames have a log-normal size together \
+                (mean=46000, deviation=21620); the I frame that begins one has 2.07 times the mean frame",
+        source: "F. Fitzek and M. Reisslein, MPEG-4 and H.263 video traces for network performance evaluation, IEEE \
+                 Network 15(6), 2001: Jurassic Park in high quality, by the statistics of the trace library of Arizona \
+                 State University: 25 frames a second, groups of 46 kB with a coefficient of variation of 0.47, frames \
+                 with one of 0.59. Its extremes of groups, 2105 and 144,732 bytes, are no bounds here, which would \
+                 change these. The log-normal law: Krunz and Tripathi (1997), for scenes",
+        parameters: &[("mean", 46_000.0), ("deviation", 21_620.0)],
+        build: |it| {
+            // Mean m and coefficient of variation c: sigma^2 = ln(1 + c^2), mu = ln m - sigma^2 / 2.
+            let variance = libm::log(1.0 + it[1] * it[1] / (it[0] * it[0]));
+            let mu = libm::log(it[0]) - variance / 2.0;
+            let shape = Shape::Lognormal { mu, sigma: libm::sqrt(variance) };
+            Law::new(shape).shared(MPEG_SHARES)
+        },
+    },
+    Function {
+        name: "videoconferenceFrameSize",
+        about: "size of a frame of a video conference, bytes: Weibull (scale=6950, shape=0.8099)",
+        source: "IEEE 802.11-14/0571r12, 11ax Evaluation Methodology, table 5 (BV1, 2 Mbit/s), which its video \
+                 conference uses in both directions; the same in ns-3's TgaxVideoTraffic",
+        parameters: &[("scale", 6950.0), ("shape", 0.8099)],
+        build: |it| Law::new(Shape::Weibull { scale: it[0], shape: it[1] }).within(1.0, f64::INFINITY),
     },
 ];
 
@@ -184,8 +260,8 @@ pub const FUNCTIONS: &[Function] = &[
 pub const TYPES: &[TrafficType] = &[
     TrafficType {
         name: "ftp",
-        about: "files one after the other, with a pause between their starts",
-        bursts: || bursts(plain("ftpItemSize"), plain("ftpNOfItems"), plain("ftpSessionInterarrival")),
+        about: "files one after the other, with a pause between them",
+        bursts: || with_gaps(plain("ftpItemSize"), plain("ftpNOfItems"), plain("ftpSessionInterarrival")),
     },
     TrafficType {
         name: "telnet",
@@ -194,13 +270,29 @@ pub const TYPES: &[TrafficType] = &[
     },
     TrafficType {
         name: "http",
-        about: "the embedded objects of a page at a time, and the time to read it",
-        bursts: || bursts(plain("httpEmbeddedSize"), plain("httpEmbeddedCount"), plain("httpReadingTime")),
+        about: "pages: the main object, the time to parse it, all embedded objects, and the time to read the page",
+        bursts: || BurstPattern {
+            opening: Some(Box::new(Opening { size: plain("httpMainSize"), pause: plain("httpParsingTime") })),
+            ..with_gaps(plain("httpEmbeddedSize"), plain("httpEmbeddedCount"), plain("httpReadingTime"))
+        },
     },
     TrafficType {
         name: "video",
         about: "streamed video: ten frames a second of eight packets each",
-        bursts: || bursts(plain("videoPktSize"), Number::Fixed(8), Number::Fixed(100_000)),
+        bursts: || BurstPattern {
+            apart: Some(Box::new(plain("videoPktInterarrival"))),
+            ..bursts(plain("videoPktSize"), Number::Fixed(8), Number::Fixed(100_000))
+        },
+    },
+    TrafficType {
+        name: "mpeg",
+        about: "MPEG-4 video with groups of pictures: 25 frames a second",
+        bursts: || bursts(plain("mpegFrameSize"), Number::Fixed(1), Number::Fixed(40_000)),
+    },
+    TrafficType {
+        name: "videoconference",
+        about: "one direction of a video conference of 2 Mbit/s: a frame of 7806 bytes in the mean every 31.225 ms",
+        bursts: || bursts(plain("videoconferenceFrameSize"), Number::Fixed(1), Number::Fixed(31_225)),
     },
     TrafficType {
         name: "voice",
