@@ -332,7 +332,9 @@ impl Pert {
 
     #[cold]
     fn respond(&mut self, path: &Path, w: &mut Window) {
-        let Some(asked) = self.inner.cut(path, w, Signal::Mark) else { return };
+        // The share is that of congestion avoidance (V.B.2), also where the response ends slow start.
+        let avoiding = Window { ssthresh: w.ssthresh.min(w.cwnd), ..*w };
+        let Some(asked) = self.inner.cut(path, &avoiding, Signal::Mark) else { return };
         let after = self.decrease.map_or(asked, |share| w.cwnd * (1.0 - share));
         w.cwnd = after.max(self.least_window).min(w.cwnd);
         w.ssthresh = w.cwnd;

@@ -61,7 +61,8 @@ proptest! {
         }
     }
 
-    /// Equation 3.13: a loss costs at most one layer (for the fixed decrease: up to layer 18).
+    /// Equation 3.13: a loss in congestion avoidance costs at most one layer (for the fixed decrease: up to
+    /// layer 18).
     #[test]
     fn a_loss_costs_at_most_one_layer(
         cwnd in 2.0f64..70_000.0,
@@ -71,7 +72,7 @@ proptest! {
         let mut host = host("layered", cwnd, &[("decrease", decrease)]);
         for happening in &happenings {
             let before = host.w.cwnd;
-            let first = !host.path.recovering;
+            let first = !host.path.recovering && !host.w.in_slow_start();
             host.step(happening);
             if matches!(happening, Happening::Cut(Signal::Loss)) && first && (50.0..57_000.0).contains(&before) {
                 let layer = |w: f64| ackclock_cc::analysis::layered::layer_at(50.0, w);

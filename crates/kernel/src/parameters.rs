@@ -56,6 +56,8 @@ pub struct Layered {
     whole_layers: u32,
     smoothed_rtt: u32,
     tcp_below: u32,
+    halve_in_slow_start: u32,
+    reserved: u32,
 }
 
 /// `struct ac_compound_parameters`.
@@ -148,6 +150,8 @@ impl Layered {
             whole_layers: is(settings, "layers", "integer"),
             smoothed_rtt: is(settings, "min_rtt", "smoothed"),
             tcp_below: is(settings, "below_threshold", "tcp"),
+            halve_in_slow_start: is(settings, "slow_start_cut", "half"),
+            reserved: 0,
         }
     }
 }

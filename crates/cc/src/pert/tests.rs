@@ -80,6 +80,17 @@ fn over_layered_the_layer_says_how_much() {
     assert!((w.cwnd - 0.65 * 8250.0).abs() < 1e-9);
 }
 
+/// V.B.2: beta_K, also where slow start ends; only a loss in slow start halves.
+#[test]
+fn over_layered_slow_start_ends_by_the_share_of_the_layer() {
+    let layered = Settings::defaults(scheme("layered").expect("layered is there"));
+    let mut pert = pert(&[("over", Given::Control(&layered))]);
+    let mut w = Window { cwnd: 1000.0, ssthresh: 1e9, pacing: None };
+    assert_eq!(pert.cut(&Path::default(), &w, Signal::Loss), Some(500.0));
+    ack(&mut pert, &mut w, 0, Some(66));
+    assert_eq!((w.cwnd, w.in_slow_start()), (850.0, false));
+}
+
 #[test]
 fn a_controller_that_does_not_react_does_not_respond_early() {
     let mut w = avoidance(100.0);

@@ -29,6 +29,8 @@ struct ac_layered_parameters {
 	u32 whole_layers;	/* no fraction between two thresholds */
 	u32 smoothed_rtt;	/* K_R uses the smallest smoothed value, not the smallest sample */
 	u32 tcp_below;		/* below W_T one segment per round trip and halving */
+	u32 halve_in_slow_start; /* a loss in slow start halves */
+	u32 reserved;
 };
 
 struct ac_layered {
@@ -137,7 +139,7 @@ AC_INLINE u32 ac_layered_beta_q32(const struct ac_layered_parameters *p, struct 
 	return p->beta_q32; /* equation 3.4 */
 }
 
-/* The window after a reduction. */
+/* The window after a reduction in congestion avoidance. */
 AC_INLINE u64 ac_layered_left_q20(const struct ac_layered_parameters *p, const struct ac_layered *s,
 				  const struct ac_window *w)
 {
@@ -151,6 +153,8 @@ AC_INLINE u32 ac_layered_cut(const struct ac_layered_parameters *p, struct ac_la
 {
 	u64 left_q20 = ac_layered_left_q20(p, s, w);
 
+	if (p->halve_in_slow_start && ac_in_slow_start(w))
+		left_q20 = ac_cut_from_q20(w, s->part_q20) / 2;
 	s->part_before_q20 = s->part_q20;
 	return ac_threshold(left_q20, &s->part_q20);
 }

@@ -46,14 +46,14 @@ const CONDITIONS: &[Condition] = &[
     ),
     condition(
         "layered-loss",
-        "{ layered = { w_t = 3.0 } }",
+        "{ layered = { w_t = 3.0, below_threshold = \"tcp\" } }",
         ("20 Mbit/s", "10 ms", "1 bdp", ", loss = 0.005"),
         ", initial_ssthresh = 20",
     ),
     condition("layered-timeouts", "\"layered\"", ("2 Mbit/s", "50 ms", "1 bdp", ", loss = 0.08"), ""),
     condition(
         "layered-marks",
-        "{ layered = { w_t = 4.0, below_threshold = \"layered\" } }",
+        "{ layered = { w_t = 4.0, slow_start_cut = \"law\" } }",
         ("8 Mbit/s", "10 ms", "{ red = { limit = \"2 bdp\", mark = true } }", ""),
         ", ecn = true",
     ),
@@ -136,7 +136,7 @@ const CONDITIONS: &[Condition] = &[
     condition("pert-timeouts", "\"pert\"", ("2 Mbit/s", "50 ms", "1 bdp", ", loss = 0.08"), ""),
     condition(
         "pert-marks",
-        "{ pert = { over = { layered = { w_t = 4.0, below_threshold = \"layered\" } }, max_probability = 0.01 } }",
+        "{ pert = { over = { layered = { w_t = 4.0 } }, max_probability = 0.01 } }",
         ("8 Mbit/s", "10 ms", "{ red = { limit = \"2 bdp\", mark = true } }", ""),
         ", ecn = true",
     ),
