@@ -188,6 +188,42 @@ fn sack_repairs_scattered_losses_at_once() {
     }
 }
 
+/// Fall and Floyd's pipe: what is lost stays in it, a partial acknowledgement takes two. By hand: 0, 5, 6 and 7
+/// of 20 are lost, the threshold is 10, and the pipe is 17 after the third duplicate.
+#[test]
+fn sack1_counts_what_is_lost_until_it_is_acknowledged() {
+    let config = Config { limited_transmit: false, ..config(recovery("sack1"), 20) };
+    let mut lab = Lab::with(config, Scripted::boxed(true).0, 100);
+    lab.send();
+    let mut sent: Vec<Vec<u64>> = (2..=5).map(|end| lab.sack(0, &[(1, end)])).collect();
+    sent.extend((9..=20).map(|end| lab.sack(0, &[(8, end), (1, 5)])));
+    let nothing = vec![vec![]; 6];
+    let after_the_third = [vec![vec![], vec![], vec![0], vec![]], nothing].concat();
+    // With 14 the pipe is 9: holes come first, then new segments.
+    let below = [5, 6, 7, 20, 21, 22].map(|seq| vec![seq]).to_vec();
+    assert_eq!(sent, [after_the_third, below].concat());
+    assert_eq!(lab.sack(5, &[(8, 20)]), vec![23, 24], "a partial acknowledgement takes two");
+    assert_eq!(lab.sack(6, &[(8, 20)]), vec![25, 26]);
+    assert_eq!(lab.sack(7, &[(8, 20)]), vec![27, 28]);
+    lab.ack(20);
+    assert_eq!((lab.sender.window().cwnd, lab.sender.state()), (10.0, State::Open));
+}
+
+/// If more than half of a window is lost, that pipe does not fall below the new window, and the timer must help.
+/// By hand: 12 of 20 are lost, the threshold is 10. The pipe is 12 after the last duplicate, and 10 after the
+/// acknowledgement of the first retransmission.
+#[test]
+fn sack1_stalls_where_more_than_half_is_lost() {
+    for (recovery, stalls) in [(recovery("sack1"), true), (sack(false), false)] {
+        let config = Config { limited_transmit: false, ..config(recovery, 20) };
+        let mut lab = Lab::with(config, Scripted::boxed(true).0, 100);
+        lab.send();
+        let mut sent: Vec<u64> = (13..=20).flat_map(|end| lab.sack(0, &[(12, end)])).collect();
+        sent.extend(lab.sack(1, &[(12, 20)]));
+        assert_eq!(sent == [0], stalls, "{sent:?}");
+    }
+}
+
 /// RFC 6675 section 5.1 and RFC 2018 section 8 as amended by practice: after a timeout everything is sent
 /// again, except what is known to have arrived; the timer doubles.
 #[test]

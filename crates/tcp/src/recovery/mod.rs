@@ -8,6 +8,7 @@ mod newreno;
 mod reno;
 mod robust;
 mod sack;
+mod sack1;
 mod tahoe;
 
 use crate::Scoreboard;
@@ -58,6 +59,7 @@ pub fn schemes() -> &'static [&'static Scheme] {
         &reno::SCHEME,
         &newreno::SCHEME,
         &sack::SCHEME,
+        &sack1::SCHEME,
         &robust::SCHEME,
         &hoe::SCHEME,
         &hoe::RIGHT_EDGE,
