@@ -4,9 +4,10 @@ mod common;
 
 use ackclock_cc::Signal;
 use ackclock_registry::Given;
-use ackclock_tcp::{Config, Flags, SackBlock, State, Undo};
+use ackclock_tcp::{Ack, Config, Flags, SackBlock, State, Undo};
+use ackclock_units::Time;
 use common::lab::{
-    Detection, Lab, RTT, Recovery, Scripted, Told, chosen, config, recoveries, recovery, robust, sack,
+    Detection, Lab, RTT, Recovery, Scripted, Told, chosen, config, made, recoveries, recovery, robust, sack,
 };
 use std::borrow::Borrow;
 use std::sync::{Arc, Mutex};
@@ -62,7 +63,7 @@ fn one_round_trip_after_the_first_duplicate() {
 
 #[test]
 fn a_hole_that_closes_costs_nothing() {
-    for detection in [delayed("timer"), delayed("count")] {
+    for detection in ["timer", "count", "window", "adaptive"].map(delayed) {
         for recovery in recoveries() {
             let (mut lab, told) = lab(&detection, &recovery);
             for segment in 6..15 {
@@ -77,17 +78,38 @@ fn a_hole_that_closes_costs_nothing() {
     }
 }
 
-/// 20 segments are outstanding, and the last round trip was as long as all of them.
+/// 20 segments are outstanding, and the last round trip was as long as all of them. Each duplicate lets out a
+/// segment, so before the n-th 19 + n are outstanding, and 19 is half of 38.
 #[test]
 fn one_window_of_duplicates() {
-    for recovery in [sack(false), recovery("newreno"), robust()] {
-        let (mut lab, told) = lab(delayed("count"), &recovery);
-        for segment in 6..25 {
-            assert_eq!(lab.sack(5, &[(6, segment + 1)]), [segment + 19]);
+    for (form, last) in [("count", 20), ("window", 20), ("adaptive", 19)] {
+        for recovery in [sack(false), recovery("newreno"), robust()] {
+            let (mut lab, told) = lab(delayed(form), &recovery);
+            for segment in 6..5 + last {
+                assert_eq!(lab.sack(5, &[(6, segment + 1)]), [segment + 19], "{form}");
+            }
+            assert_eq!(cuts(&told), vec![]);
+            assert_eq!(lab.sack(5, &[(6, 6 + last)]).first(), Some(&5), "{form}: number {last}");
+            assert_eq!(cuts(&told), vec![Signal::Loss]);
         }
-        assert_eq!(cuts(&told), vec![]);
-        assert_eq!(lab.sack(5, &[(6, 26)]).first(), Some(&5), "the twentieth");
-        assert_eq!(cuts(&told), vec![Signal::Loss]);
+    }
+}
+
+/// After a sample of twice the smoothed round trip the form "count" waits for fewer duplicates, the form
+/// "window" does not.
+#[test]
+fn a_late_sample_shortens_only_the_scaled_count() {
+    for (form, scaled) in [("count", true), ("window", false)] {
+        let (mut lab, told) = lab(delayed(form), sack(false));
+        let echo = Time::from_nanos(lab.now.as_nanos() - 2 * RTT.as_nanos());
+        lab.hear_exactly(&Ack { echo, window: Config::default().peer_window, ..made(6, &[]) });
+        lab.send();
+        let mut duplicates = 0;
+        while cuts(&told).is_empty() {
+            duplicates += 1;
+            lab.sack(6, &[(7, 7 + duplicates)]);
+        }
+        assert_eq!(duplicates < 20, scaled, "{form}: {duplicates}");
     }
 }
 

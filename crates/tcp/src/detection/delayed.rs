@@ -42,6 +42,15 @@ pub const SCHEME: Scheme = Scheme {
                         "count",
                         "as many duplicates as segments were outstanding, times smoothed over last raw round-trip time",
                     ),
+                    (
+                        "window",
+                        "as many duplicates as segments were outstanding (V.C.1: one congestion window)",
+                    ),
+                    (
+                        "adaptive",
+                        "half as many segments above the hole as are outstanding by then: RFC 4653's threshold where each \
+                         duplicate sends one segment (V.C.2)",
+                    ),
                 ],
                 "how the end of the delay is told; a timer also ends when no more duplicates come",
             ),
@@ -63,6 +72,8 @@ pub const SCHEME: Scheme = Scheme {
 enum Form {
     Timer,
     Count,
+    Window,
+    Adaptive,
 }
 
 /// The detection.
@@ -71,13 +82,18 @@ struct Delayed {
     growth: bool,
     /// Timer form: when the delay ends.
     until: Option<Time>,
-    /// Count form: the number of segments above the hole at which the delay ends.
+    /// Forms that count: the number of segments above the hole at which the delay ends.
     most: u64,
 }
 
 impl Delayed {
     fn new(settings: &Settings) -> Delayed {
-        let form = if settings.get::<&str>("form") == "count" { Form::Count } else { Form::Timer };
+        let form = match settings.get("form") {
+            "count" => Form::Count,
+            "window" => Form::Window,
+            "adaptive" => Form::Adaptive,
+            _ => Form::Timer,
+        };
         Delayed { form, growth: settings.get("growth"), until: None, most: u64::MAX }
     }
 }
@@ -89,6 +105,11 @@ fn scaled(window: u64, srtt: Duration, rtt: Duration) -> u64 {
     ((window as f64 * ratio).round() as u64).max(u64::from(DUP_THRESH))
 }
 
+/// The segments above the hole that came before the delay began. The duplicate that begins it is its first.
+fn earlier(hole: &Hole) -> u64 {
+    hole.above.saturating_sub(1)
+}
+
 impl LossDelay for Delayed {
     fn begin(&mut self, hole: &Hole) -> bool {
         if hole.slow_start || hole.srtt.is_zero() {
@@ -96,11 +117,9 @@ impl LossDelay for Delayed {
         }
         match self.form {
             Form::Timer => self.until = Some(hole.now + hole.srtt),
-            // The duplicate that begins the delay is the first one. Other segments above the hole came before
-            // it.
-            Form::Count => {
-                self.most = hole.above.saturating_sub(1) + scaled(hole.flight, hole.srtt, hole.rtt);
-            }
+            Form::Count => self.most = earlier(hole) + scaled(hole.flight, hole.srtt, hole.rtt),
+            Form::Window => self.most = earlier(hole) + hole.flight.max(u64::from(DUP_THRESH)),
+            Form::Adaptive => {}
         }
         true
     }
@@ -108,7 +127,9 @@ impl LossDelay for Delayed {
     fn is_over(&mut self, hole: &Hole) -> bool {
         match self.form {
             Form::Timer => self.until.is_some_and(|until| until <= hole.now),
-            Form::Count => hole.above >= self.most,
+            Form::Count | Form::Window => hole.above >= self.most,
+            // RFC 4653 section 3.1, aggressive: max(flight / 2, 3), with the flight at each duplicate.
+            Form::Adaptive => hole.above >= hole.flight.div_ceil(2).max(u64::from(DUP_THRESH)),
         }
     }
 
