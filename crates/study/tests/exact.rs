@@ -2,6 +2,7 @@
 
 mod common;
 
+use ackclock_study::expect::{Names, View, evaluate};
 use ackclock_units::{Duration, Time};
 use common::{built, dumbbell, result, watched};
 
@@ -330,4 +331,29 @@ fn mean_windows_are_those_of_running_flows() {
         (mean(9, "size = \"100 kB\"\nrepeat = 5\npause = \"1 s\"\n") / short - 1.0).abs() < 1e-9,
         "{short}"
     );
+}
+
+/// Packet 250 is missing for a round trip. A window that begins meanwhile: goodput counts what waits behind the
+/// hole, `arrival_goodput` does not.
+#[test]
+fn what_waits_behind_a_hole_counts_where_it_arrives() {
+    let path = "rate = \"8 Mbit/s\", delay = \"50 ms\", loss = { packets = [250] }";
+    let flow = "[[flows]]\nlabel = \"flow\"\ncontrol = \"reno\"\n";
+    let waiting = [0.6, 0.7, 0.8, 0.9, 1.0].map(|from| {
+        let top = format!(
+            "duration = \"3 s\"\nmeasure = [\"{from} s\", \"3 s\"]\nprobe = \"100 ms\"\n\
+             segment = {{ payload = \"960 B\", header = \"40 B\" }}\n\
+             tcp = {{ receive_window = 50, recovery = \"sack\" }}\n"
+        );
+        let view = View::new(vec![result(&(top + &dumbbell(path, flow)))]);
+        let number = |expression: &str| {
+            let value = evaluate(expression, &view, &Names::new()).unwrap_or_else(|error| panic!("{error}"));
+            value.as_f64().expect("a number").round()
+        };
+        let segments = |measure: &str| number(&format!("{measure}('flow') * (3 - {from}) / 7680"));
+        let arrived = segments("arrival_goodput");
+        assert_eq!(arrived, number(&format!("looks('flow', 'arrived', {from}, 3)|sum")));
+        segments("goodput") - arrived
+    });
+    assert!(waiting.iter().any(|&segments| (1.0..50.0).contains(&segments)), "{waiting:?}");
 }

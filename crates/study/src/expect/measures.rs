@@ -61,6 +61,18 @@ fn add_flow_functions(w: &mut FunctionRegistry<'_>) {
         let sum = |value: fn(&FlowResult) -> u64| flows.iter().map(|flow| value(flow)).sum::<u64>() as f64;
         Ok(sum(|flow| flow.fast_retransmits) / sum(|flow| flow.sent).max(1.0))
     });
+    // Payload by the time of its arrival, whenever it is delivered: what waits behind a hole at an end of the
+    // window is not counted in one piece.
+    w.add("arrival_goodput(label)", |point, args| {
+        let flows = group_flows(point, &args.text(0, "a group's label")?)?;
+        let window_s = point.measure_s[1] - point.measure_s[0];
+        let fresh_bps = |flow: &FlowResult| {
+            let payload = f64::from(flow.payload_bytes);
+            let again_bps = flow.duplicates as f64 * payload * 8.0 / window_s;
+            flow.throughput_bps * payload / f64::from(flow.segment_bytes) - again_bps
+        };
+        Ok(flows.into_iter().map(fresh_bps).sum())
+    });
     w.add("total_goodput()", |point, _| Ok(point.flows.iter().map(|flow| flow.goodput_bps).sum()));
     w.add("jain([label])", |point, args| {
         let index = match args.text(0, "a group's label") {
