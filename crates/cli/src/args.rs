@@ -121,8 +121,9 @@ pub(crate) struct Compare {
     /// Capacity of the bottleneck's queue: packets, bytes, or multiples of the bandwidth-delay product.
     #[arg(long, default_value = "1 bdp")]
     pub(crate) buffer: String,
-    /// Independent random loss at the bottleneck, a probability.
-    #[arg(long, default_value_t = 0.0)]
+    /// Independent random loss at the bottleneck, a probability. The default is a touch of it, because
+    /// without any all controllers fill the link; 0: none.
+    #[arg(long, default_value = "3e-6")]
     pub(crate) loss: f64,
     /// Simulated time.
     #[arg(long, default_value = "60 s")]
