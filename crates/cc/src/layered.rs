@@ -11,10 +11,9 @@
 //! is a switch: the reference round-trip time, the behaviour below W_T, a loss in slow start, the samples for
 //! the smallest round-trip time, and the interpolation of beta_K.
 //!
-//! Below W_T the text wants TCP's behaviour, while the pseudocode, which is what the source ran, has one rule
-//! for all windows. Both readings grow by about one segment per round trip there. But a jump from TCP's growth
-//! and its halving to those of layer 2 keeps flows on either side of W_T apart: with fifty flows or more on
-//! 1 Gbit/s the source's fairness is out of reach. So the default is the pseudocode.
+//! Below W_T the text wants TCP's behaviour, while the pseudocode has one rule for all windows. A jump from
+//! TCP's growth and halving to those of layer 2 keeps flows on either side of W_T apart: with fifty flows or
+//! more on 1 Gbit/s the source's fairness is out of reach. So the default is the pseudocode.
 
 use crate::{Ack, Controller, Needs, Parameter, Path, Scheme, Settings, Signal, Window, reno, slow_start};
 use ackclock_units::Duration;

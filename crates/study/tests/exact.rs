@@ -333,8 +333,8 @@ fn mean_windows_are_those_of_running_flows() {
     );
 }
 
-/// Packet 250 is missing for a round trip. A window that begins meanwhile: goodput counts what waits behind the
-/// hole, `arrival_goodput` does not.
+/// Packet 250 is missing for a round trip. A window that begins meanwhile: goodput counts what waits behind
+/// the hole, `arrival_goodput` does not.
 #[test]
 fn what_waits_behind_a_hole_counts_where_it_arrives() {
     let path = "rate = \"8 Mbit/s\", delay = \"50 ms\", loss = { packets = [250] }";

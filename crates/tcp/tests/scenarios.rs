@@ -188,8 +188,8 @@ fn sack_repairs_scattered_losses_at_once() {
     }
 }
 
-/// Fall and Floyd's pipe: what is lost stays in it, a partial acknowledgement takes two. By hand: 0, 5, 6 and 7
-/// of 20 are lost, the threshold is 10, and the pipe is 17 after the third duplicate.
+/// Fall and Floyd's pipe: what is lost stays in it, a partial acknowledgement takes two. By hand: 0, 5, 6 and
+/// 7 of 20 are lost, the threshold is 10, and the pipe is 17 after the third duplicate.
 #[test]
 fn sack1_counts_what_is_lost_until_it_is_acknowledged() {
     let config = Config { limited_transmit: false, ..config(recovery("sack1"), 20) };
@@ -209,9 +209,9 @@ fn sack1_counts_what_is_lost_until_it_is_acknowledged() {
     assert_eq!((lab.sender.window().cwnd, lab.sender.state()), (10.0, State::Open));
 }
 
-/// If more than half of a window is lost, that pipe does not fall below the new window, and the timer must help.
-/// By hand: 12 of 20 are lost, the threshold is 10. The pipe is 12 after the last duplicate, and 10 after the
-/// acknowledgement of the first retransmission.
+/// If more than half of a window is lost, that pipe does not fall below the new window, and the timer must
+/// help. By hand: 12 of 20 are lost, the threshold is 10. The pipe is 12 after the last duplicate, and 10
+/// after the acknowledgement of the first retransmission.
 #[test]
 fn sack1_stalls_where_more_than_half_is_lost() {
     for (recovery, stalls) in [(recovery("sack1"), true), (sack(false), false)] {

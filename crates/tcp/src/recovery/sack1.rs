@@ -5,11 +5,11 @@
 //! Communication Review 26(3), 1996, and the agent TCP/Sack1 of ns-2, which published simulations of SACK
 //! have used. It is older than RFC 6675, whose pipe leaves out what counts as lost.
 //!
-//! The pipe begins with everything outstanding that has not arrived, lost or not. Every acknowledgement of the
-//! episode takes one from it, and a partial acknowledgement two: the retransmission, and the original that
-//! was lost. Every segment sent adds one, but not the first retransmission. So after many losses the pipe
-//! falls slowly, and fewer new segments are sent than with RFC 6675. A hole is repaired as soon as any segment
-//! above it has arrived, before new data is sent.
+//! The pipe begins with everything outstanding that has not arrived, lost or not. Every acknowledgement of
+//! the episode takes one from it, and a partial acknowledgement two: the retransmission, and the original
+//! that was lost. Every segment sent adds one, but not the first retransmission. So after many losses the
+//! pipe falls slowly, and fewer new segments are sent than with RFC 6675. A hole is repaired as soon as any
+//! segment above it has arrived, before new data is sent.
 //!
 //! What differs: the agent begins with the outstanding segments less three, the duplicates that it has waited
 //! for; here it is less those that have arrived, which is the same unless acknowledgements are lost. If a
