@@ -4,10 +4,27 @@
 
 use ackclock_agent::consent::{Consent, Cookies, Secrets, Verdict, read_hello};
 use ackclock_agent::iperf3::message::{Parameters, Results, State, read_document, read_header};
-use ackclock_agent::policy::Policy;
+use ackclock_agent::policy::{Policy, Wish};
 use ackclock_agent::protocol::{Lines, MAX_LINE, Reply, Request, to_line};
+use ackclock_agent::spec::{Role, Spec};
 use ackclock_units::Time;
 use libfuzzer_sys::fuzz_target;
+
+/// What is found to be right keeps its limits, whatever the policy asks of it.
+fn look(spec: &Spec) {
+    if spec.fault().is_some() {
+        return;
+    }
+    if let Role::Source(pattern) = &spec.role {
+        let _ = (pattern.bytes(), pattern.offered(), pattern.duration());
+    }
+    let (who, towards) = ([String::new()], [127, 0, 0, 1].into());
+    let wish = Wish { who: &who, towards, spec, sockets: 0, tests_today: 0, minute: 0 };
+    if let Ok(grant) = Policy::default().decide(&wish) {
+        assert!(!spec.protocol.no_control(), "nobody has allowed it");
+        assert_eq!(grant.duration, 3_600_000_000);
+    }
+}
 
 fuzz_target!(|bytes: &[u8]| {
     let mut lines = Lines::default();
@@ -18,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(line.len() < MAX_LINE);
             if let Ok(request) = serde_json::from_slice::<Request>(&line) {
                 if let Request::Setup { spec, .. } = &request {
-                    let _ = spec.fault();
+                    look(spec);
                 }
                 let again = to_line(&request).expect("not much longer than it came");
                 assert_eq!(serde_json::from_slice::<Request>(&again).expect("our own"), request);
@@ -41,7 +58,7 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = bytes.first().map(|&byte| State::of(byte));
     let _ = read_document::<Results>(&mut &bytes[..]);
     if let Ok(asked) = read_document::<Parameters>(&mut &bytes[..]) {
-        let _ = (asked.fault(), asked.limit());
+        let _ = (asked.fault(), asked.limit(), asked.span());
     }
     if let Ok(text) = std::str::from_utf8(bytes) {
         let _ = Policy::read("policy", text);
