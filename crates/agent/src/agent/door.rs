@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-/// The greatest number of connections that have not shown their cookies yet.
-const MAX_STRANGERS: usize = 256;
+/// The greatest number of connections that have not shown their cookies yet, of all hosts and of each.
+const MAX_STRANGERS: (usize, usize) = (256, 128);
 /// The stack of a thread that lets somebody in, bytes.
 const STACK: usize = 64 << 10;
 /// So long a connection may take to show its cookie.
@@ -35,7 +35,8 @@ type Waiting = Arc<Mutex<Cookies<Arc<Slot>>>>;
 
 impl Default for Doors {
     fn default() -> Doors {
-        Doors { doors: Mutex::default(), cookies: Waiting::default(), strangers: Crowd::new(MAX_STRANGERS) }
+        let strangers = Crowd::new(MAX_STRANGERS.0).each(MAX_STRANGERS.1);
+        Doors { doors: Mutex::default(), cookies: Waiting::default(), strangers }
     }
 }
 

@@ -23,8 +23,9 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// So long a client may take to show its cookie.
 const GREETING: Duration = Duration::from_secs(5);
-/// The greatest number of connections that have not shown a cookie yet, and of tests.
-const MAX_CONNECTIONS: usize = 256;
+/// The greatest number of connections that have not shown a cookie yet, those for control of all tests
+/// included: of all hosts and of each.
+const MAX_CONNECTIONS: (usize, usize) = (512, 256);
 /// The stack of a thread with a test, bytes.
 const STACK: usize = 256 << 10;
 /// After so long without a word from the client's kernel, which is asked once a second, a client is cut
@@ -82,8 +83,8 @@ impl Server {
         Server {
             policy,
             waiting: Mutex::default(),
-            connections: Crowd::new(MAX_CONNECTIONS),
-            tests: Crowd::new(MAX_CONNECTIONS),
+            connections: Crowd::new(MAX_CONNECTIONS.0).each(MAX_CONNECTIONS.1),
+            tests: Crowd::new(MAX_CONNECTIONS.0),
         }
     }
 

@@ -15,6 +15,7 @@ pub(crate) const PRIVILEGED: &[Named] = &[
     ("failed_cycles_are_those_of_the_timetable", failed_cycles),
     ("a_killed_controller_stops_all_traffic", killed),
     ("a_thousand_connections_need_little_memory", thousand),
+    ("a_client_of_iperf3_that_vanishes_is_sent_no_more", vanished),
 ];
 
 /// Three namespaces: a controller, whose bridge connects two hosts.
@@ -107,8 +108,13 @@ impl Hosts {
 
     /// Bytes that the second host's device has received.
     pub(crate) fn received(&self) -> Result<u64, Failed> {
-        let path = "/sys/class/net/eth0/statistics/rx_bytes";
-        let output = Command::new("ip").args(["netns", "exec", &self.names[2], "cat", path]).output()?;
+        self.count(2, "rx_bytes")
+    }
+
+    /// A counter of a host's device.
+    fn count(&self, host: usize, name: &str) -> Result<u64, Failed> {
+        let path = format!("/sys/class/net/eth0/statistics/{name}");
+        let output = Command::new("ip").args(["netns", "exec", &self.names[host], "cat", &path]).output()?;
         Ok(done(&output)?.trim().parse()?)
     }
 }
@@ -223,4 +229,33 @@ fn thousand() -> Checked {
     ensure(run.0.wait()?.success(), "it failed")?;
     println!("{most} KiB");
     ensure(most < 100 * 1024, format!("{most} KiB"))
+}
+
+/// Its host says nothing any more, not even that nobody is there. The server's kernel asks once a second.
+fn vanished() -> Checked {
+    let hosts = Hosts::new(None)?;
+    fs::write(hosts.place.path("policy.toml"), "[iperf3]\ntowards = [\"10.77.0.0/24\"]\n")?;
+    let arguments = ["agent", "--iperf3", "--listen", "10.77.0.2:0", "--policy", "policy.toml"];
+    let _server = hosts.place.listening(hosts.on(1, &arguments), "server")?;
+    let arguments = ["generate", "--to", "iperf3://10.77.0.2", "-u", "-R", "-b", "20 Mbit/s", "-t", "60 s"];
+    let mut client = Process(hosts.on(2, &arguments).spawn()?);
+    let begun = Instant::now();
+    while hosts.received()? < 1_000_000 {
+        ensure(begun.elapsed() < Duration::from_secs(30), "nothing is sent")?;
+        sleep(Duration::from_millis(20));
+    }
+    must(&format!("ip -n {} link set eth0 down", hosts.names[2]))?;
+    sleep(Duration::from_secs(7));
+    let after = hosts.count(1, "tx_bytes")?;
+    sleep(Duration::from_secs(2));
+    let later = hosts.count(1, "tx_bytes")?;
+    // 20 Mbit/s would be 5 MB.
+    ensure(later - after < 5_000, format!("{} bytes in two seconds", later - after))?;
+    // The client, too, has noticed that its server is gone.
+    let begun = Instant::now();
+    while client.0.try_wait()?.is_none() {
+        ensure(begun.elapsed() < Duration::from_secs(30), "the client waits for its server")?;
+        sleep(Duration::from_millis(50));
+    }
+    ensure(!client.0.wait()?.success(), "a test without its end")
 }
