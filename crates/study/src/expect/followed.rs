@@ -45,6 +45,15 @@ pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
         let all = courses(point, args)?.into_iter().flat_map(|course| &course.events);
         Ok(all.filter(|event| event.what == what && span.contains(&seconds(event.at_ns))).count() as f64)
     });
+    // longest_pause('flow', 'new', from_s, to_s): the longest time within the span without such an event.
+    w.add("longest_pause(label, event, from_s, to_s)", |point, args| {
+        let what = what(args)?;
+        let (from, to) = (args.number(2, "a time in seconds")?, args.number(3, "a time in seconds")?);
+        let events = first(point, args)?.events.iter().filter(|event| event.what == what);
+        let within = events.map(|event| seconds(event.at_ns)).filter(|at| (from..to).contains(at));
+        let mut since = from;
+        Ok(within.chain([to]).map(|at| at - std::mem::replace(&mut since, at)).fold(0.0, f64::max))
+    });
     w.add("event_time(label, event, n)", |point, args| {
         Ok(event(point, args)?.map_or(f64::INFINITY, |(at_ns, _)| seconds(at_ns)))
     });
@@ -209,6 +218,12 @@ mod tests {
         assert_eq!(number("events('one', 'new', 0, 3)"), 55.0);
         assert_eq!(number("events('one', 'arrived', 0, 3)"), 55.0);
         assert_eq!(number("episodes('one')"), 1.0);
+        // The longer of the pauses before and after it, and a span in which nothing is sent again.
+        let resent = number("event_time('one', 'again', 1)");
+        let pause = |from: f64, to: f64| number(&format!("longest_pause('one', 'again', {from}, {to})"));
+        assert!((pause(0.0, 3.0) - (3.0 - resent)).abs() < 1e-9);
+        assert!((pause(0.0, resent + 0.1) - resent).abs() < 1e-9);
+        assert!((pause(resent + 0.1, 3.0) - (2.9 - resent)).abs() < 1e-9);
         let (begins, ends) = (number("episode_begin('one', 1)"), number("episode_end('one', 1)"));
         assert_eq!(begins, number("event_time('one', 'again', 1)"));
         assert_eq!(number("acked_by('one', episode_begin('one', 1))"), lost);
