@@ -1,6 +1,8 @@
 //! What is measured: quantities, their samples, and the instants of these.
 
 use ackclock_units::Duration;
+use std::fmt;
+use std::net::IpAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// An instant of the system's clock: microseconds since 1970, in UTC without leap seconds.
@@ -37,6 +39,34 @@ impl Moment {
     }
 }
 
+/// The routers on the way to a host.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Route {
+    /// Who has answered at each hop. `None`: nobody.
+    pub hops: Vec<Option<IpAddr>>,
+    /// Is the last hop the host itself?
+    pub reached: bool,
+}
+
+impl Route {
+    /// Is this the same way, as far as can be seen? A router that answers only sometimes is no change.
+    pub fn is_same(&self, other: &Route) -> bool {
+        let same = |(one, other): (&Option<IpAddr>, &Option<IpAddr>)| {
+            one.is_none() || other.is_none() || one == other
+        };
+        self.reached == other.reached
+            && self.hops.len() == other.hops.len()
+            && self.hops.iter().zip(&other.hops).all(same)
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |hop: &Option<IpAddr>| hop.map_or_else(|| "*".to_owned(), |address| address.to_string());
+        f.write_str(&self.hops.iter().map(word).collect::<Vec<_>>().join(" "))
+    }
+}
+
 /// A measured value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
@@ -67,11 +97,19 @@ pub enum Quantity {
     Sent,
     /// Segments that this host's TCP retransmitted in a period of the echo requests.
     Retransmissions,
+    /// The greatest rate of a search at which nothing was lost, headers included, bit/s.
+    LossFree,
+    /// The smallest rate of a search at which something was lost, headers included, bit/s.
+    Lossy,
+    /// The median of the smoothed round-trip times of all programs' sockets, s.
+    SocketRtt,
+    /// Segments that all programs' sockets retransmitted in a period.
+    SocketRetransmissions,
 }
 
 impl Quantity {
     /// All quantities. The archive keeps their places in this list: new ones go to its end.
-    pub const ALL: [Quantity; 9] = [
+    pub const ALL: [Quantity; 13] = [
         Quantity::Rtt,
         Quantity::Lost,
         Quantity::Capacity,
@@ -81,6 +119,10 @@ impl Quantity {
         Quantity::Waiting,
         Quantity::Sent,
         Quantity::Retransmissions,
+        Quantity::LossFree,
+        Quantity::Lossy,
+        Quantity::SocketRtt,
+        Quantity::SocketRetransmissions,
     ];
 
     /// Its name, with the unit, as exports and metrics show it.
@@ -95,6 +137,10 @@ impl Quantity {
             Quantity::Waiting => "waiting_seconds",
             Quantity::Sent => "sent_bits_per_second",
             Quantity::Retransmissions => "retransmitted_segments",
+            Quantity::LossFree => "loss_free_bits_per_second",
+            Quantity::Lossy => "lossy_bits_per_second",
+            Quantity::SocketRtt => "socket_rtt_seconds",
+            Quantity::SocketRetransmissions => "socket_retransmitted_segments",
         }
     }
 }

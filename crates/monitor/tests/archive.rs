@@ -1,6 +1,6 @@
 //! The archive: what is written is there, old samples become means, and what is no archive is refused.
 
-use ackclock_monitor::{Archive, ArchiveError, Known, Moment, Quantity, Row, Sample, measured};
+use ackclock_monitor::{Archive, ArchiveError, Known, Moment, Quantity, Route, Row, Sample, measured};
 use ackclock_units::Duration;
 use proptest::prelude::*;
 use std::fs;
@@ -57,6 +57,62 @@ fn what_is_written_is_read_while_the_writer_goes_on() {
     assert_eq!(again.describe(&moved).expect("it is written"), id);
     again.note_step(NOW, -5).expect("it is written");
     assert_eq!(reader.last_step(NOW).expect("it is read"), Some((NOW, -5)));
+}
+
+#[test]
+fn routes_are_kept_when_they_change() {
+    let (_place, path) = place();
+    let archive = Archive::create(&path).expect("a new one");
+    let route = |hops: &[Option<[u8; 4]>], reached| {
+        let hops = hops.iter().map(|hop| hop.map(std::net::IpAddr::from)).collect();
+        Route { hops, reached }
+    };
+    let (one, two, three) = ([10, 0, 0, 1], [10, 0, 0, 2], [10, 0, 0, 3]);
+    let first = route(&[Some(one), None, Some(three)], true);
+    let at = |hours| Moment(NOW.0 + hours * HOUR);
+    assert!(archive.note_route(1, at(0), &first).expect("room"));
+    assert!(!archive.note_route(1, at(1), &first).expect("room"));
+    let seen = route(&[Some(one), Some(two), Some(three)], true);
+    assert!(
+        !archive.note_route(1, at(2), &seen).expect("room"),
+        "a router that answers sometimes is no change"
+    );
+    let other = route(&[Some(two), None, Some(three)], true);
+    let short = route(&[Some(one)], false);
+    assert!(archive.note_route(1, at(3), &other).expect("room"));
+    assert!(archive.note_route(1, at(4), &short).expect("room"));
+    assert!(archive.note_route(2, at(4), &short).expect("room"), "another host");
+    let kept = archive.routes(1, 9).expect("they are read");
+    assert_eq!(kept, [(at(4), short), (at(3), other.clone()), (at(0), first)]);
+    assert_eq!(other.to_string(), "10.0.0.2 * 10.0.0.3");
+}
+
+/// The archive of an earlier program has no routes. It is read as it is, and gets them when it is written.
+#[test]
+fn an_archive_of_the_first_form_is_taken_over() {
+    let (_place, path) = place();
+    let id = Archive::create(&path).and_then(|it| it.describe(&far())).expect("a new one");
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    database.execute_batch("DROP TABLE routes; PRAGMA user_version = 1").expect("the first form");
+    drop(database);
+    let reader = Archive::open(&path).expect("it is read");
+    assert_eq!(reader.routes(id, 9).expect("there are none"), []);
+    let writer = Archive::create(&path).expect("it is taken over");
+    assert!(writer.note_route(id, NOW, &Route::default()).expect("it has the table"));
+    assert_eq!(reader.routes(id, 9).expect("there is one").len(), 1);
+    assert_eq!(reader.hosts().expect("they are read"), [Known { id, ..far() }]);
+}
+
+#[test]
+fn a_mean_is_of_its_time() {
+    let (_place, path) = place();
+    let mut archive = Archive::create(&path).expect("a new one");
+    let rows: Vec<Row> = (0..10).map(|at| row(1, Moment(NOW.0 - at * 1_000_000), at as f64)).collect();
+    archive.write(&rows).expect("room");
+    let mean = |from: i64| archive.mean(1, Quantity::Rtt, (Moment(NOW.0 - from), NOW)).expect("it is read");
+    let it = mean(4_000_000).expect("there are some");
+    assert_eq!((it.samples, it.mean, it.least, it.greatest), (5, 2.0, 0.0, 4.0));
+    assert_eq!(archive.mean(1, Quantity::Lost, (Moment(0), NOW)).expect("it is read"), None);
 }
 
 /// Thins until nothing is left to do, and returns the number of steps.
@@ -186,9 +242,9 @@ fn what_is_no_archive_is_named_and_stays_as_it_is() {
     let later = place.path().join("later.sqlite");
     drop(Archive::create(&later).expect("a new one"));
     rusqlite::Connection::open(&later)
-        .and_then(|it| it.pragma_update(None, "user_version", 2))
+        .and_then(|it| it.pragma_update(None, "user_version", 99))
         .expect("a pragma");
-    assert!(matches!(refusal(&later), ArchiveError::Later { found: 2, .. }));
+    assert!(matches!(refusal(&later), ArchiveError::Later { found: 99, .. }));
 }
 
 #[test]

@@ -7,6 +7,7 @@
 mod bursting;
 mod counters;
 mod options;
+mod path_errors;
 mod prefix;
 mod tcp_info;
 mod timed;
@@ -17,6 +18,7 @@ pub use options::{
     controller, set_controller, set_pacing_rate, set_receive_buffer, set_send_buffer, set_silence,
     set_tcp_option, set_unsent,
 };
+pub use path_errors::{PathError, keep_path_errors, path_error};
 pub use prefix::{Prefix, PrefixError, covers};
 pub use tcp_info::TcpInfo;
 pub use timed::{Timed, read_within};

@@ -106,7 +106,7 @@ pub fn set_tcp_option(socket: impl AsFd, option: i32, value: i32) -> io::Result<
 
 /// `setsockopt` for a plain number.
 #[allow(unsafe_code, reason = "rustix has no wrapper for these options")]
-fn set<T: Copy>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &T) -> io::Result<()> {
+pub(crate) fn set<T: Copy>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &T) -> io::Result<()> {
     // SAFETY: the kernel reads at most as many bytes at `value` as are given, which is its size.
     let status = unsafe {
         libc::setsockopt(

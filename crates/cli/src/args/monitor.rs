@@ -20,6 +20,9 @@ pub(crate) struct Advise {
     /// The archive that the monitor writes.
     #[arg(long, value_name = "FILE", default_value = "monitor.sqlite")]
     pub(crate) archive: PathBuf,
+    /// Ask a running monitor that publishes, instead of reading an archive: http://HOST:PORT.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["archive", "csv", "hours"])]
+    pub(crate) from: Option<String>,
     /// What is to be sent: throughputs are forecast for this size.
     #[arg(long, default_value = "422 kB", value_parser = |text: &str| -> Result<Bytes, QuantityError> { text.parse() })]
     pub(crate) size: Bytes,
@@ -35,4 +38,7 @@ pub(crate) struct Advise {
     /// Print the samples of this host as CSV instead: quantity, time, value.
     #[arg(long)]
     pub(crate) csv: bool,
+    /// Print the means of hours of this host as CSV instead: quantity, time, samples, mean, least, greatest.
+    #[arg(long, conflicts_with_all = ["csv", "json"])]
+    pub(crate) hours: bool,
 }

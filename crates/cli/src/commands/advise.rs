@@ -6,47 +6,95 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::view::table::plain_table;
 use ackclock_monitor::{
-    Advised, Archive, Basis, Forecast, Known, Moment, Path, PathAdvice, Quantity, Stated, Unknown, advise,
-    controls, forecast, measured,
+    Archive, AskError, Forecast, Known, Moment, Path, Quantity, advice_document, ask, controls, encoded,
+    forecast, forecast_document, report,
 };
 use ackclock_scenario::suggest;
 use ackclock_study::run::RunError;
-use ackclock_units::{Bytes, Duration};
+use ackclock_units::Bytes;
 use miette::{Report, miette};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub(crate) fn run(command: &Advise) -> Result<(), Failure> {
-    let archive = Archive::open(&command.archive).map_err(|error| explained(&error))?;
-    let host = find(&archive, &command.host)?;
-    let now = Moment::now();
-    if command.csv {
-        return export(&archive, &host, now);
-    }
-    let chosen = chosen(&command.controls)?;
-    let measured = measured(&archive, host.id, now).map_err(|error| explained(&error))?;
-    let stated = Stated {
-        uncontrolled: host.uncontrolled,
-        ping: host.ping,
-        transfer: host.transfer,
-        burst: command.period,
-    };
-    let advice = advise(&measured, &stated, now);
-    let forecasts = match &advice.path {
-        Ok(path) => Some(forecasts(&path.value, command.size, &chosen)?),
-        Err(_) => None,
-    };
-    let step = archive.last_step(now).map_err(|error| explained(&error))?;
-    let recent = step.filter(|(at, _)| now.since(*at) < ackclock_monitor::OLDEST);
-    if command.json {
-        say!("{}", document(&host, &advice, forecasts.as_deref(), command, recent));
-    } else {
-        print(&host, &advice, forecasts.as_deref(), command);
-        if let Some((at, us)) = recent {
-            let ago = now.since(at).as_secs_f64();
-            tell!("the system's clock was set by {} s, {ago:.0} s ago: ages may be wrong", us as f64 * 1e-6);
+    let document = match &command.from {
+        Some(monitor) => asked(command, monitor)?,
+        None => {
+            let archive = Archive::open(&command.archive).map_err(|error| explained(&error))?;
+            let host = find(&archive, &command.host)?;
+            if command.csv {
+                return export(&archive, &host);
+            }
+            if command.hours {
+                return export_hours(&archive, &host);
+            }
+            derived(command, &archive, &host)?
         }
+    };
+    if command.json {
+        say!("{document}");
+    } else {
+        print(&document, command);
     }
     Ok(())
+}
+
+/// The advice, and forecasts if the path is known, from an archive.
+fn derived(command: &Advise, archive: &Archive, host: &Known) -> Result<Value, Failure> {
+    let now = Moment::now();
+    let chosen = chosen(&command.controls)?;
+    let report = report(archive, host, command.period, now).map_err(|error| explained(&error))?;
+    let mut document = advice_document(&report, now);
+    let made = match &report.advice.path {
+        Ok(path) => Some(forecast_document(command.size, &forecasts(&path.value, command.size, &chosen)?)),
+        Err(_) => None,
+    };
+    add(&mut document, command.size, made.as_ref());
+    Ok(document)
+}
+
+/// The same from a running monitor, which also makes the forecasts.
+fn asked(command: &Advise, monitor: &str) -> Result<Value, Failure> {
+    let monitor = monitor.trim_end_matches('/');
+    let get = |path: String| -> Result<Value, Failure> {
+        let content = ask(monitor, &path).map_err(|error| refused(&error))?;
+        let foreign = |_| miette!(help = "is this a monitor's address?", "{monitor} answers no JSON");
+        Ok(serde_json::from_str(&content).map_err(foreign)?)
+    };
+    let host = encoded(&command.host);
+    let period = encoded(&command.period.to_string());
+    let mut document = get(format!("/api/v1/advice?host={host}&period={period}"))?;
+    let made = if document["path"]["value"].is_object() {
+        let mut path = format!("/api/v1/forecast?host={host}&size={}", encoded(&command.size.to_string()));
+        for control in &command.controls {
+            path.push_str(&format!("&control={}", encoded(control)));
+        }
+        Some(get(path)?)
+    } else {
+        None
+    };
+    add(&mut document, command.size, made.as_ref());
+    Ok(document)
+}
+
+fn refused(error: &AskError) -> Report {
+    let help = match error {
+        AskError::Address(_) => "for example --from http://127.0.0.1:5311",
+        AskError::Silent { .. } => "a monitor publishes if its file has a [publish]; it may be busy, too",
+        AskError::Foreign(_) => "is this a monitor's address?",
+        AskError::Refused { .. } => "the monitor that was asked knows only its own hosts and names",
+    };
+    miette!(help = help, "{error}")
+}
+
+/// Adds forecasts to advice, the best first.
+fn add(document: &mut Value, size: Bytes, made: Option<&Value>) {
+    let mut all = made.and_then(|made| made["throughput"].as_array()).cloned();
+    if let Some(all) = &mut all {
+        let bps = |it: &Value| it["bps"].as_f64().unwrap_or(0.0);
+        all.sort_by(|one, other| bps(other).total_cmp(&bps(one)));
+    }
+    document["size_bytes"] = size.0.into();
+    document["throughput"] = all.into();
 }
 
 fn find(archive: &Archive, wanted: &str) -> Result<Known, Report> {
@@ -71,30 +119,44 @@ fn chosen(wanted: &[String]) -> Result<Vec<&'static str>, Report> {
 
 fn forecasts(path: &Path, size: Bytes, chosen: &[&'static str]) -> Result<Vec<Forecast>, Failure> {
     let stop = interrupt::listen()?;
-    let mut forecasts = forecast(path, size, chosen, stop).map_err(|error| match error {
+    Ok(forecast(path, size, chosen, stop).map_err(|error| match error {
         RunError::Scenario(error) => Failure::from(error),
         RunError::Interrupted => Failure::Interrupted("interrupted".to_owned()),
         error @ RunError::Capture(_) => miette!("{error}").into(),
-    })?;
-    forecasts.sort_by(|one, other| other.p50.total_cmp(&one.p50));
-    Ok(forecasts)
+    })?)
 }
 
-fn export(archive: &Archive, host: &Known, now: Moment) -> Result<(), Failure> {
+/// An instant as CSV has it: seconds since 1970.
+fn seconds(at: Moment) -> String {
+    format!("{}.{:06}", at.0.div_euclid(1_000_000), at.0.rem_euclid(1_000_000))
+}
+
+fn export(archive: &Archive, host: &Known) -> Result<(), Failure> {
     say!("quantity,time_s,value");
+    let all = (Moment(i64::MIN), Moment::now());
     for quantity in Quantity::ALL {
-        let all = archive.samples(host.id, quantity, (Moment(i64::MIN), now), usize::MAX);
-        for sample in all.map_err(|error| explained(&error))? {
-            let (seconds, us) = (sample.at.0.div_euclid(1_000_000), sample.at.0.rem_euclid(1_000_000));
-            say!("{},{seconds}.{us:06},{}", quantity.name(), sample.value);
+        for sample in
+            archive.samples(host.id, quantity, all, usize::MAX).map_err(|error| explained(&error))?
+        {
+            say!("{},{},{}", quantity.name(), seconds(sample.at), sample.value);
+        }
+    }
+    Ok(())
+}
+
+fn export_hours(archive: &Archive, host: &Known) -> Result<(), Failure> {
+    say!("quantity,time_s,samples,mean,least,greatest");
+    for quantity in Quantity::ALL {
+        for hour in archive.hours(host.id, quantity).map_err(|error| explained(&error))? {
+            let (name, from) = (quantity.name(), seconds(hour.from));
+            say!("{name},{from},{},{},{},{}", hour.samples, hour.mean, hour.least, hour.greatest);
         }
     }
     Ok(())
 }
 
 /// A time as people say it.
-fn spoken(span: Duration) -> String {
-    let seconds = span.as_secs_f64();
+fn spoken(seconds: f64) -> String {
     match seconds {
         0.0..120.0 => format!("{seconds:.0} s"),
         120.0..7200.0 => format!("{:.0} min", seconds / 60.0),
@@ -102,112 +164,77 @@ fn spoken(span: Duration) -> String {
     }
 }
 
-fn from(basis: &Basis) -> String {
-    let Basis { samples, age, interval } = basis;
-    format!("{samples} samples over {}, the newest {} old", spoken(*interval), spoken(*age))
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(0.0)
 }
 
-fn print(host: &Known, advice: &PathAdvice, forecasts: Option<&[Forecast]>, command: &Advise) {
-    let mut rows = Vec::new();
-    let mut add = |what: &str, said: Result<(String, Basis), String>| {
-        rows.push(match said {
-            Ok((value, basis)) => vec![what.to_owned(), value, from(&basis)],
-            Err(reason) => vec![what.to_owned(), "unknown".to_owned(), reason],
-        });
-    };
-    let why = |unknown: &Unknown| unknown.to_string();
-    let sized = |it: &Advised<Bytes>| (format!("{} B", it.value.0), it.basis);
-    add("buffer of the socket", advice.buffer.as_ref().map(sized).map_err(why));
-    let window = advice.first_window.as_ref().map(|it| (format!("{} segments", it.value), it.basis));
-    add("first window", window.map_err(why));
-    add(&format!("burst every {}", command.period), advice.burst.as_ref().map(sized).map_err(why));
-    rows.push(match &advice.without_control {
-        Ok(it) => {
-            vec![
-                "without congestion control".to_owned(),
-                format!("window of {} B", it.value.0),
-                from(&it.basis),
-            ]
+fn from(advised: &Value) -> String {
+    let basis = &advised["basis"];
+    let (interval, age) = (spoken(number(&basis["interval_s"])), spoken(number(&basis["age_s"])));
+    format!("{} samples over {interval}, the newest {age} old", number(&basis["samples"]))
+}
+
+/// What a document says, without control characters: it may come from elsewhere.
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().chars().filter(|it| !it.is_control()).collect()
+}
+
+fn mbit(bps: &Value) -> String {
+    format!("{:.3}", number(bps) / 1e6)
+}
+
+fn print(document: &Value, command: &Advise) {
+    let row = |what: &str, key: &str, before: &str, unit: &str| {
+        let told = &document[key];
+        match (&told["value"], &told["against"]) {
+            (Value::Number(value), _) => vec![what.to_owned(), format!("{before}{value} {unit}"), from(told)],
+            (_, Value::String(_)) => vec![what.to_owned(), "no".to_owned(), text(&told["against"])],
+            _ => vec![what.to_owned(), "unknown".to_owned(), text(&told["unknown"])],
         }
-        Err(against) => vec!["without congestion control".to_owned(), "no".to_owned(), against.to_string()],
-    });
-    say!("{} ({})\n", host.name, host.address);
+    };
+    let mut rows = vec![
+        row("buffer of the socket", "buffer_bytes", "", "B"),
+        row("first window", "first_window_segments", "", "segments"),
+        row(&format!("burst every {}", command.period), "burst_bytes", "", "B"),
+        row("without congestion control", "without_control_window_bytes", "window of ", "B"),
+    ];
+    let losses = &document["losses_begin"];
+    if losses.is_object() {
+        let said = match (&losses["above_bps"], &losses["below_bps"]) {
+            (Value::Null, below) => format!("below {} Mbit/s", mbit(below)),
+            (above, Value::Null) => format!("above {} Mbit/s", mbit(above)),
+            (above, below) => format!("between {} and {} Mbit/s", mbit(above), mbit(below)),
+        };
+        let from = format!("a search, {} ago", spoken(number(&losses["age_s"])));
+        rows.push(vec!["losses begin".to_owned(), said, from]);
+    }
+    say!("{} ({})\n", text(&document["host"]), text(&document["address"]));
     say!("{}", plain_table(&["what", "advice", "from"], rows.into_iter()));
-    let Some(forecasts) = forecasts else { return };
-    say!("\n{} B over the measured path, simulated:\n", command.size.0);
-    let mbit = |bps: f64| format!("{:.3}", bps / 1e6);
-    let rows = forecasts.iter().map(|it| {
-        let end = if it.complete { "" } else { " (has not ended)" };
-        vec![format!("{}{end}", it.control), mbit(it.p50), mbit(it.least), mbit(it.greatest)]
-    });
-    say!("{}", plain_table(&["controller", "Mbit/s", "least", "greatest"], rows));
-    if let Ok(path) = &advice.path {
-        let Path { capacity, rtt, queue, queue_seen, loss } = path.value;
-        let seen = if queue_seen { "" } else { " (not seen: one bandwidth-delay product)" };
-        say!(
-            "\nThe path: {} Mbit/s, {:.3} ms, queue {queue:.0} B{seen}, loss {loss}; {}",
-            mbit(capacity),
-            rtt * 1e3,
-            from(&path.basis)
-        );
+    print_forecasts(document);
+    if let Some(by) = document["clock_set_by_s"].as_f64() {
+        tell!("the system's clock was set by {by} s within the last 15 minutes: ages may be wrong");
     }
 }
 
-fn document(
-    host: &Known,
-    advice: &PathAdvice,
-    forecasts: Option<&[Forecast]>,
-    command: &Advise,
-    step: Option<(Moment, i64)>,
-) -> Value {
-    let basis = |it: &Basis| {
-        json!({
-            "samples": it.samples,
-            "age_s": it.age.as_secs_f64(),
-            "interval_s": it.interval.as_secs_f64(),
-        })
-    };
-    let value = |it: Value, from: &Basis| json!({ "value": it, "basis": basis(from) });
-    let unknown = |reason: String| json!({ "unknown": reason });
-    let sized = |it: &Result<Advised<Bytes>, Unknown>| match it {
-        Ok(it) => value(json!(it.value.0), &it.basis),
-        Err(reason) => unknown(reason.to_string()),
-    };
-    let throughputs = forecasts.map(|all| {
-        let one = |it: &Forecast| {
-            json!({
-                "control": it.control, "bps": it.p50, "least_bps": it.least, "greatest_bps": it.greatest,
-                "complete": it.complete,
-            })
-        };
-        all.iter().map(one).collect::<Vec<Value>>()
+fn print_forecasts(document: &Value) {
+    let Some(forecasts) = document["throughput"].as_array() else { return };
+    say!("\n{} B over the measured path, simulated:\n", number(&document["size_bytes"]));
+    let rows = forecasts.iter().map(|it| {
+        let end = if it["complete"] == false { " (has not ended)" } else { "" };
+        let control = format!("{}{end}", text(&it["control"]));
+        vec![control, mbit(&it["bps"]), mbit(&it["least_bps"]), mbit(&it["greatest_bps"])]
     });
-    json!({
-        "host": host.name,
-        "address": host.address,
-        "buffer_bytes": sized(&advice.buffer),
-        "first_window_segments": match &advice.first_window {
-            Ok(it) => value(json!(it.value), &it.basis),
-            Err(reason) => unknown(reason.to_string()),
-        },
-        "burst_bytes": sized(&advice.burst),
-        "burst_period_s": command.period.as_secs_f64(),
-        "without_control_window_bytes": match &advice.without_control {
-            Ok(it) => value(json!(it.value.0), &it.basis),
-            Err(against) => json!({ "against": against.to_string() }),
-        },
-        "path": match &advice.path {
-            Ok(it) => value(
-                json!({
-                    "capacity_bps": it.value.capacity, "rtt_s": it.value.rtt, "queue_bytes": it.value.queue,
-                    "queue_seen": it.value.queue_seen, "loss": it.value.loss,
-                }),
-                &it.basis,
-            ),
-            Err(reason) => unknown(reason.to_string()),
-        },
-        "size_bytes": command.size.0,
-        "throughput": throughputs,
-        "clock_set_by_s": step.map(|(_, us)| us as f64 * 1e-6),
-    })
+    say!("{}", plain_table(&["controller", "Mbit/s", "least", "greatest"], rows));
+    let path = &document["path"]["value"];
+    if path.is_object() {
+        let seen = if path["queue_seen"] == true { "" } else { " (not seen: one bandwidth-delay product)" };
+        say!(
+            "\nThe path: {} Mbit/s, {:.3} ms, queue {:.0} B{seen}, loss {}; {}",
+            mbit(&path["capacity_bps"]),
+            number(&path["rtt_s"]) * 1e3,
+            number(&path["queue_bytes"]),
+            number(&path["loss"]),
+            from(&document["path"])
+        );
+    }
 }

@@ -16,7 +16,7 @@ pub(crate) fn run(command: &Monitor) -> Result<(), Failure> {
         MonitorError::Archive(error) => explained(&error),
         MonitorError::Listen { .. } => {
             miette!(
-                help = "another program may be listening there; [sink] listen chooses another port",
+                help = "another program may be listening there; listen in [sink] or [publish] chooses another port",
                 "{error}"
             )
         }
@@ -32,10 +32,19 @@ pub(crate) fn run(command: &Monitor) -> Result<(), Failure> {
         let transfers = host.transfer.as_ref().map_or(String::new(), |it| {
             format!(", a transfer of {} every {} to port {}", it.length, it.period.every, it.port)
         });
-        tell!("{} ({}): an echo request every {}{transfers}", host.name, host.address, host.ping.every);
+        let searches = host.search.as_ref().map_or(String::new(), |it| {
+            format!(", a search up to {} every {} to port {}", it.most, it.period.every, it.port)
+        });
+        let route = host.route.map_or(String::new(), |it| format!(", the route every {}", it.every));
+        let (name, address, every) = (&host.name, host.address, host.ping.every);
+        tell!("{name} ({address}): an echo request every {every}{transfers}{searches}{route}");
     }
     if let Some(sink) = &plan.sink {
-        tell!("taking transfers on {}", sink.listen);
+        let searches = sink.search.map_or(String::new(), |it| format!(", and searches up to {it}"));
+        tell!("taking transfers on {}{searches}", sink.listen);
+    }
+    if let Some(publish) = &plan.publish {
+        tell!("publishing on http://{}", publish.listen);
     }
     tell!("writing {}", plan.archive.display());
     monitor.run(stop, |news| tell!("{}", line(&news))).map_err(|error| explained(&error))?;

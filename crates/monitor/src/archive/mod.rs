@@ -5,9 +5,11 @@
 
 mod error;
 mod place;
+mod routes;
 mod thinning;
 
 pub use error::ArchiveError;
+pub use routes::Mean;
 
 use crate::sample::{Moment, Quantity, Sample};
 use ackclock_units::Duration;
@@ -24,8 +26,8 @@ pub const MEANS: Duration = Duration::from_secs(2 * 365 * 24 * 3600);
 
 /// Says in the file's header whose it is: "ackm".
 const APPLICATION: i32 = 0x6163_6b6d;
-/// The form of the tables.
-const VERSION: i32 = 1;
+/// The form of the tables. The first had no routes.
+const VERSION: i32 = 2;
 /// How long to wait for another process that holds the archive.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 /// An hour, us.
@@ -42,6 +44,11 @@ const TABLES: &str = "
         mean REAL NOT NULL, least REAL NOT NULL, greatest REAL NOT NULL,
         PRIMARY KEY (host, quantity, hour)) WITHOUT ROWID;
     CREATE TABLE steps (at INTEGER NOT NULL, by_us INTEGER NOT NULL);
+";
+/// What the second form has more.
+const ROUTES: &str = "
+    CREATE TABLE routes (host INTEGER NOT NULL, at INTEGER NOT NULL, hops TEXT NOT NULL, reached INTEGER NOT NULL);
+    CREATE INDEX routes_by_host ON routes (host);
 ";
 
 /// A host in the archive.
@@ -127,6 +134,9 @@ impl Archive {
             archive.begin()?;
         }
         archive.check()?;
+        if archive.pragma("user_version")? < VERSION {
+            archive.change(ROUTES)?;
+        }
         place.check_open().map_err(refused)?;
         // A commit is in the log, which the system writes out, so it survives the death of this process. Only
         // a crash of the system may lose what was not checkpointed (SQLite's documentation of WAL).
@@ -157,8 +167,13 @@ impl Archive {
     /// Makes the tables of a new archive.
     fn begin(&mut self) -> Outcome<()> {
         self.told(self.database.pragma_update(None, "journal_mode", "WAL"))?;
+        self.change(&format!("{TABLES}{ROUTES}"))
+    }
+
+    /// Adds tables, and makes this an archive of the present form.
+    fn change(&mut self, tables: &str) -> Outcome<()> {
         let made = self.database.transaction().and_then(|change| {
-            change.execute_batch(TABLES)?;
+            change.execute_batch(tables)?;
             change.pragma_update(None, "application_id", APPLICATION)?;
             change.pragma_update(None, "user_version", VERSION)?;
             change.commit()
@@ -172,7 +187,7 @@ impl Archive {
             return Err(ArchiveError::Foreign(self.path.clone()));
         }
         match self.pragma("user_version")? {
-            VERSION => Ok(()),
+            1..=VERSION => Ok(()),
             found => Err(ArchiveError::Later { path: self.path.clone(), found }),
         }
     }

@@ -4,12 +4,13 @@
 //! and how much, and is cut off when that is exceeded. So a monitor cannot be turned against a host that does
 //! not want its traffic.
 
+use super::search;
 use crate::plan::Sink;
-use ackclock_sockets::{covers, set_receive_buffer};
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use ackclock_sockets::{covers, read_within, set_receive_buffer};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,16 @@ const MOST: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Listening {
     listener: TcpListener,
-    plan: Arc<Sink>,
+    shared: Arc<Shared>,
+}
+
+/// What all transfers and searches share.
+#[derive(Debug)]
+struct Shared {
+    plan: Sink,
+    /// Takes the datagrams of a search, one search at a time.
+    datagrams: Option<Mutex<UdpSocket>>,
+    open: AtomicUsize,
 }
 
 impl Listening {
@@ -41,47 +51,83 @@ impl Listening {
         // Before a connection exists: its window scale is chosen with the first segment (RFC 7323).
         set_receive_buffer(&listener, BUFFER)?;
         listener.set_nonblocking(true)?;
-        Ok(Listening { listener, plan: Arc::new(plan.clone()) })
+        let datagrams = match plan.search {
+            Some(_) => {
+                let socket = UdpSocket::bind(listener.local_addr()?)?;
+                set_receive_buffer(&socket, BUFFER)?;
+                Some(Mutex::new(socket))
+            }
+            None => None,
+        };
+        let shared = Shared { plan: plan.clone(), datagrams, open: AtomicUsize::new(0) };
+        Ok(Listening { listener, shared: Arc::new(shared) })
     }
 
     /// Serves until `stop` is set. What goes wrong with a peer ends only its transfer.
     pub(crate) fn serve(self, stop: &'static AtomicBool) {
-        let open = Arc::new(AtomicUsize::new(0));
         while !stop.load(Ordering::Relaxed) {
             let Ok((stream, peer)) = self.listener.accept() else {
                 thread::sleep(LOOK);
                 continue;
             };
-            if !covers(&self.plan.allow, peer.ip()) || open.load(Ordering::Relaxed) >= MOST {
-                continue;
-            }
-            let (plan, open) = (self.plan.clone(), open.clone());
-            open.fetch_add(1, Ordering::Relaxed);
-            thread::spawn(move || {
-                // The other side sees that its transfer has ended.
-                let _ = take(stream, &plan, stop);
-                open.fetch_sub(1, Ordering::Relaxed);
-            });
+            let Some(guest) = Guest::admit(&self.shared, peer.ip()) else { continue };
+            // Where there is no thread, the other side sees that its transfer has ended.
+            let _ = thread::Builder::new().spawn(move || take(stream, &guest, stop));
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn address(&self) -> std::net::SocketAddr {
+        self.listener.local_addr().expect("it listens")
     }
 }
 
-/// Greets a peer, takes what it sends, and tells it what arrived.
-fn take(mut stream: TcpStream, plan: &Sink, stop: &AtomicBool) -> io::Result<()> {
+/// A peer that is served. It counts until it is dropped.
+struct Guest {
+    shared: Arc<Shared>,
+    peer: IpAddr,
+}
+
+impl Guest {
+    fn admit(shared: &Arc<Shared>, peer: IpAddr) -> Option<Guest> {
+        if !covers(&shared.plan.allow, peer) {
+            return None;
+        }
+        let before = shared.open.fetch_add(1, Ordering::Relaxed);
+        // One that is not admitted is dropped, and no longer counts.
+        let guest = Guest { shared: shared.clone(), peer };
+        (before < MOST).then_some(guest)
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.shared.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Greets a peer, and takes what it asks for: a transfer, or a search.
+fn take(mut stream: TcpStream, guest: &Guest, stop: &AtomicBool) -> io::Result<()> {
+    let plan = &guest.shared.plan;
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(SILENCE))?;
-    stream.set_read_timeout(Some(SILENCE))?;
     writeln!(stream, "{PROTOCOL} {} {}", plan.length.as_nanos() / 1_000_000, plan.most.0)?;
-    let greeting = format!("{PROTOCOL}\n");
-    let mut answer = vec![0; greeting.len()];
-    stream.read_exact(&mut answer)?;
-    if answer != greeting.as_bytes() {
+    let mut answer = [0; PROTOCOL.len() + 1];
+    // All of it within that time: a byte now and then would hold one of the few places for long.
+    read_within(&stream, &mut answer, SILENCE)?;
+    if answer.strip_suffix(b"\n") == Some(search::PROTOCOL.as_bytes()) {
+        return search::sink::take(stream, guest.shared.datagrams.as_ref(), plan.search, guest.peer, stop);
+    }
+    if answer.strip_suffix(b"\n") != Some(PROTOCOL.as_bytes()) {
         return Err(ErrorKind::InvalidData.into());
     }
+    stream.set_read_timeout(Some(SILENCE))?;
     let arrived = count(&mut stream, plan, stop)?;
     writeln!(stream, "{PROTOCOL} {} {}", arrived.bytes, arrived.rate())
 }
+
+const _: () = assert!(PROTOCOL.len() == search::PROTOCOL.len());
 
 /// What has arrived.
 #[derive(Default)]
@@ -132,12 +178,17 @@ fn count(stream: &mut TcpStream, plan: &Sink, stop: &AtomicBool) -> io::Result<A
     }
 }
 
-/// Reads a line of at most 200 bytes: its words after the name of the protocol.
-pub(super) fn words(stream: &TcpStream) -> io::Result<Vec<String>> {
-    let mut line = String::new();
-    BufReader::with_capacity(200, stream.take(200)).read_line(&mut line)?;
+/// Reads a line of at most 200 bytes, and not a byte of what follows it: its words after the name of the
+/// protocol.
+pub(super) fn words(stream: &mut impl Read, protocol: &str) -> io::Result<Vec<String>> {
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    while line.len() < 200 && !line.ends_with(b"\n") {
+        stream.read_exact(&mut byte)?;
+        line.push(byte[0]);
+    }
+    let line = String::from_utf8_lossy(&line);
     let mut words = line.split_whitespace();
-    if words.next() != Some(PROTOCOL) || !line.ends_with('\n') {
+    if words.next() != Some(protocol) || !line.ends_with('\n') {
         return Err(io::Error::new(
             ErrorKind::InvalidData,
             "the peer is no sink, or does not allow this host",

@@ -1,8 +1,8 @@
 //! A transfer to a sink: throughput, capacity, the closing window, and how long packets wait in queues.
 
-use super::sink::words;
+use super::sink::{INTERVAL, PROTOCOL, words};
 use crate::plan::Transfer;
-use ackclock_sockets::{TcpInfo, is_timeout, set_controller, set_send_buffer, set_unsent};
+use ackclock_sockets::{TcpInfo, Timed, is_timeout, set_controller, set_send_buffer, set_unsent};
 use std::io::{self, ErrorKind, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
@@ -38,7 +38,6 @@ pub(crate) struct Shown {
 /// Sends to the sink at this host, within its limits and ours.
 pub(crate) fn transfer(host: IpAddr, plan: &Transfer, stop: &AtomicBool) -> io::Result<Shown> {
     let mut stream = TcpStream::connect_timeout(&SocketAddr::new(host, plan.port), PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
     let (length, most) = limits(&stream, plan)?;
     if let Some(control) = &plan.control {
         let unknown =
@@ -48,17 +47,19 @@ pub(crate) fn transfer(host: IpAddr, plan: &Transfer, stop: &AtomicBool) -> io::
     set_send_buffer(&stream, BUFFER)?;
     set_unsent(&stream, UNSENT)?;
     stream.set_write_timeout(Some(LOOK))?;
-    writeln!(stream, "{}", super::sink::PROTOCOL)?;
+    writeln!(stream, "{PROTOCOL}")?;
     let begun = Instant::now();
     let seen = send(&mut stream, begun, length, most, stop)?;
     stream.shutdown(Shutdown::Write)?;
-    let arrived = words(&stream)?;
+    let arrived = words(&mut Timed::new(&stream, PATIENCE), PROTOCOL)?;
     let seconds = begun.elapsed().as_secs_f64();
-    let number = |at: usize| -> io::Result<f64> {
+    // A sink may be wrong, but it has not got more than was sent.
+    let number = |at: usize, most: f64| -> io::Result<f64> {
         let word = arrived.get(at).and_then(|word| word.parse::<f64>().ok());
-        word.filter(|it| it.is_finite() && *it >= 0.0).ok_or_else(|| ErrorKind::InvalidData.into())
+        word.filter(|it| (0.0..=most).contains(it)).ok_or_else(|| ErrorKind::InvalidData.into())
     };
-    let (bytes, rate) = (number(0)?, number(1)?);
+    let sent = seen.bytes as f64;
+    let (bytes, rate) = (number(0, sent)?, number(1, sent * 8.0 / INTERVAL.as_secs_f64())?);
     let payload = f64::from(seen.segment.max(1));
     let header = HEADER[usize::from(host.is_ipv6())];
     Ok(Shown {
@@ -72,7 +73,8 @@ pub(crate) fn transfer(host: IpAddr, plan: &Transfer, stop: &AtomicBool) -> io::
 
 /// How long and how much: the smaller ones of what the sink and what the plan allows.
 fn limits(stream: &TcpStream, plan: &Transfer) -> io::Result<(Duration, u64)> {
-    let theirs: Vec<u64> = words(stream)?.iter().filter_map(|word| word.parse().ok()).collect();
+    let greeting = words(&mut Timed::new(stream, PATIENCE), PROTOCOL)?;
+    let theirs: Vec<u64> = greeting.iter().filter_map(|word| word.parse().ok()).collect();
     let [ms, most] = theirs[..] else { return Err(ErrorKind::InvalidData.into()) };
     Ok((Duration::from_nanos(plan.length.as_nanos()).min(Duration::from_millis(ms)), most.min(plan.most.0)))
 }
@@ -87,6 +89,8 @@ struct Seen {
     window: u32,
     /// Payload of a segment, bytes.
     segment: u32,
+    /// What the socket has accepted.
+    bytes: u64,
 }
 
 fn send(
@@ -108,6 +112,7 @@ fn send(
             look = now + LOOK;
         }
         if now >= length || left == 0 {
+            seen.bytes = most - left;
             return Ok(seen);
         }
         if stop.load(Ordering::Relaxed) {
