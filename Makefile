@@ -99,6 +99,11 @@ peers: ## the same dumbbells in ackclock and in ns-2: docs/src/peers.md
 choosing: ## loss handling over bad paths: the tables of docs/src/choosing-recovery.md; a few minutes
 	cargo run --release -q -p ackclock-recovery
 
+# Root, nine minutes, and nothing else to do for the machine.
+.PHONY: paths
+paths: ## forecasts against measured throughput on twelve emulated paths; root, nine minutes
+	cargo test -q -p ackclock --test monitor -- --ignored twelve_paths
+
 # Root, about half an hour.
 .PHONY: kernel-runs
 kernel-runs: tools ## paths and controllers in the simulator and in the running kernel; root, half an hour

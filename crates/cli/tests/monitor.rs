@@ -5,7 +5,7 @@ mod common;
 use ackclock_monitor::{Archive, Known, Moment, Quantity, Row, Sample};
 use ackclock_units::Duration as Span;
 use assert_cmd::cargo::cargo_bin;
-use common::{Checked, Named, ensure, in_real_time, stderr, stdout};
+use common::{Checked, Named, ensure, in_real_time_and_long, stderr, stdout};
 use libtest_mimic::Failed;
 use serde_json::Value;
 use std::fs;
@@ -20,14 +20,17 @@ fn main() {
         ("what_is_archived_is_advised", advised),
         ("wrong_use_is_explained", wrong_use),
         ("a_probe_that_fails_is_told_and_the_others_go_on", failing),
+        ("a_running_monitor_is_asked", asked),
     ];
+    let long: &[Named] = &[("twelve_paths", twelve_paths)];
     let privileged: &[Named] = &[
         ("a_killed_monitor_loses_at_most_a_second", killed),
         ("the_path_of_the_thesis", thesis),
         ("a_slow_path", slow),
+        ("a_search_finds_the_rate_at_which_losses_begin", searched),
         ("a_competing_flow_withdraws_the_advice_to_do_without_control", competing),
     ];
-    in_real_time(always, privileged);
+    in_real_time_and_long(always, privileged, long);
 }
 
 struct Place(TempDir);
@@ -134,7 +137,74 @@ fn advised() -> Checked {
     }
     let csv = stdout(&place.ackclock(&["advise", "far", "--csv"])?);
     ensure(csv.starts_with("quantity,time_s,value\nrtt_seconds,"), csv.clone())?;
-    ensure(csv.lines().count() == 1 + 4 * 120 + 3 * 6, format!("{} lines", csv.lines().count()))
+    ensure(csv.lines().count() == 1 + 4 * 120 + 3 * 6, format!("{} lines", csv.lines().count()))?;
+    // Nothing is old enough for the means of hours.
+    let hours = stdout(&place.ackclock(&["advise", "far", "--hours"])?);
+    ensure(hours == "quantity,time_s,samples,mean,least,greatest\n", hours)?;
+    let mut archive = Archive::create(&place.path("monitor.sqlite"))?;
+    let later = Moment::now().after(Span::from_secs(15 * 24 * 3600));
+    while archive.thin(later)? {}
+    let hours = stdout(&place.ackclock(&["advise", "far", "--hours"])?);
+    ensure(
+        hours.lines().any(|line| line.starts_with("rtt_seconds,") && line.ends_with(",0.067,0.067,0.067")),
+        hours,
+    )
+}
+
+/// A running monitor tells what its archive tells. It stops when it is told to.
+fn asked() -> Checked {
+    let place = Place::new()?;
+    place.quiet("127.0.0.1", 622e6, 0.067)?;
+    let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    place.write(
+        "m.toml",
+        &format!(
+            "[[hosts]]\nname = \"far\"\naddress = \"127.0.0.1\"\nping = {{ every = \"1 h\" }}\n\
+             transfer = {{ port = 1 }}\n[publish]\nlisten = \"{free}\"\n"
+        ),
+    )?;
+    let program = cargo_bin("ackclock");
+    let mut monitor = place.command(&program, &["monitor", "m.toml"]).spawn()?;
+    let url = format!("http://{free}");
+    let begun = Instant::now();
+    while std::net::TcpStream::connect(free).is_err() {
+        ensure(begun.elapsed() < Duration::from_secs(20), "nothing is published")?;
+        sleep(Duration::from_millis(20));
+    }
+    let controls = ["--control", "reno", "--control", "none"];
+    let mut here = place.advice(&controls)?;
+    let mut there = place.advice(&[&["--from", &url], &controls[..]].concat())?;
+    for document in [&mut here, &mut there] {
+        ensure(document["buffer_bytes"]["value"] == 5_209_250, format!("{document}"))?;
+        forget_ages(document);
+    }
+    ensure(here == there, format!("{here}\n{there}"))?;
+    let text = stdout(&place.ackclock(&["advise", "far", "--from", &url, "--control", "none"])?);
+    ensure(text.contains("622000 B") && text.contains("622.000 Mbit/s"), text)?;
+    let refused = stderr(&place.ackclock(&["advise", "near", "--from", &url])?);
+    ensure(refused.contains("there is no such host; there is far"), refused)?;
+    let metrics = ackclock_monitor::ask(&url, "/metrics")?;
+    ensure(metrics.contains("ackclock_rtt_seconds{host=\"far\",address=\"127.0.0.1\"} 0.067\n"), metrics)?;
+    let stop = Command::new("kill").arg("-INT").arg(monitor.id().to_string()).status()?;
+    ensure(stop.success(), "it cannot be told")?;
+    let begun = Instant::now();
+    let status = monitor.wait()?;
+    ensure(begun.elapsed() < Duration::from_secs(5), "it does not stop")?;
+    ensure(status.code().is_some(), format!("{status}"))?;
+    let silent = stderr(&place.ackclock(&["advise", "far", "--from", &url])?);
+    ensure(silent.contains("does not answer"), silent)
+}
+
+/// Ages differ by the time between two questions.
+fn forget_ages(document: &mut Value) {
+    match document {
+        Value::Object(fields) => {
+            fields.remove("age_s");
+            fields.values_mut().for_each(forget_ages);
+        }
+        Value::Array(values) => values.iter_mut().for_each(forget_ages),
+        _ => {}
+    }
 }
 
 fn wrong_use() -> Checked {
@@ -150,7 +220,9 @@ fn wrong_use() -> Checked {
         "archive = \"text.sqlite\"\n[[hosts]]\nname = \"a\"\naddress = \"127.0.0.1\"\n",
     )?;
     place.write("port.toml", "[sink]\nlisten = \"192.0.2.99:5310\"\nallow = [\"127.0.0.1\"]\n")?;
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 9] = [
+        (&["advise", "far", "--from", "http://127.0.0.1:1"], "127.0.0.1:1 does not answer"),
+        (&["advise", "far", "--from", "far:80"], "is no address of a monitor"),
         (&["advise", "fare"], "did you mean \"far\""),
         (&["advise", "far", "--archive", "none.sqlite"], "there is no archive none.sqlite"),
         (&["advise", "far", "--archive", "text.sqlite"], "is not an archive of ackclock monitor"),
@@ -213,8 +285,16 @@ fn killed() -> Checked {
 const SINK: &str =
     "archive = \"sink.sqlite\"\n[sink]\nlisten = \"10.128.0.1:5310\"\nallow = [\"10.0.0.0/16\"]\n";
 
-/// Measures a path for 40 s, and holds the advice against what the path is.
-fn measured(rate: &str, bps: f64, delay: &str, rtt: f64) -> Checked {
+/// What was measured, advised and forecast on a path.
+struct Measured {
+    advice: Value,
+    /// bit/s.
+    forecast: f64,
+    throughput: f64,
+}
+
+/// Measures a path for 40 s.
+fn measure(rate: &str, delay: &str) -> Result<Measured, Failed> {
     let place = Place::new()?;
     place.write("sink.toml", SINK)?;
     place.write(
@@ -239,10 +319,16 @@ fn measured(rate: &str, bps: f64, delay: &str, rtt: f64) -> Checked {
     };
     let size = format!("{} B", median(Quantity::Transferred)?);
     let advice = place.advice(&["--size", &size, "--control", "cubic"])?;
+    let forecast = number(&advice, "/throughput/0/bps")?;
+    Ok(Measured { advice, forecast, throughput: median(Quantity::Throughput)? })
+}
+
+/// Holds the advice on a path against what it is.
+fn measured(rate: &str, bps: f64, delay: &str, rtt: f64) -> Checked {
+    let Measured { advice, forecast, throughput } = measure(rate, delay)?;
     near("buffer", number(&advice, "/buffer_bytes/value")?, bps * rtt / 8.0, 0.05)?;
     near("burst", number(&advice, "/burst_bytes/value")?, 0.8 * bps * 0.01 / 8.0, 0.05)?;
-    let forecast = number(&advice, "/throughput/0/bps")?;
-    near("forecast", forecast, median(Quantity::Throughput)?, 0.15)?;
+    near("forecast", forecast, throughput, 0.15)?;
     let against = advice["without_control_window_bytes"]["against"].as_str();
     ensure(against.is_some_and(|it| it.contains("does not allow")), format!("{advice}"))
 }
@@ -253,6 +339,53 @@ fn thesis() -> Checked {
 
 fn slow() -> Checked {
     measured("20 Mbit/s", 20e6, "20 ms", 0.040)
+}
+
+/// Forecasts against measured throughput, as a table. It takes nine minutes, and an idle machine.
+fn twelve_paths() -> Checked {
+    let mut wrong = Vec::new();
+    println!(
+        "| rate | round-trip time | measured, Mbit/s | forecast, Mbit/s | error |\n|---|---|---|---|---|"
+    );
+    for mbit in [2, 10, 50, 200] {
+        for ms in [10, 40, 100] {
+            let path = format!("{mbit} Mbit/s | {ms} ms");
+            let Measured { forecast, throughput, .. } =
+                measure(&format!("{mbit} Mbit/s"), &format!("{} ms", f64::from(ms) / 2.0))?;
+            let error = forecast / throughput - 1.0;
+            let (measured, forecast) = (throughput / 1e6, forecast / 1e6);
+            println!("| {path} | {measured:.2} | {forecast:.2} | {:+.1} % |", 100.0 * error);
+            if error.abs() > 0.15 {
+                wrong.push(path);
+            }
+        }
+    }
+    ensure(wrong.is_empty(), format!("more than 15 % off: {wrong:?}"))
+}
+
+/// A search over a path of 20 Mbit/s, whose queue holds the excess of a round at the first rates above it.
+fn searched() -> Checked {
+    let place = Place::new()?;
+    place.write("sink.toml", &format!("{SINK}search = \"100 Mbit/s\"\n"))?;
+    place.write(
+        "far.toml",
+        "[[hosts]]\nname = \"far\"\naddress = \"10.128.0.1\"\nroute = {}\n\
+         search = { every = \"20 s\", most = \"50 Mbit/s\" }\n",
+    )?;
+    let line = "ackclock monitor far.toml --for 45s";
+    let output = place.emulate("20 Mbit/s", "20 ms", "ackclock monitor sink.toml", line)?;
+    ensure(output.status.success(), stderr(&output))?;
+    let archive = Archive::open(&place.path("monitor.sqlite"))?;
+    let host = archive.hosts()?.remove(0).id;
+    let newest = |quantity| -> Result<f64, Failed> {
+        let all = archive.samples(host, quantity, (Moment(0), Moment::now()), 9)?;
+        Ok(all.last().ok_or_else(|| format!("no search: {}", stderr(&output)))?.value)
+    };
+    let (clean, lossy) = (newest(Quantity::LossFree)?, newest(Quantity::Lossy)?);
+    ensure(clean < lossy && lossy < 1.06 * clean, format!("{clean} to {lossy}"))?;
+    near("middle of the interval", (clean * lossy).sqrt(), 20e6, 0.06)?;
+    let advice = stdout(&place.ackclock(&["advise", "far"])?);
+    ensure(advice.contains("losses begin") && advice.contains(" between "), advice)
 }
 
 /// A download fills the way back, so echo replies wait: two of them are enough.

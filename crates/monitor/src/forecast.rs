@@ -5,6 +5,7 @@ use ackclock_scenario::results::percentile;
 use ackclock_scenario::{ScenarioError, Sweep};
 use ackclock_study::run::{RunError, run_point};
 use ackclock_units::{Bytes, Duration};
+use rayon::prelude::*;
 use std::sync::atomic::AtomicBool;
 
 /// Each controller is simulated with so many seeds.
@@ -34,7 +35,7 @@ pub fn controls() -> Vec<&'static str> {
     ackclock_cc::schemes().iter().map(|scheme| scheme.entry().name).collect()
 }
 
-/// Simulates a transfer of `size` over the path, alone, with each of these controllers: Linux' TCP, a
+/// Simulates, on all processors, a transfer of `size` over the path, alone, with each of these controllers: Linux' TCP, a
 /// DropTail queue, a connection that is already open. Packets leave the host with a jitter of one packet.
 /// Without congestion control (`none`) the window is one bandwidth-delay product.
 ///
@@ -47,7 +48,7 @@ pub fn forecast(
     controls: &[&'static str],
     stop: &AtomicBool,
 ) -> Result<Vec<Forecast>, RunError> {
-    controls.iter().map(|control| simulate(path, size, control, stop)).collect()
+    controls.par_iter().map(|control| simulate(path, size, control, stop)).collect()
 }
 
 fn simulate(

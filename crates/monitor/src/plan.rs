@@ -117,7 +117,7 @@ pub struct Sink {
 /// Shortest periods: no probe may be a burden.
 const SHORTEST_PING: Duration = Duration::from_millis(100);
 const SHORTEST_TRANSFER: Duration = Duration::from_secs(1);
-const SHORTEST_SEARCH: Duration = Duration::from_secs(60);
+const SHORTEST_SEARCH: Duration = Duration::from_secs(5);
 const SHORTEST_ROUTE: Duration = Duration::from_secs(60);
 const SHORTEST_SOCKETS: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -253,6 +253,7 @@ fn read_search(at: &At<'_>) -> Result<Search> {
         },
     };
     table.finish()?;
+    share(at, "search", search.length, search.period)?;
     Ok(search)
 }
 
@@ -292,15 +293,19 @@ fn read_transfer(at: &At<'_>) -> Result<Transfer> {
         control: table.get("control").map(|at| at.text().map(str::to_owned)).transpose()?,
     };
     table.finish()?;
-    if transfer.length.as_secs_f64() > 0.5 * transfer.period.every.as_secs_f64() {
-        return Err(at
-            .error(format!(
-                "a transfer of {} every {} takes more than half of the time",
-                transfer.length, transfer.period.every
-            ))
-            .help("a path is measured by the way: shorten the length, or lengthen every"));
-    }
+    share(at, "transfer", transfer.length, transfer.period)?;
     Ok(transfer)
+}
+
+/// Refuses a probe that takes more than half of the time.
+fn share(at: &At<'_>, what: &str, length: Duration, period: Period) -> Result<()> {
+    let every = period.every;
+    if length.as_secs_f64() <= 0.5 * every.as_secs_f64() {
+        return Ok(());
+    }
+    Err(at
+        .error(format!("a {what} of {length} every {every} takes more than half of the time"))
+        .help("a path is measured by the way: shorten the length, or lengthen every"))
 }
 
 fn read_sink(at: &At<'_>) -> Result<Sink> {

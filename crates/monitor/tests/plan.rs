@@ -81,6 +81,7 @@ fn mistakes_have_a_place_and_a_remedy() {
         ("most = \"50 Mbit/s\"", "most = \"50 Gbit/s\"", 10, "out of range"),
         ("most = \"50 Mbit/s\", ", "", 10, "\"most\" is missing"),
         ("every = \"12 h\"", "every = \"1 s\"", 10, "out of range"),
+        ("every = \"12 h\"", "every = \"15 s\"", 10, "more than half of the time"),
         ("every = \"2 h\"", "often = true", 9, "unknown"),
         ("names = [\"Monitor.example\"]", "name = 1", 25, "did you mean \"names\"?"),
         ("archive = \"paths.sqlite\"", "sockets = true", 2, "is wanted here"),

@@ -119,11 +119,11 @@ fn chosen(wanted: &[String]) -> Result<Vec<&'static str>, Report> {
 
 fn forecasts(path: &Path, size: Bytes, chosen: &[&'static str]) -> Result<Vec<Forecast>, Failure> {
     let stop = interrupt::listen()?;
-    Ok(forecast(path, size, chosen, stop).map_err(|error| match error {
+    forecast(path, size, chosen, stop).map_err(|error| match error {
         RunError::Scenario(error) => Failure::from(error),
         RunError::Interrupted => Failure::Interrupted("interrupted".to_owned()),
         error @ RunError::Capture(_) => miette!("{error}").into(),
-    })?)
+    })
 }
 
 /// An instant as CSV has it: seconds since 1970.

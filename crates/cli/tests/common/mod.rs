@@ -14,10 +14,19 @@ pub type Named = (&'static str, fn() -> Checked);
 /// Runs tests one after the other, because real time is for one at a time. Those that need `privileged` are
 /// named as skipped where the process lacks the rights.
 pub fn in_real_time(always: &[Named], privileged: &[Named]) {
+    in_real_time_and_long(always, privileged, &[]);
+}
+
+/// The same, with tests that take so long that they are only run when they are asked for (`--ignored`).
+pub fn in_real_time_and_long(always: &[Named], privileged: &[Named], long: &[Named]) {
     let lack = ackclock_live::privilege::check().err().map(|error| error.to_string());
     let mut trials: Vec<Trial> = always.iter().map(|&(name, test)| Trial::test(name, test)).collect();
     trials.extend(privileged.iter().map(|&(name, test)| match &lack {
         None => Trial::test(name, test),
+        Some(lack) => Trial::test(format!("{name} (skipped: {lack})"), test).with_ignored_flag(true),
+    }));
+    trials.extend(long.iter().map(|&(name, test)| match &lack {
+        None => Trial::test(format!("{name} (takes minutes)"), test).with_ignored_flag(true),
         Some(lack) => Trial::test(format!("{name} (skipped: {lack})"), test).with_ignored_flag(true),
     }));
     let mut arguments = Arguments::from_args();

@@ -76,6 +76,9 @@ pub struct Monitor {
     publishing: Option<Publishing>,
 }
 
+/// A thread that measures the path to one host.
+type Probe = fn(&Shared, i64, &Host);
+
 /// What the threads tell the one that writes.
 enum Event {
     Rows(Vec<Row>),
@@ -126,7 +129,7 @@ impl Monitor {
         let (loading, transfers) = (Mutex::new(()), AtomicU64::new(0));
         let shared = Arc::new(Shared { events, stop, loading, transfers });
         for (id, host) in &self.hosts {
-            let probes: [(bool, fn(&Shared, i64, &Host)); 4] = [
+            let probes: [(bool, Probe); 4] = [
                 (true, Shared::ping),
                 (host.transfer.is_some(), Shared::transfer),
                 (host.search.is_some(), Shared::search),

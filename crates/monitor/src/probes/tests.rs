@@ -223,6 +223,30 @@ fn a_lying_sink_is_not_believed() {
     }
 }
 
+/// A sink whose offer makes no sense gets no datagram.
+#[test]
+fn an_offer_of_nothing_is_refused() {
+    let cookie = "07".repeat(16);
+    for offer in [
+        format!("{cookie} 0"),
+        format!("{cookie} -1"),
+        cookie.clone(),
+        "07 5000000".to_owned(),
+        String::new(),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("its address").port();
+        let sent = offer.clone();
+        spawn(move || {
+            let mut stream = listener.accept().expect("a source").0;
+            writeln!(stream, "{PROTOCOL} 600 100000\nackclock-datagram/1 {sent}").expect("taken");
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        let error = searched(port, "1 Mbit/s").expect_err(&offer);
+        assert_eq!(error.kind(), ErrorKind::InvalidData, "{offer}");
+    }
+}
+
 /// A sink that greets byte by byte does not hold a probe for ever.
 #[test]
 fn a_sink_that_trickles_is_given_up() {

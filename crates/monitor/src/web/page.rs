@@ -13,8 +13,10 @@ use minijinja::{Environment, Value, context};
 /// The page's style: it comes from here, as nothing is taken from elsewhere.
 pub(super) const STYLE: &str = include_str!("style.css");
 const PAGE: &str = include_str!("page.html");
-/// What is drawn, and how its values are written.
-const DRAWN: [(Quantity, &str, fn(f64) -> String); 6] = [
+/// How a value is written.
+type Tell = fn(f64) -> String;
+/// What is drawn.
+const DRAWN: [(Quantity, &str, Tell); 6] = [
     (Quantity::Rtt, "Round-trip time", milliseconds),
     (Quantity::SocketRtt, "Round-trip time of all sockets", milliseconds),
     (Quantity::Capacity, "Capacity", megabits),

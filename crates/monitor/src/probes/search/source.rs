@@ -20,6 +20,8 @@ const ROUND: Duration = Duration::from_millis(500);
 const FEWEST: u64 = 20;
 /// The datagrams of the first round, which only shows that some arrive, and its rate, bit/s.
 const FIRST: (u64, f64) = (5, 256_000.0);
+/// A sink that offers less offers nothing, bit/s.
+const LEAST: u64 = 100_000;
 /// What is late by more is not made up for: it would be a burst.
 const LATE: Duration = Duration::from_millis(2);
 /// The longest sleep between two looks at the consent.
@@ -45,6 +47,9 @@ pub(crate) fn search(host: IpAddr, plan: &Search, stop: &AtomicBool) -> io::Resu
     }
     let cookie = offer.first().and_then(|word| unhex(word)).ok_or(ErrorKind::InvalidData)?;
     let most: u64 = offer.get(1).and_then(|word| word.parse().ok()).ok_or(ErrorKind::InvalidData)?;
+    if most < LEAST {
+        return Err(ErrorKind::InvalidData.into());
+    }
     let most = plan.most.bps().min(most) as f64;
     let mut sending = Sending::new(connection, to, cookie, stop)?;
     let length = Duration::from_nanos(plan.length.as_nanos());
