@@ -10,7 +10,8 @@ use std::process::Command;
 /// good reason. Sixteen are the encryption of `ackclock send`: Noise, a curve, a cipher, and what they need.
 /// Eleven are the server of `ackclock serve`: hyper, its parser and types, tokio and mio, and ours. Fourteen
 /// are the TLS and the certificates of `ackclock agent`, and ours. Seven are the archive of `ackclock
-/// monitor`: SQLite, its wrapper and what that needs, and ours. One more has the kernel's messages about sockets.
+/// monitor`: SQLite, its wrapper and what that needs, and ours. One more has the kernel's messages about
+/// sockets.
 const MAX_CRATES: usize = 202;
 
 fn root() -> &'static Path {

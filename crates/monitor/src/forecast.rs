@@ -35,9 +35,9 @@ pub fn controls() -> Vec<&'static str> {
     ackclock_cc::schemes().iter().map(|scheme| scheme.entry().name).collect()
 }
 
-/// Simulates, on all processors, a transfer of `size` over the path, alone, with each of these controllers: Linux' TCP, a
+/// Simulates a transfer of `size` over the path, alone, with each of these controllers: Linux' TCP, a
 /// DropTail queue, a connection that is already open. Packets leave the host with a jitter of one packet.
-/// Without congestion control (`none`) the window is one bandwidth-delay product.
+/// Without congestion control (`none`) the window is one bandwidth-delay product. All processors take part.
 ///
 /// # Errors
 ///

@@ -32,8 +32,8 @@ impl Archive {
         Ok(true)
     }
 
-    /// The newest routes to a host, at most so many, each with the instant since which it is known. The newest
-    /// is the first.
+    /// The newest routes to a host, at most so many, each with the instant since which it is known. The
+    /// newest is the first.
     ///
     /// # Errors
     ///

@@ -306,7 +306,7 @@ mod tests {
             seen(3, [10, 0, 0, 5], 40_000, 1, 10),
             seen(4, [10, 0, 0, 5], 50_000, 0, 10),
         ];
-        let expected = [(7, Quantity::SocketRetransmissions, 3.0), (7, Quantity::SocketRtt, 0.05)];
+        let expected = [(7, Quantity::SocketRetransmissions, 3.0), (7, Quantity::SocketRtt, 50_000.0 * 1e-6)];
         assert_eq!(sessions.compare(&second, 0), expected);
         assert_eq!(sessions.compare(&second[..1], 1), [], "a transfer of ours has begun");
         assert_eq!(sessions.compare(&second[..1], 2), [], "and has ended");

@@ -121,7 +121,7 @@ fn who_trickles_is_dropped() {
     let mut stream = TcpStream::connect(address).expect("a connection");
     let begun = Instant::now();
     let mut left = "ackclock-transfer/1\n".bytes();
-    while let Some(byte) = left.next() {
+    for byte in left.by_ref() {
         if stream.write_all(&[byte]).is_err() {
             break;
         }

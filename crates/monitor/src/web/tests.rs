@@ -106,8 +106,11 @@ fn the_questions_of_enables_clients() {
     }
 }
 
+/// Labels and value of each metric of each family.
+type Families = BTreeMap<String, Vec<(BTreeMap<String, String>, f64)>>;
+
 /// A strict reader of the text format: families with their help and type before their values, each once.
-fn read_metrics(text: &str) -> BTreeMap<String, Vec<(BTreeMap<String, String>, f64)>> {
+fn read_metrics(text: &str) -> Families {
     let (mut families, mut seen) = (BTreeMap::new(), HashSet::new());
     let mut lines = text.lines().peekable();
     assert!(text.ends_with('\n'), "the last line must end");
