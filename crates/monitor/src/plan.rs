@@ -257,7 +257,7 @@ fn read_search(at: &At<'_>) -> Result<Search> {
     Ok(search)
 }
 
-/// The greatest rate of a search. It begins far below, where a datagram must still go every millisecond or so.
+/// The greatest rate of a search, which begins at a 64th of it.
 fn read_greatest(at: &At<'_>) -> Result<Rate> {
     let rate: Rate = at.quantity()?;
     let (least, most) = (Rate::from_bps(100_000), Rate::from_bps(10_000_000_000));

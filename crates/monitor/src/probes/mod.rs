@@ -1,5 +1,5 @@
-//! What measures: echo requests, transfers, searches and the sink that takes them, routes, the host's counters
-//! and its sockets.
+//! What measures: echo requests, transfers, searches and the sink that takes them, routes, the host's
+//! counters and its sockets.
 
 pub(crate) mod counters;
 pub(crate) mod ping;

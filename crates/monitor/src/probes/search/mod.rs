@@ -1,7 +1,7 @@
 //! A search, by datagrams, for the rate at which losses begin.
 //!
-//! It goes to a monitor with a sink, and in rounds: a train of datagrams at one rate, then the sink's report of
-//! what arrived. Rates double until a round shows losses, and then halve the interval. Everything but the
+//! It goes to a monitor with a sink, and in rounds: a train of datagrams at one rate, then the sink's report
+//! of what arrived. Rates double until a round shows losses, and then halve the interval. Everything but the
 //! datagrams goes over a TCP connection, so both ends are where they say they are. The sink draws a cookie,
 //! which each datagram must show. Over the connection it renews its consent, and its source stops when that
 //! runs out: nobody can be sent datagrams who does not take part.
