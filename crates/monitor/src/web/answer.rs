@@ -35,8 +35,8 @@ const HOUR: Duration = Duration::from_secs(3600);
 const SIZE: Bytes = Bytes(422_000);
 const BURST: Duration = Duration::from_millis(10);
 
-/// What every answer says: it is for nobody's cache, nothing in it is run or fetched from elsewhere, and it is
-/// shown within no other page.
+/// What every answer says: it is for nobody's cache, nothing in it is run or fetched from elsewhere, and it
+/// is shown within no other page.
 const FIELDS: [(&str, &str); 5] = [
     ("cache-control", "no-store"),
     (
