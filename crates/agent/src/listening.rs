@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// Between two looks at whether the listener is still wanted, and after what could not be done.
 const STEP: Duration = Duration::from_millis(100);
 
+/// Between two lines about what could not be done.
+const QUIET: Duration = Duration::from_secs(1);
+
 /// A limited number of places, of which each address may have a part.
 #[derive(Clone, Debug)]
 pub(crate) struct Crowd {
@@ -96,6 +99,14 @@ pub(crate) fn accept(
     work: impl Fn(TcpStream, SocketAddr, Place) + Send + Sync + 'static,
 ) -> io::Result<()> {
     let work = Arc::new(work);
+    // Nobody fills a log with what is turned away.
+    let mut told: Option<Instant> = None;
+    let mut tell = |text| {
+        if told.is_none_or(|told| told.elapsed() >= QUIET) {
+            told = Some(Instant::now());
+            log(text);
+        }
+    };
     while wanted() {
         if !readable(listener, STEP)? {
             continue;
@@ -105,19 +116,19 @@ pub(crate) fn accept(
             // The stranger has gone again.
             Err(error) if is_timeout(&error) || error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(error) => {
-                log(format!("a connection was not accepted: {error}"));
+                tell(format!("a connection was not accepted: {error}"));
                 std::thread::sleep(STEP);
                 continue;
             }
         };
         let Some(place) = crowd.enter(peer.ip()) else {
-            log(format!("{peer} is turned away: there are {} connections", crowd.len()));
+            tell(format!("{peer} is turned away: there are {} connections", crowd.len()));
             continue;
         };
         let work = work.clone();
         let begun = std::thread::Builder::new().stack_size(stack).spawn(move || work(stream, peer, place));
         if let Err(error) = begun {
-            log(format!("{peer} is turned away: there is no thread for it: {error}"));
+            tell(format!("{peer} is turned away: there is no thread for it: {error}"));
             std::thread::sleep(STEP);
         }
     }
@@ -242,6 +253,6 @@ mod tests {
                 assert_eq!(echo(&mut stranger, b"1"), None);
             }
         });
-        assert!(said.iter().all(|text| text.contains("no thread")) && said.len() == 2, "{said:?}");
+        assert!(said.iter().all(|text| text.contains("no thread")) && !said.is_empty(), "{said:?}");
     }
 }

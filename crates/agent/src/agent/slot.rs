@@ -189,3 +189,37 @@ impl Drop for Watched {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Protocol;
+
+    #[test]
+    fn a_thread_that_panics_fails_its_test_and_says_so_once() {
+        let shared = std::sync::Arc::new(Shared::new(Clock::start()));
+        let spec = Spec {
+            role: Role::Sink { blocksize: 1, duration: 1 },
+            protocol: Protocol::Udp { window: None, rate: None },
+            stamps: 0,
+        };
+        let grant = Grant { rate: None, bytes: None, duration: 1 };
+        let secrets = Secrets { cookie: [0; 16], key: [0; 16] };
+        let slot = std::sync::Arc::new(Slot::new(7, spec, grant, None, (None, secrets), shared.clone()));
+        // One of them while it holds the lock.
+        slot.spawn(|slot| {
+            let _inner = slot.inner();
+            std::panic::resume_unwind(Box::new("as a bug would"));
+        });
+        slot.spawn(|_| std::panic::resume_unwind(Box::new("as a bug would")));
+        let threads = std::mem::take(&mut slot.inner().threads);
+        assert_eq!(threads.len(), 2);
+        for thread in threads {
+            assert!(thread.join().is_err());
+        }
+        let (changes, more) = shared.changes(10);
+        let failed = |change: &Change| matches!(&change.state, State::Failed(why) if why.error == "broken");
+        assert!(changes.len() == 1 && changes.iter().all(failed) && !more, "{changes:?}");
+        assert_eq!(slot.inner().report.error.as_deref(), Some("broken"));
+    }
+}
