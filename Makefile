@@ -111,6 +111,7 @@ kernel-runs: tools ## paths and controllers in the simulator and in the running 
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/paths.toml --beside docs/src/kernel-runs/paths.md
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/none.toml --beside docs/src/kernel-runs/none.md
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/pert.toml --beside docs/src/kernel-runs/pert.md
+	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/own.toml --beside docs/src/kernel-runs/own.md
 
 # Finished points are kept. As root, and with the tools for eBPF, the transfers without congestion control are also
 # emulated, which takes a quarter of an hour.

@@ -1,6 +1,9 @@
 # Dumbbell scenario for ns-2.35:  ns dumbbell.tcl key=value ...
 #
-#   sender i -- access -- r1 == bottleneck == r2 -- access -- receiver i
+#   sender i -- access -- r0 == bottleneck == r1 -- access -- receiver i
+#
+# With hops=N there are N equal bottlenecks in a row, r0 to rN (a parking
+# lot), and each flow enters and leaves at routers of its own.
 #
 # Runs long-lived TCP flows from left to right and prints one JSON object on
 # standard output.  README.md lists the parameters and the ns-2 behaviours
@@ -18,6 +21,9 @@ set defaults {
     access_bps          1e10
     rtt_s               0.04
     bottleneck_delay_s  0.01
+    hops                1
+    enters              ""
+    leaves              ""
     rtts                ""
     queue               DropTail
     queue_packets       1000
@@ -87,7 +93,11 @@ if {$P(stock)} {
     set P(fixed_ack) 0
 }
 
-if {$P(ecn)} { set P(setbit) 1 }
+set hops [expr {int($P(hops))}]
+# Routers inside a chain must tell directions apart: ordinary static routing,
+# and nothing is taken out of the packet path.
+if {$hops > 1} { set P(express) 0 }
+
 set wire [expr {$P(payload) + $P(header)}]
 set flows [expr {int($P(flows))}]
 set rtt_list [split $P(rtts) ,]
@@ -109,6 +119,21 @@ set has_tfrc [expr {[lsearch $kind_list tfrc] >= 0}]
 proc is_tfrc {i} {
     global kind_list
     return [expr {[lindex $kind_list $i] eq "tfrc"}]
+}
+set enter_list [split $P(enters) ,]
+set leave_list [split $P(leaves) ,]
+foreach list [list $enter_list $leave_list] {
+    if {[llength $list] != 0 && [llength $list] != $flows} {
+        fail "enters and leaves must name one router per flow"
+    }
+}
+proc entered {i} {
+    global enter_list
+    return [expr {[llength $enter_list] ? [lindex $enter_list $i] : 0}]
+}
+proc left_at {i} {
+    global leave_list hops
+    return [expr {[llength $leave_list] ? [lindex $leave_list $i] : $hops}]
 }
 set drop_list [split $P(drop) ,]
 set end [expr {double($P(duration_s))}]
@@ -142,7 +167,7 @@ if {!$P(stock)} {
 set ns [new Simulator]
 if {!$P(stock)} {
     $ns use-scheduler $P(scheduler)
-    $ns rtproto Manual
+    if {$hops == 1} { $ns rtproto Manual }
 }
 
 # The default generator serves RED and the boot-time tick offset; the loss
@@ -152,8 +177,7 @@ $defaultRNG seed $P(seed)
 set loss_rng [new RNG]
 $loss_rng seed [expr {1000 + $P(seed)}]
 
-set r1 [$ns node]
-set r2 [$ns node]
+for {set h 0} {$h <= $hops} {incr h} { set router($h) [$ns node] }
 
 # One direction of a link.  The reverse path never limits anything; with
 # fixed_ack=1 it is an exact delay: propagation plus the serialisation of
@@ -175,8 +199,8 @@ proc one_way {from to bps delay kind limit} {
 # Manual routing: the all-pairs computation would be part of $ns run.  It is
 # what comes as it is, so stock=1 leaves it in.
 proc route {node args} {
-    global P
-    if {$P(stock)} { return }
+    global P hops
+    if {$P(stock) || $hops > 1} { return }
     eval [$node get-module Manual] add-route-to-adj-node $args
 }
 
@@ -202,10 +226,16 @@ if {$P(queue) eq "RED"} {
     fail "queue must be DropTail or RED"
 }
 
-set bneck [one_way $r1 $r2 $P(rate_bps) $P(bottleneck_delay_s) bottleneck $limit]
-set bback [one_way $r2 $r1 $P(rate_bps) $P(bottleneck_delay_s) ack $no_limit]
-route $r1 -default $r2
-route $r2 -default $r1
+set bnecks {}
+for {set h 0} {$h < $hops} {incr h} {
+    set next [expr {$h + 1}]
+    lappend bnecks [one_way $router($h) $router($next) $P(rate_bps) $P(bottleneck_delay_s) bottleneck $limit]
+    set bback [one_way $router($next) $router($h) $P(rate_bps) $P(bottleneck_delay_s) ack $no_limit]
+}
+# The first one is where losses are chosen, and where the queue is watched.
+set bneck [lindex $bnecks 0]
+route $router(0) -default $router(1)
+route $router($hops) -default $router([expr {$hops - 1}])
 
 # express=1 takes the TTL checkers and the host address and port classifiers
 # out of the packet path: objects that pass every packet on unchanged.  Only
@@ -220,18 +250,21 @@ proc insert_after_link {link object} {
     [$link link] target $object
 }
 
-proc attach_path {left right rtt} {
-    global ns P r1 r2 no_limit
-    set access [expr {($rtt / 2.0 - $P(bottleneck_delay_s)) / 2.0}]
+proc attach_path {left right rtt enter leave} {
+    global ns P router no_limit
+    set crossed [expr {($leave - $enter) * $P(bottleneck_delay_s)}]
+    set access [expr {($rtt / 2.0 - $crossed) / 2.0}]
     if {$access < 0} { fail "RTT $rtt is shorter than the bottleneck delay" }
-    set in [one_way $left $r1 $P(access_bps) $access data $no_limit]
-    set out [one_way $r2 $right $P(access_bps) $access data $no_limit]
-    set aback [one_way $right $r2 $P(access_bps) $access ack $no_limit]
-    set sback [one_way $r1 $left $P(access_bps) $access ack $no_limit]
-    route $left -default $r1
-    route $right -default $r2
-    route $r1 $left
-    route $r2 $right
+    set a $router($enter)
+    set b $router($leave)
+    set in [one_way $left $a $P(access_bps) $access data $no_limit]
+    set out [one_way $b $right $P(access_bps) $access data $no_limit]
+    set aback [one_way $right $b $P(access_bps) $access ack $no_limit]
+    set sback [one_way $a $left $P(access_bps) $access ack $no_limit]
+    route $left -default $a
+    route $right -default $b
+    route $a $left
+    route $b $right
     return [list $in $out $aback $sback]
 }
 
@@ -250,8 +283,8 @@ if {$P(agent) eq "Sack1"} { append sink_class /Sack1 }
 if {$P(delack)} { append sink_class /DelAck }
 set tcp_class Agent/TCP
 if {$P(agent) ne "Tahoe"} { append tcp_class /$P(agent) }
-if {[lsearch {Sack1 Newreno Reno Tahoe} $P(agent)] < 0} {
-    fail "agent must be Sack1, Newreno, Reno or Tahoe"
+if {[lsearch {Sack1 Newreno Reno Tahoe Vegas} $P(agent)] < 0} {
+    fail "agent must be Sack1, Newreno, Reno, Tahoe or Vegas"
 }
 
 proc new_tcp {i} {
@@ -306,7 +339,7 @@ for {set i 0} {$i < $flows} {incr i} {
     set rtt [expr {[llength $rtt_list] ? [lindex $rtt_list $i] : $P(rtt_s)}]
     set left [$ns node]
     set right [$ns node]
-    set path($i) [attach_path $left $right $rtt]
+    set path($i) [attach_path $left $right $rtt [entered $i] [left_at $i]]
 
     if {[is_tfrc $i]} {
         foreach {t s} [new_tfrc $i] break
@@ -346,7 +379,7 @@ for {set i 0} {$i < $flows} {incr i} {
 if {$P(cbr) > 0} {
     set left [$ns node]
     set right [$ns node]
-    foreach {in out aback sback} [attach_path $left $right $P(rtt_s)] break
+    foreach {in out aback sback} [attach_path $left $right $P(rtt_s) 0 $hops] break
     set udp [new Agent/UDP]
     $udp set packetSize_ $wire
     $udp set fid_ $flows
@@ -370,8 +403,8 @@ if {$flows == 1 && $P(cbr) <= 0} {
     shortcut $bneck [$out head]
     shortcut $bback [$sback head]
 } else {
-    shortcut $bneck [$r2 entry]
-    shortcut $bback [$r1 entry]
+    shortcut $bneck [$router(1) entry]
+    shortcut $bback [$router(0) entry]
 }
 
 # ---------------------------------------------------- monitors and loss model
@@ -388,6 +421,16 @@ if {$P(monitor)} {
         $edrop set-monitor $qmon
         $edrop target [$ns set nullAgent_]
         [$bneck queue] early-drop-target $edrop
+    }
+}
+
+# Of the other bottlenecks only the drops are counted.
+set other_mons {}
+if {$P(monitor)} {
+    foreach link [lrange $bnecks 1 end] {
+        set mon [new QueueMonitor]
+        $link attach-monitors [new SnoopQueue/In] [new SnoopQueue/Out] [new SnoopQueue/Drop] $mon
+        lappend other_mons $mon
     }
 }
 
@@ -533,13 +576,14 @@ proc delivered {i} {
 }
 
 proc queue_state {} {
-    global ns P qmon area loss_mon forced_mon
+    global ns P qmon area loss_mon forced_mon other_mons
     set state [list arrivals 0 drops 0 early 0 marks 0 area 0 loss 0 forced 0]
     array set s $state
     if {$P(monitor)} {
         $area newpoint [$ns now] [$area set lasty_]
         set s(arrivals) [$qmon set parrivals_]
         set s(drops) [$qmon set pdrops_]
+        foreach mon $other_mons { incr s(drops) [$mon set pdrops_] }
         set s(early) [$qmon set epdrops_]
         set s(marks) [$qmon set pmarks_]
         set s(area) [$area set sum_]
@@ -655,6 +699,7 @@ proc finish {} {
         "\"mean_waiting\":[format %.4f [expr {$q(area) / $end}]]" \
         "\"window_arrivals\":[expr {$q(arrivals) - $q0(arrivals)}]" \
         "\"window_drops\":[expr {$q(drops) - $q0(drops)}]" \
+        "\"window_marks\":[expr {$q(marks) - $q0(marks)}]" \
         "\"window_random_loss_drops\":[expr {$q(loss) - $q0(loss)}]" \
         "\"window_mean_waiting\":[format %.4f \
             [expr {($q(area) - $q0(area)) / $span}]]"] ,]}"

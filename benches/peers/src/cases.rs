@@ -23,6 +23,8 @@ pub enum Kind {
     Speed,
     /// Agreement only.
     Agreement,
+    /// Agreement in the queue, too: active queue management, marks, delay-based control, several bottlenecks.
+    Queue,
     /// Agreement of a rate-based transport.
     Tfrc,
     /// The growth of cost and memory with rate and number of flows.

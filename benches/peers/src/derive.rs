@@ -1,11 +1,14 @@
 //! Derives the parameters of the ns-2 script from a plan of ackclock.
 
+mod control;
+mod path;
 mod tfrc;
 
-use ackclock_cc::Value;
+pub use path::{BOTTLENECK, hops, rtt};
+
 use ackclock_net::{Limit, Link, Queue, RedConfig};
 use ackclock_scenario::Control;
-use ackclock_scenario::plan::{FlowPlan, Plan};
+use ackclock_scenario::plan::Plan;
 use ackclock_scenario::requests::Size;
 use ackclock_tcp::{Config, Counting, detection, recovery};
 use ackclock_units::{Duration, Time};
@@ -24,13 +27,6 @@ pub struct Parameters {
     pub draws: bool,
 }
 
-/// The number of the bottleneck among the plan's links, and that of its reverse link.
-pub const BOTTLENECK: usize = 0;
-const REVERSE: usize = 1;
-
-/// The loss rate at 38 segments for HighSpeed TCP: ns-2 uses 1.5 / 38^2, RFC 3649 has 1e-3.
-const NS2_LOW_P: f64 = 1.5 / (38.0 * 38.0);
-
 /// The parameters with which ns-2 runs `plan`.
 ///
 /// # Errors
@@ -40,7 +36,7 @@ pub fn parameters(plan: &Plan) -> Result<Parameters> {
     let first = plan.flows.first().ok_or_else(|| miette!("there is no flow"))?;
     let tcp_flow = plan.flows.iter().find(|flow| flow.control.window().is_some());
     let bottleneck = &plan.links[BOTTLENECK];
-    check_topology(plan)?;
+    let mut ways = Vec::new();
     for flow in &plan.flows {
         let like = tcp_flow.unwrap_or(first);
         if format!("{:?}", flow.config) != format!("{:?}", like.config) {
@@ -48,9 +44,10 @@ pub fn parameters(plan: &Plan) -> Result<Parameters> {
         }
         match flow.control.transport() {
             Some(transport) => tfrc::check(transport, flow.config.header)?,
-            None if window_option(&flow.control)? == window_option(&like.control)? => {}
+            None if control::keys(&flow.control)? == control::keys(&like.control)? => {}
             None => return Err(miette!("the flows have different controllers")),
         }
+        ways.push(path::way(plan, flow)?);
         if flow.requests.size != Size::Unlimited || flow.stop.is_some() {
             return Err(miette!(help = "leave out size and stop", "ns-2's flows have unlimited data"));
         }
@@ -59,6 +56,8 @@ pub fn parameters(plan: &Plan) -> Result<Parameters> {
     let moment = |time: Time| seconds(time.since(Time::ZERO));
     let list = |words: Vec<String>| words.join(",");
     let access = &plan.links[first.forward[0]];
+    let routers =
+        |of: fn(&(usize, usize)) -> usize| list(ways.iter().map(|way| of(way).to_string()).collect());
     let mut keys = vec![
         ("kinds", list(plan.flows.iter().map(|flow| kind(&flow.control).to_owned()).collect())),
         ("flows", plan.flows.len().to_string()),
@@ -70,14 +69,19 @@ pub fn parameters(plan: &Plan) -> Result<Parameters> {
         ("duration_s", moment(plan.duration)),
         ("measure_from_s", moment(plan.measure.0)),
     ];
+    let hops = path::check_hops(plan)?;
+    if hops > 1 {
+        let hops = ("hops", hops.to_string());
+        keys.extend([hops, ("enters", routers(|way| way.0)), ("leaves", routers(|way| way.1))]);
+    }
     if plan.measure.1 != plan.duration {
         return Err(miette!(help = "let it end with the run", "ns-2 measures to the end of the run"));
     }
-    if let Some(flow) = tcp_flow {
-        keys.push(("window_option", window_option(&flow.control)?.to_string()));
-    }
     keys.extend(queue(bottleneck)?);
     keys.extend(tcp(&tcp_flow.unwrap_or(first).config)?);
+    if let Some(flow) = tcp_flow {
+        keys.extend(control::keys(&flow.control)?);
+    }
     if bottleneck.impairments().is_some_and(|impairments| impairments.lost_behind) {
         keys.push(("loss_at", "after".to_owned()));
     }
@@ -92,36 +96,6 @@ pub fn parameters(plan: &Plan) -> Result<Parameters> {
 
 fn kind(control: &Control) -> &'static str {
     if control.window().is_some() { "tcp" } else { "tfrc" }
-}
-
-fn check_topology(plan: &Plan) -> Result<()> {
-    if !plan.streams.is_empty() {
-        return Err(miette!(help = "leave out [[traffic]]", "only TCP flows are compared"));
-    }
-    let symmetric = |a: usize, b: usize| {
-        plan.links[a].rate() == plan.links[b].rate() && plan.links[a].delay() == plan.links[b].delay()
-    };
-    for flow in &plan.flows {
-        let ([up, BOTTLENECK, down], [back_up, REVERSE, back_down]) = (&*flow.forward, &*flow.reverse) else {
-            return Err(miette!(
-                help = "use [topology.dumbbell] with access = { rate = \"10 Gbit/s\" }",
-                "the ns-2 script knows dumbbells with access links only"
-            ));
-        };
-        if !(symmetric(*up, *down) && symmetric(*up, *back_up) && symmetric(*up, *back_down)) {
-            return Err(miette!("the ns-2 script has equal access links on both sides"));
-        }
-    }
-    if !symmetric(BOTTLENECK, REVERSE) {
-        return Err(miette!(help = "leave out reverse", "the ns-2 script's bottleneck is symmetric"));
-    }
-    Ok(())
-}
-
-/// The propagation delay of both directions together.
-pub fn rtt(plan: &Plan, flow: &FlowPlan) -> Duration {
-    let links = flow.forward.iter().chain(&flow.reverse);
-    links.fold(Duration::ZERO, |sum, &link| sum + plan.links[link].delay())
 }
 
 fn queue(link: &Link) -> Result<Vec<(&'static str, String)>> {
@@ -155,35 +129,6 @@ fn red(config: &RedConfig) -> Result<Vec<(&'static str, String)>> {
     ])
 }
 
-/// ns-2's `windowOption_`.
-fn window_option(control: &Control) -> Result<u32> {
-    let name = control.name();
-    let option = match name {
-        "reno" => 1,
-        "highspeed" => 8,
-        _ => {
-            return Err(miette!(
-                help = "reno and highspeed have one",
-                "\"{name}\" has no counterpart in the ns-2 script"
-            ));
-        }
-    };
-    for (parameter, value) in control.window().into_iter().flat_map(|settings| settings.iter()) {
-        let (wanted, same) = match (parameter.name, value) {
-            ("low_p", Value::Number(p)) => (Value::Number(NS2_LOW_P), (p / NS2_LOW_P - 1.0).abs() < 1e-6),
-            _ => (parameter.default, value == parameter.default),
-        };
-        if !same {
-            return Err(miette!(
-                help = format!("set it to {wanted}"),
-                "ns-2's {name} has another {} than {value}",
-                parameter.name
-            ));
-        }
-    }
-    Ok(option)
-}
-
 fn tcp(config: &Config) -> Result<Vec<(&'static str, String)>> {
     let need = |holds: bool, help: &'static str| {
         if holds { Ok(()) } else { Err(miette!(help = help, "ns-2's TCP cannot be told so")) }
@@ -194,7 +139,6 @@ fn tcp(config: &Config) -> Result<Vec<(&'static str, String)>> {
     need(config.rto_initial == Duration::from_secs(3), "rto_initial = \"3 s\", as in ns-2")?;
     need(config.rto_max == Duration::from_secs(60), "rto_max = \"60 s\", as in ns-2")?;
     need(config.initial_window.fract() == 0.0, "give initial_window in whole segments")?;
-    need(!config.ecn, "leave out ecn")?;
     let usual = config.recovery == recovery::Settings::defaults(config.recovery.scheme());
     let agent = match config.recovery.name() {
         "tahoe" => "Tahoe",
@@ -216,6 +160,9 @@ fn tcp(config: &Config) -> Result<Vec<(&'static str, String)>> {
         ("singledup", switch(config.limited_transmit)),
         ("delack", switch(config.delayed_ack.is_some())),
     ];
+    if config.ecn {
+        keys.push(("ecn", switch(true)));
+    }
     if config.initial_ssthresh.is_finite() {
         keys.push(("ssthresh", config.initial_ssthresh.to_string()));
     }

@@ -37,6 +37,8 @@ struct Answer {
 #[derive(Deserialize)]
 struct Bottleneck {
     window_drops: u64,
+    window_marks: u64,
+    window_mean_waiting: f64,
     window_random_loss_drops: u64,
 }
 
@@ -132,7 +134,10 @@ impl Prepared {
             goodput_bps: answer.total_goodput_bps,
             rate_goodput_bps: paced.map(|(goodput, _)| goodput).sum(),
             loss_event_rate: self.rate_start.and_then(|start| mean_loss_event_rate(start, &log)),
+            first_goodput_bps: answer.goodput_bps.first().copied().unwrap_or(0.0),
             drops: answer.bottleneck.window_drops,
+            marks: answer.bottleneck.window_marks,
+            queue_mean: answer.bottleneck.window_mean_waiting,
             losses: answer.bottleneck.window_random_loss_drops,
             retransmits: answer.window_retransmits.iter().sum(),
             timeouts: answer.window_timeouts.iter().sum(),

@@ -8,13 +8,19 @@ use serde::{Deserialize, Serialize};
 pub struct Outcome {
     /// The payload that all flows together delivered in order, bit/s.
     pub goodput_bps: f64,
+    /// The part of it that the first flow delivered, bit/s.
+    pub first_goodput_bps: f64,
     /// The part of it that flows with a rate-based transport delivered, bit/s.
     pub rate_goodput_bps: f64,
     /// The mean over time of the loss event rate of the first such flow, over the whole run.
     pub loss_event_rate: Option<f64>,
-    /// The packets that the bottleneck's queue dropped.
+    /// The packets that the queues of all bottlenecks dropped.
     pub drops: u64,
-    /// The packets that the bottleneck lost at random.
+    /// The packets that the first bottleneck marked instead of dropping.
+    pub marks: u64,
+    /// The mean number of packets that wait at the first bottleneck.
+    pub queue_mean: f64,
+    /// The packets that the first bottleneck lost at random.
     pub losses: u64,
     /// The retransmitted segments.
     pub retransmits: u64,

@@ -1,6 +1,7 @@
 //! The ackclock side. A run has its own process, so that memory and time belong to it alone.
 
 use crate::cases::point;
+use crate::derive::{BOTTLENECK, hops};
 use crate::machine::{cpu_s, peak_rss_kb};
 use crate::outcome::Outcome;
 use ackclock_study::run::run_point;
@@ -16,10 +17,12 @@ use std::sync::atomic::AtomicBool;
 /// If the scenario cannot be read, is not valid, or has no such point.
 pub fn run_here(file: &Path, number: usize) -> Result<Outcome> {
     let point = point(file, number)?;
+    let hops: Vec<usize> = hops(&point.scenario.build()?.plan).collect();
     let cpu_before = cpu_s();
     let result = run_point(&point, false, &AtomicBool::new(false)).into_diagnostic()?;
     let cpu = cpu_s() - cpu_before;
-    let link = &result.links[crate::derive::BOTTLENECK];
+    let link = &result.links[BOTTLENECK];
+    let dropped = |&hop: &usize| result.links[hop].drops - result.links[hop].random_losses;
     let sum =
         |count: fn(&ackclock_scenario::results::FlowResult) -> u64| result.flows.iter().map(count).sum();
     let paced = || result.flows.iter().filter_map(|flow| Some((flow, flow.rate.as_ref()?)));
@@ -27,7 +30,10 @@ pub fn run_here(file: &Path, number: usize) -> Result<Outcome> {
         goodput_bps: result.flows.iter().map(|flow| flow.goodput_bps).sum(),
         rate_goodput_bps: paced().map(|(flow, _)| flow.goodput_bps).sum(),
         loss_event_rate: paced().next().and_then(|(_, rate)| rate.loss_event_rate),
-        drops: link.drops - link.random_losses,
+        first_goodput_bps: result.flows.first().map_or(0.0, |flow| flow.goodput_bps),
+        drops: hops.iter().map(dropped).sum(),
+        marks: link.marks,
+        queue_mean: link.queue_mean,
         losses: link.random_losses,
         retransmits: sum(|flow| flow.retransmits),
         timeouts: sum(|flow| flow.timeouts),

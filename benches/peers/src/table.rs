@@ -11,6 +11,8 @@ pub const GOODPUT_TOLERANCE: f64 = 0.02;
 pub const RATE_GOODPUT_TOLERANCE: f64 = 0.05;
 /// The tolerance of the loss event rate, as a share.
 pub const LOSS_EVENT_TOLERANCE: f64 = 0.1;
+/// The tolerance of the mean queue, as a share.
+pub const QUEUE_TOLERANCE: f64 = 0.1;
 /// The tolerance of drops, as a factor.
 pub const DROP_TOLERANCE: f64 = 1.5;
 /// The fixed part of the allowed memory of a run, bytes.
@@ -97,6 +99,7 @@ pub fn markdown(report: &Report) -> String {
     );
     text.push_str(&speed(report));
     text.push_str(&agreement(report));
+    text.push_str(&queues(report));
     text.push_str(&tfrc(report));
     text.push_str(&scaling(report));
     text
@@ -177,6 +180,50 @@ fn agreement(report: &Report) -> String {
     text
 }
 
+fn queues(report: &Report) -> String {
+    let mut text = String::from(
+        "### Queues, marks, delay and several bottlenecks\n\nGoodput in Mbit/s of all flows, and of the first; the \
+         mean number of packets that wait at the first bottleneck; packets that all bottlenecks dropped, and those \
+         that the first one marked. Within the measuring window; after ± is the standard error over the seeds. Bold: \
+         beyond the target (2 % of goodput, 10 % of the queue, a factor of 1.5 in drops).\n\n\
+         | case | goodput | ns-2 | difference | first flow | ns-2 | queue | ns-2 | difference | drops | ns-2 | marks | ns-2 | note |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n",
+    );
+    for row in of_kind(report, Kind::Queue) {
+        let both = |of: fn(&Outcome) -> f64, digits: usize| {
+            let text =
+                |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.digits$}"));
+            format!("{} | {}", text(row.mean(|p| Some(of(&p.own)))), text(row.mean(|p| tuned(p, of))))
+        };
+        let drops = both(|o| o.drops as f64, 0);
+        let far =
+            row.drop_ratio().is_some_and(|ratio| !(1.0 / DROP_TOLERANCE..=DROP_TOLERANCE).contains(&ratio));
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            row.title(),
+            both(|o| o.goodput_bps * 1e-6, 3),
+            within(row.goodput_difference(), GOODPUT_TOLERANCE),
+            both(|o| o.first_goodput_bps * 1e-6, 3),
+            both(|o| o.queue_mean, 2),
+            within(row.difference(|o| Some(o.queue_mean)), QUEUE_TOLERANCE),
+            if far { format!("**{}**", drops.replace(" | ", "** | **")) } else { drops },
+            both(|o| o.marks as f64, 0),
+            row.case.note.as_ref().map_or(String::new(), |note| format!("[{note}](#{note})")),
+        );
+    }
+    text.push('\n');
+    text
+}
+
+/// A difference as a percentage with its standard error, bold if it is larger than `most`.
+fn within(difference: Option<(f64, Option<f64>)>, most: f64) -> String {
+    difference.map_or("–".to_owned(), |(difference, error)| {
+        let error = error.map_or(String::new(), |error| format!(" ± {:.1}", 100.0 * error));
+        emphasise(format!("{:+.1}{error} %", 100.0 * difference), difference.abs() > most)
+    })
+}
+
 fn tfrc(report: &Report) -> String {
     let mut text = String::from(
         "### TFRC\n\nGoodput in Mbit/s within the measuring window, of all flows with TFRC and of all others, and the \
@@ -190,12 +237,6 @@ fn tfrc(report: &Report) -> String {
             |value: Option<f64>| value.map_or("–".to_owned(), |bps| format!("{:.3}", bps * 1e-6));
         let share = |value: Option<f64>| value.map_or("–".to_owned(), |p| format!("{:.3} %", 100.0 * p));
         let others = |outcome: &Outcome| outcome.goodput_bps - outcome.rate_goodput_bps;
-        let within = |difference: Option<(f64, Option<f64>)>, most: f64| {
-            difference.map_or("–".to_owned(), |(difference, error)| {
-                let error = error.map_or(String::new(), |error| format!(" ± {:.1}", 100.0 * error));
-                emphasise(format!("{:+.1}{error} %", 100.0 * difference), difference.abs() > most)
-            })
-        };
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",

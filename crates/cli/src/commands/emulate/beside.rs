@@ -28,6 +28,10 @@ pub(crate) struct Beside {
     /// (emulated - simulated) / simulated. `None` if nothing was delivered in the simulator.
     difference: Option<f64>,
     close: bool,
+    /// The mean number of packets that wait at the narrowest link: simulated, emulated.
+    queue_mean: Option<[f64; 2]>,
+    /// The segments that the group sent again: simulated, emulated.
+    retransmits: [u64; 2],
     #[serde(skip)]
     trusted: bool,
 }
@@ -54,8 +58,11 @@ pub(crate) fn compare(
     own: &[Fidelity],
 ) -> Vec<Vec<Beside>> {
     let points = sweep.points.iter().zip(simulated).zip(emulated.iter().zip(own));
-    let compared = points.map(|((point, simulated), (emulated, own))| {
-        let groups = simulated.groups.iter().zip(&emulated.groups);
+    let compared = points.map(|((point, one), (other, own))| {
+        let queue = |point: &PointResult| {
+            point.links.iter().find(|link| link.is_narrowest).map(|link| link.queue_mean)
+        };
+        let groups = one.groups.iter().zip(&other.groups);
         let group = groups.map(|(simulated, emulated)| {
             let (simulated_bps, emulated_bps) = (simulated.goodput_bps.total, emulated.goodput_bps.total);
             let difference = (simulated_bps > 0.0).then(|| emulated_bps / simulated_bps - 1.0);
@@ -70,12 +77,19 @@ pub(crate) fn compare(
                 emulated_bps,
                 difference,
                 close: difference.is_some_and(|difference| difference.abs() <= CLOSE),
+                queue_mean: queue(one).zip(queue(other)).map(|(one, other)| [one, other]),
+                retransmits: [one, other].map(|point| sent_again(point, &emulated.label)),
                 trusted: own.trusted,
             }
         });
         group.collect()
     });
     compared.collect()
+}
+
+/// The segments that the flows with this label sent again.
+fn sent_again(point: &PointResult, label: &str) -> u64 {
+    point.flows.iter().filter(|flow| flow.label == label).map(|flow| flow.retransmits).sum()
 }
 
 fn rows(compared: &[Vec<Beside>]) -> Vec<Vec<String>> {
@@ -90,7 +104,11 @@ fn rows(compared: &[Vec<Beside>]) -> Vec<Vec<String>> {
             (false, false) => "differs, in doubt",
         };
         row.extend([beside.label.clone(), mbps(beside.simulated_bps), mbps(beside.emulated_bps)]);
+        let queue =
+            beside.queue_mean.map_or(["-".to_owned(), "-".to_owned()], |it| it.map(|n| format!("{n:.1}")));
         row.extend([difference, verdict.to_owned()]);
+        row.extend(queue);
+        row.extend(beside.retransmits.map(|segments| segments.to_string()));
         row
     };
     compared.iter().flatten().map(row).collect()
@@ -99,7 +117,17 @@ fn rows(compared: &[Vec<Beside>]) -> Vec<Vec<String>> {
 fn header(compared: &[Vec<Beside>]) -> Vec<String> {
     let axes = compared.iter().flatten().next().map(|beside| beside.parameters.iter());
     let axes = axes.into_iter().flatten().map(|(axis, _)| axis.clone());
-    let rest = ["flows", "simulated, Mbit/s", "kernel, Mbit/s", "difference", "verdict"];
+    let rest = [
+        "flows",
+        "simulated, Mbit/s",
+        "kernel, Mbit/s",
+        "difference",
+        "verdict",
+        "queue, simulated",
+        "kernel",
+        "sent again, simulated",
+        "kernel",
+    ];
     axes.chain(rest.map(str::to_owned)).collect()
 }
 
