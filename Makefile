@@ -113,18 +113,29 @@ kernel-runs: tools ## paths and controllers in the simulator and in the running 
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/pert.toml --beside docs/src/kernel-runs/pert.md
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/own.toml --beside docs/src/kernel-runs/own.md
 
-# Finished points are kept. As root, and with the tools for eBPF, the transfers without congestion control are also
-# emulated, which takes a quarter of an hour.
+# Replaces what stands between the marks of a page by a table.
+verdicts = awk 'NR == FNR { table = table $$0 "\n"; next } \
+	/^<!-- begin: verdicts/ { print; printf "%s", table; inside = 1 } /^<!-- end: verdicts/ { inside = 0 } !inside' \
+	target/reproduction/all/summary.md $(1) > $(1).new && mv $(1).new $(1)
+
+# All pages from one build. Finished points are kept, so what was interrupted goes on where it was. As root, and with
+# the tools for eBPF, the transfers without congestion control are also emulated, which takes a quarter of an hour.
 .PHONY: reproduction
-reproduction: ## every published experiment, and the book's pages on them
-	mkdir -p docs/src/reproduction/pictures
-	for work in $(basename $(notdir $(wildcard docs/src/reproduction/*.md))); do \
-		how=; feature=; \
-		if [ $$work = nocc ] && [ "$$(id -u)" = 0 ] && { $(KERNEL_TOOLS); }; then how=--emulate; feature="--features kernel"; fi; \
-		cargo run $(DIST) -q -p ackclock $$feature -- reproduce $$work $$how --out target/reproduction/$$work && \
-		cp target/reproduction/$$work/reproduction.md docs/src/reproduction/$$work.md && \
-		cp -r target/reproduction/$$work/pictures/. docs/src/reproduction/pictures/ || exit 1; \
-	done
+reproduction: ## every published experiment, and the book's pages on them; about two hours
+	@mkdir -p docs/src/reproduction/pictures; how=; feature=; \
+	if [ "$$(id -u)" = 0 ] && { $(KERNEL_TOOLS); }; then how=--emulate; feature="--features kernel"; fi; \
+	reproduce() { cargo run $(DIST) -q -p ackclock $$feature -- reproduce "$$@" > /dev/null; }; \
+	set -- $(basename $(notdir $(wildcard docs/src/reproduction/*.md))); number=0; \
+	for family in "$$@"; do \
+		number=$$((number + 1)); echo "$$family, $$number of $$#" >&2; also=; \
+		if [ $$family = nocc ]; then also=$$how; fi; \
+		reproduce $$family $$also --out target/reproduction/$$family && \
+		cp target/reproduction/$$family/reproduction.md docs/src/reproduction/$$family.md && \
+		cp -r target/reproduction/$$family/pictures/. docs/src/reproduction/pictures/ || exit 1; \
+	done; \
+	echo "the table of all works" >&2; reproduce all --summary --out target/reproduction/all
+	@$(call verdicts,docs/src/reproduction.md)
+	@$(call verdicts,README.md)
 
 .PHONY: instructions instructions-accept
 instructions: ## instructions of the hot path, compared with benches/results/instructions.json

@@ -167,7 +167,7 @@ pub(crate) struct Reproduce {
     /// An experiment's id, a family of them, the key of a publication, the start of ids, or all.
     #[arg(value_name = "ID|FAMILY|all", default_value = "all")]
     pub(crate) what: String,
-    /// Write reproduction.md and reproduction.json into this directory.
+    /// Write reproduction.md and reproduction.json into this directory; with --summary: summary.md.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Number of threads, at most one per core and point; default: all cores.
@@ -176,6 +176,13 @@ pub(crate) struct Reproduce {
     /// Directory of finished points, which do not run again; default: one for this build only.
     #[arg(long, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
+    /// Most runs of a point: points that an undecided claim reads run with more seeds, up to so many; ten
+    /// times as many if a run takes a fraction of a second, a quarter if it takes several.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = some_seeds)]
+    pub(crate) seeds_max: usize,
+    /// Print one table of all works instead: claims published, represented, and by verdict.
+    #[arg(long)]
+    pub(crate) summary: bool,
     /// Emulate every point, too, with the running kernel's TCP, and judge the same claims by that.
     #[arg(long)]
     pub(crate) emulate: bool,
@@ -537,12 +544,21 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 
 /// No machine has more cores.
 const MAX_THREADS: usize = 4096;
+/// The largest number of runs of a point.
+const MAX_SEEDS: usize = 10_000;
 
 fn some_threads(text: &str) -> Result<usize, String> {
     at_least_one(text)
         .ok()
         .filter(|&threads| threads <= MAX_THREADS)
         .ok_or_else(|| format!("1 to {MAX_THREADS} are wanted; more threads than cores make nothing faster"))
+}
+
+fn some_seeds(text: &str) -> Result<usize, String> {
+    at_least_one(text)
+        .ok()
+        .filter(|&seeds| seeds <= MAX_SEEDS)
+        .ok_or_else(|| format!("1 to {MAX_SEEDS} are wanted"))
 }
 
 fn some_seconds(text: &str) -> Result<f64, String> {

@@ -54,14 +54,23 @@ fn a_failing_claim_is_a_result_unless_strict() {
     let output = ackclock(directory.path(), &[&COMMAND[..], &["--out", "out"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let document = json(&stdout(&output));
-    assert_eq!(document["counts"], serde_json::json!({"holds": 1, "fails": 1, "untestable": 0}));
+    let counts = &document["counts"];
+    let number = |word: &str| counts[word].as_u64().expect("a number");
+    assert_eq!(
+        ["holds", "fails", "undecided", "untestable", "calibrated", "identity"].map(number),
+        [1, 1, 0, 0, 0, 0]
+    );
     let claims = &document["experiments"][0]["claims"];
     assert_eq!((&claims[0]["verdict"], &claims[1]["verdict"]), (&"holds".into(), &"fails".into()));
     assert!(claims[1]["cases"][0]["seen"][0]["value"].as_f64().is_some_and(|bps| bps > 1e6));
     let page = std::fs::read_to_string(directory.path().join("out/reproduction.md")).expect("the page");
-    for part in
-        ["| **fails** |", "tried: nothing", "](pictures/fig-1.svg)", "`goodput('reno', rate='5 Mbit/s')` = "]
-    {
+    for part in [
+        "| **fails**<br>",
+        "beyond the line; ",
+        "tried: nothing",
+        "](pictures/fig-1.svg)",
+        "`goodput('reno', rate='5 Mbit/s')` = ",
+    ] {
         assert!(page.contains(part), "no {part} in {page}");
     }
     for file in ["reproduction.json", "fig-1.points.json", "pictures/fig-1.svg"] {
@@ -70,6 +79,28 @@ fn a_failing_claim_is_a_result_unless_strict() {
     let again = ackclock(directory.path(), &[&COMMAND[..], &["--strict"]].concat());
     assert_eq!(again.status.code(), Some(1));
     assert_eq!(stdout(&again), stdout(&output), "kept points give the same numbers");
+}
+
+#[test]
+fn the_summary_counts_claims_of_the_source() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let linked = EXPERIMENT.replacen("that = ", "of = \"O2\"\nthat = ", 1) + "ours = true\n";
+    experiments(directory.path(), &linked);
+    let published = "[tiny1999]\nfig-1 = 3\nfig-2 = 4\n";
+    std::fs::write(directory.path().join("experiments/published.toml"), published).expect("a file");
+    let output = ackclock(directory.path(), &[&COMMAND[..], &["--summary", "--out", "out"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let document = json(&stdout(&output));
+    let row = &document["summary"][0];
+    let number = |word: &str| row[word].as_u64().expect("a number");
+    assert_eq!(
+        ["published", "represented", "holds", "fails", "ours", "unlinked"].map(number),
+        [7, 1, 1, 0, 1, 0]
+    );
+    let table = std::fs::read_to_string(directory.path().join("out/summary.md")).expect("the table");
+    assert!(table.contains("| fig | tiny1999 | 7 | 1 | 1 | 0 | 0 | 0 | 0 | 0 | 1 |"), "{table}");
+    assert!(table.starts_with("<!-- ackclock reproduce all: build "), "{table}");
+    assert!(!directory.path().join("out/reproduction.md").exists());
 }
 
 #[test]
@@ -94,7 +125,7 @@ fn what_is_built_in_can_be_listed_shown_and_judged() {
     assert!(list.as_array().is_some_and(|list| list.iter().any(|entry| entry["name"] == "ctcp-lowwnd")));
     assert!(run(&["show", "ctcp-lowwnd"]).contains("41 segments"));
     assert_eq!(json(&run(&["show", "ctcp-lowwnd", "--json"]))["work"], "tan2006");
-    assert!(run(&["reproduce", "ctcp-lowwnd"]).contains("2 hold, 0 fail, 0 untestable"));
+    assert!(run(&["reproduce", "ctcp-lowwnd"]).contains("2 hold, 0 fail, 0 undecided, 0 untestable"));
     let output = ackclock(directory.path(), &["reproduce", "ctcp-lowwmd"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("did you mean \"ctcp-lowwnd\"?"), "{}", stderr(&output));

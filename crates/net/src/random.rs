@@ -2,12 +2,28 @@
 
 use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::cell::Cell;
+
+thread_local! {
+    /// True once a number was drawn in this thread.
+    static DRAWN: Cell<bool> = const { Cell::new(false) };
+}
 
 /// A stream of pseudo-random numbers that belongs to one element of a run.
 #[derive(Clone, Debug)]
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
+    /// Runs `inside`, and says whether a number was drawn in this thread meanwhile. Without any, another seed
+    /// gives the same results.
+    pub fn watched<T>(inside: impl FnOnce() -> T) -> (T, bool) {
+        let before = DRAWN.replace(false);
+        let result = inside();
+        let drawn = DRAWN.replace(before);
+        DRAWN.set(before || drawn);
+        (result, drawn)
+    }
+
     /// The stream of the element called `name` in a run with this `seed`.
     pub fn new(seed: u64, name: &str) -> Rng {
         // FNV-1a hashes the name. The generator's own seeding (SplitMix64) does the rest.
@@ -20,12 +36,20 @@ impl Rng {
     /// A uniform number in [0, 1).
     #[inline]
     pub fn uniform(&mut self) -> f64 {
+        DRAWN.set(true);
         // The 53 highest bits fill a double's significand.
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
     /// A uniform 64-bit word.
     pub fn word(&mut self) -> u64 {
+        DRAWN.set(true);
+        self.0.next_u64()
+    }
+
+    /// A word that tells its element from others, and does not count as drawn: nothing depends on it but
+    /// hashes with a salt, which is.
+    pub fn identity(mut self) -> u64 {
         self.0.next_u64()
     }
 
@@ -49,6 +73,16 @@ impl Rng {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_drawn_is_seen() {
+        let draw = || Rng::new(1, "a").uniform();
+        assert!(!Rng::watched(|| Rng::new(1, "a").identity()).1);
+        assert!(Rng::watched(draw).1 && Rng::watched(|| Rng::new(1, "a").word()).1);
+        // A look inside another one takes nothing from it.
+        assert!(Rng::watched(|| (Rng::watched(draw), Rng::watched(|| ()).1)).1);
+        assert!(!Rng::watched(|| ()).1);
+    }
 
     #[test]
     fn streams_differ_by_seed_and_by_name_and_repeat() {

@@ -5,6 +5,7 @@ use crate::expect::{Language, Names, View};
 use crate::predict::predictions;
 use crate::traced::Tracer;
 use ackclock_cc::predictor::Reading;
+use ackclock_net::Rng;
 use ackclock_scenario::flow_trace::{Estimate, Event, SegmentTrace};
 use ackclock_scenario::measured::Measured;
 use ackclock_scenario::plan::Plan;
@@ -81,6 +82,20 @@ pub fn run_followed<O: Observer>(
     observer: O,
     go_on: impl Fn(f64) -> bool,
 ) -> Result<(PointResult, O), RunError> {
+    let (outcome, drawn) = Rng::watched(|| run_unjudged(point, probes, observer, go_on));
+    let (mut result, observer) = outcome?;
+    result.drawn = drawn;
+    result.expectations = judge(&point.scenario, &result);
+    Ok((result, observer))
+}
+
+/// The same without verdicts.
+fn run_unjudged<O: Observer>(
+    point: &Point,
+    probes: bool,
+    observer: O,
+    go_on: impl Fn(f64) -> bool,
+) -> Result<(PointResult, O), RunError> {
     let scenario = &point.scenario;
     let mut built = scenario.build()?;
     if probes && built.plan.probe.is_none() {
@@ -108,7 +123,6 @@ pub fn run_followed<O: Observer>(
         .zip(built.prediction)
         .map(|(recorder, asked)| predictions(&recorder.finish(), &asked.options, asked.settle));
     result.traced = tracer.map(Tracer::finish).transpose()?.unwrap_or_default();
-    result.expectations = judge(scenario, &result);
     Ok((result, observer))
 }
 

@@ -365,7 +365,7 @@ impl Scenario {
             reverse,
             config,
             control: group.control.clone(),
-            key: Rng::new(self.seed, &format!("key of {} {member}", group.label)).word(),
+            key: Rng::new(self.seed, &format!("key of {} {member}", group.label)).identity(),
             draws: Rng::new(self.seed, &format!("draws of {} {member}", group.label)),
             start: Time::ZERO + start,
             stop: group.stop.map(|stop| Time::ZERO + stop),

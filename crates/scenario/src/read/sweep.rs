@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A scenario file with all its points.
+#[derive(Clone)]
 pub struct Sweep {
     /// The points, in the order of the file. Seeds change fastest.
     pub points: Vec<Point>,
@@ -19,6 +20,7 @@ pub struct Sweep {
 }
 
 /// A point: a scenario, and its coordinates in the sweep.
+#[derive(Clone)]
 pub struct Point {
     /// The axes and their values, as written.
     pub parameters: Vec<(String, Value)>,
@@ -41,6 +43,20 @@ struct AxisValue {
 const MAX_POINTS: usize = 100_000;
 /// The largest number of values in all points together. Each point keeps its own scenario.
 const MAX_VALUES: usize = 20_000_000;
+
+impl Point {
+    /// The same point with another seed, as `seeds` in the file would have made it.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if the seed is larger than seeds may be.
+    pub fn with_seed(&self, seed: u64) -> Result<Point> {
+        let mut document = self.scenario.document.clone();
+        let origin = document.root.origin.clone();
+        document.set("seed", Node { value: Value::Number(seed as f64), origin })?;
+        Ok(Point { parameters: self.parameters.clone(), scenario: Scenario::read(document)? })
+    }
+}
 
 impl Sweep {
     /// Reads the text of a file, applies `settings` (`key=value`), and expands the sweep.

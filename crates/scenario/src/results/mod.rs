@@ -32,6 +32,9 @@ pub struct PointResult {
     pub parameters: Map<String, serde_json::Value>,
     /// The seed of the random streams.
     pub seed: u64,
+    /// True if anything was drawn at random. Without, every seed gives the same results.
+    #[serde(default)]
+    pub drawn: bool,
     /// The simulated time, s.
     pub duration_s: f64,
     /// The start and end of the measuring window, s.
@@ -171,6 +174,7 @@ impl PointResult {
         PointResult {
             parameters: parameters.iter().map(|(axis, value)| (axis.clone(), value.to_json())).collect(),
             seed,
+            drawn: true,
             duration_s,
             measure_s,
             groups,

@@ -1,6 +1,6 @@
 //! Functions of time series: all samples as a list, and the time until a goodput or a fairness is reached.
 
-use super::call::{Arguments, add, refused, wrong};
+use super::call::{Arguments, add, wrong};
 use super::functions::{FunctionRegistry, meant};
 use super::series::{Looks, flow_looks, named, within};
 use ackclock_cc::analysis;
@@ -8,16 +8,16 @@ use ackclock_scenario::results::PointResult;
 use minijinja::{Error, Value};
 
 pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
-    // looks('flow', 'cwnd', from_s, to_s): a list. A flow's own variables have their names: 'layer'.
+    // looks('flow', 'cwnd', from_s, to_s): a list; several runs one after the other. A flow's own variables
+    // have their names: 'layer'.
     let (view, trace) = (w.view.clone(), w.trace.clone());
     add(w.env, "looks", move |arguments| {
         arguments.no_more_than("looks(label, variable, [from_s, to_s])")?;
         let mut rest = arguments.clone();
-        let points = meant(&view, &mut rest, &trace)?;
-        let [point] = points[..] else {
-            return Err(refused("looks are those of one run", "say seed=..."));
-        };
-        let values = within(point, named(point, &rest)?, &rest, 2)?;
+        let mut values = Vec::new();
+        for point in meant(&view, &mut rest, &trace)? {
+            values.extend(within(point, named(point, &rest)?, &rest, 2)?);
+        }
         let (least, most) = values
             .iter()
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), &x| (least.min(x), most.max(x)));

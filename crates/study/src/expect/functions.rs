@@ -2,11 +2,13 @@
 
 use super::call::{Answer, Arguments, add, refused, wrong};
 use super::select::{View, select, written};
-use super::trace::Trace;
+use super::trace::{Reading, Runs, Trace};
 use super::values::number;
 use ackclock_scenario::results::{FlowResult, PointResult, Spread};
 use ackclock_scenario::suggest;
 use minijinja::{Environment, Error, Value};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The registry to which functions are added.
 pub(super) struct FunctionRegistry<'a> {
@@ -20,18 +22,39 @@ impl FunctionRegistry<'_> {
     /// its signature: `name(argument, [optional argument], ...)`.
     pub(super) fn add(&mut self, written: &'static str, f: fn(&PointResult, &Arguments) -> Answer) {
         let (view, trace) = (self.view.clone(), self.trace.clone());
+        let known = Known::default();
         let name = written.split('(').next().unwrap_or(written);
         add(self.env, name, move |arguments| {
             arguments.no_more_than(written)?;
             let mut rest = arguments.clone();
             let over = rest.take("seeds");
             let points = meant(&view, &mut rest, &trace)?;
-            let values = points.iter().map(|point| f(point, &rest)).collect::<Result<Vec<_>, _>>()?;
+            let key = format!("{:?}", rest.given);
+            let value = |point: &&PointResult| known.or_else(&key, point, || f(point, &rest));
+            let values = points.iter().map(value).collect::<Result<Vec<_>, _>>()?;
             let value = over_seeds(&values, over.as_ref())?;
             let std = (values.len() > 1 && over.is_none()).then(|| Spread::of(&values).std);
             trace.note(arguments.shown(name), &value, std);
             Ok(value)
         });
+    }
+}
+
+/// The values that a function has given, by its arguments and the address of the point. Results do not
+/// change, and without one run after the other the same values are needed again and again.
+#[derive(Clone, Default)]
+struct Known(Arc<Mutex<HashMap<String, HashMap<usize, f64>>>>);
+
+impl Known {
+    fn or_else(&self, arguments: &str, point: &PointResult, value: impl FnOnce() -> Answer) -> Answer {
+        let address = std::ptr::from_ref(point).addr();
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&known) = lock().get(arguments).and_then(|points| points.get(&address)) {
+            return Ok(known);
+        }
+        let value = value()?;
+        lock().entry(arguments.to_owned()).or_default().insert(address, value);
+        Ok(value)
     }
 }
 
@@ -44,12 +67,26 @@ pub(super) fn meant<'a>(
     let scenario = call.take("in").map(|name| name.to_string());
     let seed = call.take("seed");
     let wanted: Vec<_> = call.named.iter().map(|(name, value)| (name.clone(), written(value))).collect();
-    let mut points = select(view.set(scenario.as_deref())?, &wanted)?;
-    if let Some(seed) = seed {
-        points.retain(|point| number(&seed) == Some(point.seed as f64));
+    let (scenario, all) = view.set(scenario.as_deref())?;
+    let mut points = select(all, &wanted)?;
+    if let Some(seed) = &seed {
+        points.retain(|point| number(seed) == Some(point.seed as f64));
     }
-    if let Some(seed) = trace.only() {
-        points.retain(|point| point.seed == seed);
+    if let Some(first) = points.first() {
+        trace.read(|| Reading {
+            scenario: scenario.to_owned(),
+            parameters: first.parameters.clone(),
+            seeds: points.iter().map(|point| point.seed).collect(),
+            chosen: seed.is_some(),
+            drawn: points.iter().any(|point| point.drawn),
+            segments: points.iter().map(|point| point.delivered_segments).max().unwrap_or(0),
+        });
+    }
+    // Of a single run nothing can be left out.
+    match trace.runs() {
+        Runs::Only(seed) if points.len() > 1 => points.retain(|point| point.seed == seed),
+        Runs::Without(seed) if points.len() > 1 => points.retain(|point| point.seed != seed),
+        _ => {}
     }
     if points.is_empty() {
         return Err(wrong("there is no such seed"));

@@ -15,7 +15,7 @@ pub(super) fn add_all(words: &mut FunctionRegistry<'_>) {
         let mut arguments = arguments.clone();
         arguments.no_more_than("axis(name)")?;
         let scenario = arguments.take("in").map(|name| name.to_string());
-        axis(view.set(scenario.as_deref())?, &arguments.text(0, "an axis")?)
+        axis(view.set(scenario.as_deref())?.1, &arguments.text(0, "an axis")?)
     });
 }
 

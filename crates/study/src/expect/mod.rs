@@ -12,13 +12,14 @@
 //! - Arithmetic: `ratio(a, b)`, `near(value, target, tolerance)`, `rises(list)` and so on.
 //!
 //! A list in place of an argument gives a list of answers. Every call is recorded with its value, so a
-//! verdict shows the numbers behind it.
+//! verdict shows the numbers behind it. [`Language::decide`] says how far it is from being otherwise.
 
 mod arithmetic;
 mod bursts;
 mod call;
 mod calls;
 mod course;
+mod decide;
 mod estimators;
 mod followed;
 mod functions;
@@ -29,13 +30,18 @@ mod published;
 mod rates;
 mod select;
 mod series;
+mod structure;
 mod trace;
 mod traced;
 mod transfers;
+mod truth;
 mod values;
 mod xrtp;
 
+pub use decide::Decision;
 pub use select::View;
+pub use trace::Reading;
+pub use truth::{Line, Truth, UNDECIDED_WITHIN};
 
 use ackclock_scenario::nearest;
 use ackclock_scenario::results::{Evidence, Spread};
@@ -44,7 +50,7 @@ use functions::FunctionRegistry;
 use minijinja::value::{Kwargs, Rest};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use std::collections::BTreeMap;
-use trace::{Published, Trace};
+use trace::{Published, Runs, Trace};
 use values::{from_json, number};
 
 /// The names that an expression can use.
@@ -107,6 +113,7 @@ pub struct Language {
     trace: Trace,
     published: Value,
     seeds: Vec<u64>,
+    definitions: Vec<Definition>,
 }
 
 impl Language {
@@ -133,7 +140,8 @@ impl Language {
         published::add_all(&mut env, &trace);
         xrtp::add_all(&mut env, &trace);
         estimators::add_all(&mut env, &trace);
-        Language { env, trace, published: Value::UNDEFINED, seeds: view.seeds() }
+        let (published, definitions) = (Value::UNDEFINED, Vec::new());
+        Language { env, trace, published, seeds: view.seeds(), definitions }
     }
 
     /// The same with published numbers. Expressions find them as `published`.
@@ -163,7 +171,7 @@ impl Language {
                 }
                 let value = trace.deeper(|| compiled.eval(&names))?;
                 let std = if trace.at_the_top() {
-                    let alone = |&seed| trace.with_only(seed, || compiled.eval(&names));
+                    let alone = |&seed| trace.over(Runs::Only(seed), || compiled.eval(&names));
                     deviation(seeds.iter().map(alone))
                 } else {
                     None
@@ -173,6 +181,7 @@ impl Language {
             })
         };
         self.env.add_function(name, call);
+        self.definitions.push(definition.clone());
         self
     }
 
@@ -201,6 +210,7 @@ impl Language {
             names.iter().map(|(name, value)| (name.clone(), from_json(value))).collect();
         bound.insert("published".to_owned(), self.published.clone());
         self.trace.take();
+        self.trace.take_readings();
         limits::check(expression).map_err(failed)?;
         let compiled = self.env.compile_expression(expression).map_err(failed)?;
         let value = compiled.eval(bound).map_err(failed)?;

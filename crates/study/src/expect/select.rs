@@ -35,24 +35,24 @@ impl View {
         &self.sets
     }
 
-    /// The seeds of all scenarios, if there are several.
+    /// The seeds of all scenarios, if there are several. A scenario with a single one has it always.
     pub(super) fn seeds(&self) -> Vec<u64> {
         let of = |points: &[PointResult]| points.iter().map(|point| point.seed).collect::<BTreeSet<_>>();
-        let sets = self.sets.iter().map(|(_, points)| of(points));
+        let sets = self.sets.iter().map(|(_, points)| of(points)).filter(|seeds| seeds.len() > 1);
         let common = sets.reduce(|common, set| common.intersection(&set).copied().collect());
         common.filter(|seeds| seeds.len() > 1).into_iter().flatten().collect()
     }
 
     /// The results of the scenario called `name`. Without a name: of the only scenario.
-    pub(super) fn set(&self, name: Option<&str>) -> Result<&[PointResult], Error> {
+    pub(super) fn set(&self, name: Option<&str>) -> Result<(&str, &[PointResult]), Error> {
         let known =
             || self.sets.iter().map(|(name, _)| format!("in='{name}'")).collect::<Vec<_>>().join(", ");
         match (name, &self.sets[..]) {
             (_, []) => Err(wrong("there is no scenario to look into")),
-            (None, [(_, points)]) => Ok(points),
+            (None, [(only, points)]) => Ok((only, points)),
             (None, _) => Err(refused("there are several scenarios", format!("say {}", known()))),
             (Some(name), sets) => match sets.iter().find(|(known, _)| known == name) {
-                Some((_, points)) => Ok(points),
+                Some((known, points)) => Ok((known, points)),
                 None => {
                     Err(refused(format!("there is no scenario \"{name}\""), format!("there are {}", known())))
                 }

@@ -4,7 +4,7 @@ use super::values::{from_json, number, shown_value};
 use ackclock_scenario::results::Evidence;
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object, ObjectRepr};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,14 +20,45 @@ fn as_json(value: &Value) -> Json {
 #[derive(Clone, Default)]
 pub(crate) struct Trace(Arc<Inner>);
 
+/// The runs that functions see. Only with all of them are calls recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Runs {
+    /// All.
+    #[default]
+    All,
+    /// All, and only what is read is recorded.
+    Again,
+    /// That with this seed.
+    Only(u64),
+    /// All but that with this seed.
+    Without(u64),
+}
+
+/// A point that an expression reads: the runs of one scenario that differ in their seed only.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Reading {
+    /// The name of the scenario, empty if there is only one.
+    pub scenario: String,
+    /// The values of its axes.
+    pub parameters: Map<String, Json>,
+    /// The seeds of its runs.
+    pub seeds: Vec<u64>,
+    /// True if the expression asks for this seed itself.
+    pub chosen: bool,
+    /// True if anything in the runs was drawn at random.
+    pub drawn: bool,
+    /// The largest number of segments that all flows of a run together delivered: what a run costs.
+    pub segments: u64,
+}
+
 #[derive(Default)]
 struct Inner {
     depth: AtomicUsize,
     /// The calls of definitions since the records were taken.
     calls: AtomicUsize,
-    /// While this is set, functions see this seed only, and nothing is recorded.
-    only: Mutex<Option<u64>>,
+    runs: Mutex<Runs>,
     seen: Mutex<Vec<Evidence>>,
+    readings: Mutex<Vec<Reading>>,
 }
 
 impl Trace {
@@ -37,7 +68,7 @@ impl Trace {
     }
 
     fn push(&self, call: String, value: Json, std: Option<f64>, published: bool) {
-        if self.only().is_some() {
+        if self.runs() != Runs::All {
             return;
         }
         let depth = self.0.depth.load(Ordering::Relaxed);
@@ -63,20 +94,41 @@ impl Trace {
 
     /// True in the claim's own text, false inside a definition.
     pub(crate) fn at_the_top(&self) -> bool {
-        self.0.depth.load(Ordering::Relaxed) == 0 && self.only().is_none()
+        self.0.depth.load(Ordering::Relaxed) == 0 && self.runs() == Runs::All
     }
 
-    /// The seed to which functions are restricted.
-    pub(crate) fn only(&self) -> Option<u64> {
-        *self.0.only.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The runs that functions see.
+    pub(crate) fn runs(&self) -> Runs {
+        *self.0.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `inside` with functions restricted to this seed. Nothing is recorded meanwhile.
-    pub(crate) fn with_only<T>(&self, seed: u64, inside: impl FnOnce() -> T) -> T {
-        *self.0.only.lock().unwrap_or_else(PoisonError::into_inner) = Some(seed);
+    /// Evaluates `inside` over these runs. The calls of definitions count anew.
+    pub(crate) fn over<T>(&self, runs: Runs, inside: impl FnOnce() -> T) -> T {
+        let set =
+            |runs| std::mem::replace(&mut *self.0.runs.lock().unwrap_or_else(PoisonError::into_inner), runs);
+        let before = set(runs);
+        if before == Runs::All && runs != Runs::All {
+            self.0.calls.store(0, Ordering::Relaxed);
+        }
         let result = inside();
-        *self.0.only.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        set(before);
         result
+    }
+
+    /// Records what is read, unless runs are left out.
+    pub(crate) fn read(&self, reading: impl FnOnce() -> Reading) {
+        if matches!(self.runs(), Runs::All | Runs::Again) {
+            let mut all = self.0.readings.lock().unwrap_or_else(PoisonError::into_inner);
+            let reading = reading();
+            if !all.contains(&reading) {
+                all.push(reading);
+            }
+        }
+    }
+
+    /// Takes all readings since the last call.
+    pub(crate) fn take_readings(&self) -> Vec<Reading> {
+        std::mem::take(&mut *self.0.readings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Takes all records since the last call.

@@ -214,6 +214,11 @@ impl Experiment {
         })
     }
 
+    /// The text of the file.
+    pub(super) fn text(&self) -> &str {
+        &self.document.source.text
+    }
+
     /// The name of the file.
     pub fn file(&self) -> &str {
         &self.document.source.name

@@ -3,6 +3,7 @@
 use super::family::families;
 use super::format::{Experiment, Source};
 use super::published::Published;
+use crate::store::digest_of;
 use ackclock_scenario::{Document, Sweep};
 use ackclock_scenario::{ScenarioError, nearest};
 use miette::Diagnostic;
@@ -188,6 +189,38 @@ impl Library {
             Ok((name.clone(), Source::expand(self.resolve(experiment, source)?)?))
         };
         experiment.scenarios.iter().map(expand).collect()
+    }
+
+    /// A digest of the files of these experiments, and of those from which they take their scenarios: what
+    /// was reproduced from other files may be something else.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if a scenario refers to one that does not exist.
+    pub fn digest(&self, experiments: &[&Experiment]) -> Result<String, ScenarioError> {
+        let mut texts: Vec<(&str, &str)> = Vec::new();
+        for experiment in experiments {
+            texts.push((&experiment.id, experiment.text()));
+            for (_, source) in &experiment.scenarios {
+                self.resolve(experiment, source)?;
+                if let Source::Of(id, ..) = source {
+                    texts.extend(self.find(id).map(|other| (other.id.as_str(), other.text())));
+                }
+            }
+        }
+        texts.sort_unstable();
+        texts.dedup();
+        let all: String = texts.iter().map(|(id, text)| format!("{id} {}\n{text}", text.len())).collect();
+        Ok(digest_of(all.as_bytes()))
+    }
+
+    /// For each scenario of an experiment: whether its file says which seeds run.
+    pub(super) fn says_seeds(&self, experiment: &Experiment) -> Result<Vec<bool>, ScenarioError> {
+        let says = |(_, source): &(String, Source)| {
+            let document = self.resolve(experiment, source)?;
+            Ok(document.has("seeds") || document.has("seed"))
+        };
+        experiment.scenarios.iter().map(says).collect()
     }
 
     fn resolve<'a>(

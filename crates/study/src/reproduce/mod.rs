@@ -11,14 +11,17 @@ mod format;
 mod library;
 mod plan;
 mod published;
+mod replicate;
+mod summary;
 mod verdict;
 
 pub use check::check;
 pub use claim::{Apart, Asserted, Claim, Observation, Origin};
 pub use format::{Experiment, Kind, Pictured, Source};
 pub use library::{Library, LibraryError};
-pub use plan::Plan;
+pub use plan::{Plan, Planned};
 pub use published::Published;
+pub use summary::{Row, summary};
 pub use verdict::{Case, Counts, Judged, Reproduction, Verdict};
 
 #[cfg(test)]

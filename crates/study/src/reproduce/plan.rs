@@ -9,13 +9,27 @@ use ackclock_scenario::{Point, ScenarioError, Sweep};
 use std::collections::HashMap;
 
 /// The points to run for some experiments.
+#[derive(Clone)]
 pub struct Plan<'a> {
     experiments: Vec<&'a Experiment>,
-    /// Per experiment and scenario: its points.
-    sweeps: Vec<Vec<(String, Sweep)>>,
+    /// Per experiment: its scenarios.
+    pub(super) scenarios: Vec<Vec<Planned>>,
     /// The number of each distinct scenario among the points, by its text.
     numbers: HashMap<String, usize>,
     points: Vec<Point>,
+}
+
+/// A scenario of an experiment.
+#[derive(Clone)]
+pub struct Planned {
+    /// The name, empty if there is only one.
+    pub name: String,
+    /// Its points, those that were added as well.
+    pub sweep: Sweep,
+    /// Per point: true if the file asks for it, false for an added run.
+    pub asked: Vec<bool>,
+    /// True if the file says which seeds run.
+    pub(super) says_seeds: bool,
 }
 
 fn key(point: &Point) -> String {
@@ -30,18 +44,21 @@ impl<'a> Plan<'a> {
     ///
     /// [`ScenarioError`] if a scenario is not valid, or a claim cannot be evaluated.
     pub fn new(library: &Library, experiments: Vec<&'a Experiment>) -> Result<Plan<'a>, ScenarioError> {
-        let mut plan = Plan { experiments, sweeps: Vec::new(), numbers: HashMap::new(), points: Vec::new() };
+        let mut plan =
+            Plan { experiments, scenarios: Vec::new(), numbers: HashMap::new(), points: Vec::new() };
         for experiment in &plan.experiments {
             check(library, experiment)?;
-            let sweeps = library.sweeps(experiment)?;
-            for point in sweeps.iter().flat_map(|(_, sweep)| &sweep.points) {
-                plan.numbers.entry(key(point)).or_insert_with(|| {
-                    let (parameters, scenario) = (point.parameters.clone(), point.scenario.clone());
-                    plan.points.push(Point { parameters, scenario });
-                    plan.points.len() - 1
-                });
+            let mut scenarios = Vec::new();
+            for ((name, sweep), says_seeds) in
+                library.sweeps(experiment)?.into_iter().zip(library.says_seeds(experiment)?)
+            {
+                for point in &sweep.points {
+                    number(&mut plan.numbers, &mut plan.points, point);
+                }
+                let asked = vec![true; sweep.points.len()];
+                scenarios.push(Planned { name, sweep, asked, says_seeds });
             }
-            plan.sweeps.push(sweeps);
+            plan.scenarios.push(scenarios);
         }
         Ok(plan)
     }
@@ -51,18 +68,23 @@ impl<'a> Plan<'a> {
         &self.points
     }
 
-    /// The scenarios of each experiment, by name.
-    pub fn sweeps(&self) -> impl Iterator<Item = (&'a Experiment, &[(String, Sweep)])> {
-        self.experiments.iter().copied().zip(self.sweeps.iter().map(Vec::as_slice))
+    /// The scenarios of each experiment.
+    pub fn scenarios(&self) -> impl Iterator<Item = (&'a Experiment, &[Planned])> {
+        self.experiments.iter().copied().zip(self.scenarios.iter().map(Vec::as_slice))
     }
 
     /// The numbers of the points of each experiment.
     pub fn numbers(&self) -> Vec<Vec<usize>> {
-        let of = |sweeps: &[(String, Sweep)]| {
-            let points = sweeps.iter().flat_map(|(_, sweep)| &sweep.points);
+        let of = |scenarios: &[Planned]| {
+            let points = scenarios.iter().flat_map(|planned| &planned.sweep.points);
             points.map(|point| self.numbers[&key(point)]).collect()
         };
-        self.sweeps.iter().map(|sweeps| of(sweeps)).collect()
+        self.scenarios.iter().map(|scenarios| of(scenarios)).collect()
+    }
+
+    /// The number of this point. It is one of those to run from now on.
+    pub(super) fn number(&mut self, point: &Point) -> usize {
+        number(&mut self.numbers, &mut self.points, point)
     }
 
     /// Evaluates every claim over the results of the points, in their order.
@@ -71,16 +93,22 @@ impl<'a> Plan<'a> {
     ///
     /// [`ScenarioError`] if a claim has no value.
     pub fn judge(&self, results: &[PointResult]) -> Result<Vec<Reproduction>, ScenarioError> {
-        let each = self.experiments.iter().zip(&self.sweeps);
-        each.map(|(experiment, sweeps)| {
-            let sets = sweeps.iter().map(|(name, sweep)| (name.clone(), self.results(sweep, results)));
-            judge(experiment, sets.collect())
-        })
-        .collect()
+        (0..self.experiments.len()).map(|number| self.judge_one(number, results)).collect()
+    }
+
+    /// The same for one experiment, by its number.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::judge`].
+    pub fn judge_one(&self, number: usize, results: &[PointResult]) -> Result<Reproduction, ScenarioError> {
+        let sets = self.scenarios[number].iter();
+        let sets = sets.map(|planned| (planned.name.clone(), self.results(&planned.sweep, results)));
+        judge(self.experiments[number], sets.collect())
     }
 
     /// The results of one sweep. A shared result gets the axis names of this sweep.
-    fn results(&self, sweep: &Sweep, results: &[PointResult]) -> Vec<PointResult> {
+    pub(super) fn results(&self, sweep: &Sweep, results: &[PointResult]) -> Vec<PointResult> {
         let result = |point: &Point| {
             let mut result = results[self.numbers[&key(point)]].clone();
             result.parameters =
@@ -89,4 +117,12 @@ impl<'a> Plan<'a> {
         };
         sweep.points.iter().map(result).collect()
     }
+}
+
+/// The number of this point among these, where it is added if it is new.
+fn number(numbers: &mut HashMap<String, usize>, points: &mut Vec<Point>, point: &Point) -> usize {
+    *numbers.entry(key(point)).or_insert_with(|| {
+        points.push(point.clone());
+        points.len() - 1
+    })
 }

@@ -86,7 +86,8 @@ fn a_claim_holds_or_fails_with_its_numbers() {
     let library = library(vec![file("one", &format!("{SCENARIO}{CLAIMS}"))]);
     let made = run(&library, "all", None);
     let [one] = &made[..] else { panic!("one experiment") };
-    assert_eq!((one.points, one.counts), (4, Counts { holds: 1, fails: 1, untestable: 1 }));
+    let counts = Counts { holds: 1, fails: 1, untestable: 1, ..Counts::default() };
+    assert_eq!((one.points, one.counts), (4, counts));
     let all = &one.claims[1];
     assert_eq!(all.cases.iter().map(|case| case.holds).collect::<Vec<_>>(), [false, true]);
     let seen = &all.cases[1].seen;
@@ -100,6 +101,112 @@ fn a_claim_holds_or_fails_with_its_numbers() {
     assert!(seen.iter().any(|seen| seen.published && seen.value == 0.5));
     assert_eq!(all.tried.as_deref(), Some("nothing"));
     assert_eq!(one.claims[2].untestable.as_deref(), Some("Flows have no colour."));
+}
+
+/// Runs a plan with as many runs as its claims need, at most `most` of a point.
+fn replicated(library: &Library, most: usize) -> (Vec<Reproduction>, usize) {
+    let mut plan = Plan::new(library, library.select("all").expect("some")).expect("a plan");
+    let stop = AtomicBool::new(false);
+    let runner = Runner { probes: false, threads: Some(2), stop: &stop, store: None, progress: &|_, _| () };
+    let more = |points: &[ackclock_scenario::Point]| runner.run(points, &NoObserver).expect("results");
+    let mut results = more(plan.points());
+    plan.replicate_drawn(&results, most).expect("seeds");
+    results.extend(more(&plan.points()[results.len()..]));
+    let mut found = plan.judge(&results).expect("verdicts");
+    while !plan.replicate_undecided(&found, most).expect("seeds").is_empty() {
+        results.extend(more(&plan.points()[results.len()..]));
+        found = plan.judge(&results).expect("verdicts");
+    }
+    (found, results.len())
+}
+
+#[test]
+fn runs_are_spent_where_they_decide() {
+    let claim = |that: &str| format!("[[claim]]\ntext = \"t\"\nthat = \"{that}\"\n");
+    let scenario = SCENARIO.replace("seeds = 2\n", "");
+    let case = |scenario: &str, that: &str, most| {
+        let library = library(vec![file("one", &format!("{scenario}{}", claim(that)))]);
+        let (found, points) = replicated(&library, most);
+        (found[0].claims[0].verdict, found[0].claims[0].cases[0].runs, points)
+    };
+    let clear = "goodput('reno', rate='5 Mbit/s') > 1";
+    // Starts are drawn, and the point is cheap: 20 runs of each point, as far as they are allowed.
+    assert_eq!(case(&scenario, clear, 40), (Verdict::Holds, 20, 40));
+    assert_eq!(case(&scenario, clear, 3), (Verdict::Holds, 3, 6));
+    // Nothing is drawn: one.
+    let still = scenario
+        .replace("start = { uniform = [\"0 s\", \"1 s\"] }", "")
+        .replace("[scenario]", "[scenario]\njitter = \"off\"");
+    assert_eq!(case(&still, clear, 40), (Verdict::Holds, 1, 2));
+    // The file says two, which is enough.
+    assert_eq!(case(SCENARIO, clear, 40), (Verdict::Holds, 2, 4));
+    // Two are not enough for a claim at its line: its point gets more, and the other does not.
+    let library = library(vec![file("one", &format!("{SCENARIO}{}", claim(clear)))]);
+    let (found, _) = replicated(&library, 2);
+    let seen = &found[0].claims[0].cases[0].seen[0];
+    let (mean, std) = seen.value.as_f64().zip(seen.std).expect("a mean and a deviation");
+    // One standard error of the mean of two below the line: about four times as many runs decide.
+    let close = format!("goodput('reno', rate='5 Mbit/s') > {}", mean + std / 2_f64.sqrt());
+    let (verdict, runs, points) = case(SCENARIO, &close, 16);
+    assert!(runs > 2 && points == 2 + runs, "{verdict:?} {runs} {points}");
+}
+
+#[test]
+fn what_draws_nothing_is_the_same_with_every_seed() {
+    let run = |scenario: &str, seed| {
+        let sweep =
+            ackclock_scenario::Sweep::read("test", scenario, &[format!("seed={seed}")]).expect("a scenario");
+        let point = &sweep.points[0];
+        let result = crate::run::run_point(point, true, &AtomicBool::new(false)).expect("a result");
+        let (series, flows) = (result.series.clone(), serde_json::to_value(&result.flows).expect("flows"));
+        (result.drawn, series, flows)
+    };
+    let scenario = |rest: &str| {
+        format!(
+            "duration = \"3 s\"\n{rest}\n[topology.dumbbell]\nbottleneck = {{ rate = \"5 Mbit/s\", delay = \"10 ms\", \
+             queue = {{ droptail = \"20 packets\" }} }}\n[[flows]]\ncontrol = \"reno\"\ncount = 2\n"
+        )
+    };
+    let still = scenario("jitter = \"off\"");
+    assert!(!run(&still, 1).0);
+    assert_eq!(run(&still, 1), run(&still, 2));
+    for drawing in [scenario(""), still + "start = { uniform = [\"0 s\", \"1 s\"] }\n"] {
+        assert!(run(&drawing, 1).0, "{drawing}");
+        assert_ne!(run(&drawing, 1), run(&drawing, 2), "{drawing}");
+    }
+}
+
+#[test]
+fn a_claim_that_counts_apart_says_what_was_found() {
+    let claims = "[[claim]]\ntext = \"t\"\nthat = \"1 > 0\"\nidentity = \"one is more\"\nof = \"O1\"\n\
+                  [[claim]]\ntext = \"t\"\nthat = \"1 > 2\"\ncalibrated = \"all\"\nof = \"O2\"\n\
+                  [[claim]]\ntext = \"t\"\nthat = \"1 > 2\"\nof = \"O2\"\n\
+                  [[claim]]\ntext = \"t\"\nthat = \"1 > 2\"\nours = true\n\
+                  [[claim]]\ntext = \"t\"\nthat = \"1 > 2\"\n";
+    let published = "[tiny1999]\none = 3\nanother = 4\n[other2000]\ntwo-fig-1 = 5\n";
+    let published = Published::parse("published.toml", published).expect("numbers");
+    let library = library(vec![file("one", claims)]).with_published(published);
+    let made = run(&library, "all", None);
+    let found: Vec<_> = made[0].claims.iter().map(|claim| (claim.verdict, claim.found)).collect();
+    let (identity, calibrated, fails) = (Verdict::Identity, Verdict::Calibrated, Verdict::Fails);
+    assert_eq!(found[..2], [(identity, Verdict::Holds), (calibrated, fails)]);
+    let rows = summary(&library, &made);
+    let [row] = &rows[..] else { panic!("one family") };
+    let counts = Counts { identity: 1, fails: 1, ..Counts::default() };
+    assert_eq!((row.published, row.represented, row.counts, row.ours, row.unlinked), (3, 2, counts, 1, 1));
+}
+
+#[test]
+fn a_digest_changes_with_the_files_that_count() {
+    let digest = |one: &str, two: &str, three: &str| {
+        let library = library(vec![file("one", one), file("two", two), file("three", three)]);
+        library.digest(&[library.find("two").expect("it is there")]).expect("a digest")
+    };
+    let shared = "scenario = \"one\"";
+    let first = digest(SCENARIO, shared, "");
+    assert_eq!(first, digest(SCENARIO, shared, "notes = \"n\""));
+    assert_ne!(first, digest(SCENARIO, &format!("{shared} "), ""));
+    assert_ne!(first, digest(&SCENARIO.replace("3 s", "4 s"), shared, ""));
 }
 
 #[test]
@@ -158,6 +265,37 @@ fn every_experiment_is_in_one_family() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), library.experiments().len(), "one is in two families");
+}
+
+/// As long as a family has claims whose file does not say whose they are, some may be represented by these.
+#[test]
+fn a_family_with_links_represents_all_that_is_published() {
+    let library = Library::built_in().expect("every file can be read");
+    let without_file =
+        library.published().experiments().filter(|(_, id, claims)| *claims > 0 && library.find(id).is_none());
+    let mut missing: Vec<_> = without_file.map(|(_, id, _)| format!("{id} has no file")).collect();
+    for (family, work, members) in library.families() {
+        let claims =
+            || members.iter().flat_map(|experiment| experiment.claims.iter().map(move |it| (experiment, it)));
+        if claims().any(|(_, claim)| claim.origin == Origin::Unlinked) {
+            continue;
+        }
+        let represented: Vec<(&str, usize)> = claims()
+            .filter(|(_, claim)| matches!(claim.origin, Origin::Source(_)))
+            .flat_map(|(experiment, claim)| {
+                let id = |it: &'_ Observation| it.experiment.clone().unwrap_or_else(|| experiment.id.clone());
+                claim.origin.observations().iter().map(move |it| (id(it), it.number))
+            })
+            .map(|(id, number)| (library.find(&id).map_or("", |it| it.id.as_str()), number))
+            .collect();
+        let mine = |id: &str| members.iter().any(|experiment| experiment.id == id);
+        let published = library.published().experiments().filter(|(of, id, _)| *of == work && mine(id));
+        for (_, id, claims) in published {
+            let left = (1..=claims).filter(|&number| !represented.contains(&(id, number)));
+            missing.extend(left.map(|number| format!("{family}: {id} O{number}")));
+        }
+    }
+    assert!(missing.is_empty(), "published and not represented:\n{}", missing.join("\n"));
 }
 
 #[test]

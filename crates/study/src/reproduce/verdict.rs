@@ -1,8 +1,8 @@
 //! Verdicts: whether each claim holds, and the numbers behind it.
 
-use super::claim::{Asserted, Claim};
+use super::claim::{Apart, Asserted, Claim, Origin};
 use super::format::{Experiment, Kind};
-use crate::expect::{Language, Names, View};
+use crate::expect::{Decision, Language, Line, Names, Reading, Truth, View};
 use ackclock_scenario::ScenarioError;
 use ackclock_scenario::results::{Evidence, PointResult};
 use serde::Serialize;
@@ -16,8 +16,24 @@ pub enum Verdict {
     Holds,
     /// It fails in at least one case.
     Fails,
+    /// The runs are too few to say whether it holds.
+    Undecided,
     /// It cannot be tested here.
     Untestable,
+    /// Something was fitted so that it holds.
+    Calibrated,
+    /// It is true by construction.
+    Identity,
+}
+
+impl Verdict {
+    fn of(truth: &Truth) -> Verdict {
+        match truth {
+            truth if truth.is_undecided() => Verdict::Undecided,
+            Truth { holds: true, .. } => Verdict::Holds,
+            Truth { .. } => Verdict::Fails,
+        }
+    }
 }
 
 /// A claim with its verdict.
@@ -27,6 +43,19 @@ pub struct Judged {
     pub text: String,
     /// The verdict.
     pub verdict: Verdict,
+    /// What was found: the verdict without regard to `calibrated` and `identity`.
+    pub found: Verdict,
+    /// Whose claim it is.
+    #[serde(skip)]
+    pub origin: Origin,
+    /// The claims of the source that it represents, or beside which it stands.
+    pub of: Vec<String>,
+    /// True if it is ours, false if it represents claims of the source.
+    pub ours: bool,
+    /// What was fitted to what, so that it holds.
+    pub calibrated: Option<String>,
+    /// Why it is true by construction.
+    pub identity: Option<String>,
     /// The expression, if there is one.
     pub that: Option<String>,
     /// Why it cannot be tested.
@@ -37,6 +66,8 @@ pub struct Judged {
     pub tried: Option<String>,
     /// The origin of its threshold.
     pub tolerance_from: Option<String>,
+    /// The number of the case that decides: the one that is least true.
+    pub deciding: Option<usize>,
     /// The cases: each combination of values.
     pub cases: Vec<Case>,
 }
@@ -46,10 +77,47 @@ pub struct Judged {
 pub struct Case {
     /// The values.
     pub with: Map<String, Json>,
-    /// True if it holds.
+    /// True if it holds for the means.
     pub holds: bool,
+    /// What is known of it.
+    pub verdict: Verdict,
+    /// The comparison that decides, with its distance from the line.
+    pub line: Option<Line>,
+    /// The distance from the line in standard errors, positive where it holds; null if there is no error.
+    pub standard_errors: Option<f64>,
+    /// The largest number of runs of a point that it reads; 0 if it reads none.
+    pub runs: usize,
+    /// True if anything in these runs was drawn at random.
+    pub drawn: bool,
+    /// If it is undecided: about how many runs would decide.
+    pub runs_to_decide: Option<f64>,
     /// The numbers behind it.
     pub seen: Vec<Evidence>,
+    /// The points that it reads.
+    #[serde(skip)]
+    pub readings: Vec<Reading>,
+    /// How true it is.
+    #[serde(skip)]
+    pub truth: Truth,
+}
+
+impl Case {
+    fn new(with: Map<String, Json>, Decision { truth, seen, readings }: Decision) -> Case {
+        let runs = readings.iter().map(|reading| reading.seeds.len()).max().unwrap_or(0);
+        Case {
+            with,
+            holds: truth.holds,
+            verdict: Verdict::of(&truth),
+            standard_errors: Some(truth.errors).filter(|errors| errors.is_finite()),
+            line: truth.line.clone(),
+            runs,
+            drawn: readings.iter().any(|reading| reading.drawn),
+            runs_to_decide: truth.runs_to_decide(runs),
+            seen,
+            readings,
+            truth,
+        }
+    }
 }
 
 /// An experiment with its verdicts.
@@ -87,20 +155,45 @@ pub struct Counts {
     pub holds: usize,
     /// Claims that do not hold.
     pub fails: usize,
+    /// Claims about which the runs are too few to say.
+    pub undecided: usize,
     /// Claims that cannot be tested here.
     pub untestable: usize,
+    /// Claims to which something was fitted.
+    pub calibrated: usize,
+    /// Claims that are true by construction.
+    pub identity: usize,
 }
 
 impl Counts {
     /// The counts of these claims.
     pub fn of<'a>(claims: impl IntoIterator<Item = &'a Judged>) -> Counts {
+        Counts::of_verdicts(claims.into_iter().map(|claim| claim.verdict))
+    }
+
+    pub(super) fn plus(self, other: Counts) -> Counts {
+        Counts {
+            holds: self.holds + other.holds,
+            fails: self.fails + other.fails,
+            undecided: self.undecided + other.undecided,
+            untestable: self.untestable + other.untestable,
+            calibrated: self.calibrated + other.calibrated,
+            identity: self.identity + other.identity,
+        }
+    }
+
+    /// The counts of these verdicts.
+    pub(super) fn of_verdicts(verdicts: impl IntoIterator<Item = Verdict>) -> Counts {
         let mut counts = Counts::default();
-        for claim in claims {
-            match claim.verdict {
-                Verdict::Holds => counts.holds += 1,
-                Verdict::Fails => counts.fails += 1,
-                Verdict::Untestable => counts.untestable += 1,
-            }
+        for verdict in verdicts {
+            *match verdict {
+                Verdict::Holds => &mut counts.holds,
+                Verdict::Fails => &mut counts.fails,
+                Verdict::Undecided => &mut counts.undecided,
+                Verdict::Untestable => &mut counts.untestable,
+                Verdict::Calibrated => &mut counts.calibrated,
+                Verdict::Identity => &mut counts.identity,
+            } += 1;
         }
         counts
     }
@@ -141,33 +234,50 @@ pub(super) fn language(experiment: &Experiment, view: &View) -> Language {
 }
 
 fn judge_claim(experiment: &Experiment, claim: &Claim, language: &Language) -> Result<Judged, ScenarioError> {
-    let mut judged = Judged {
+    let (calibrated, identity) = match &claim.apart {
+        Some(Apart::Calibrated(what)) => (Some(what.clone()), None),
+        Some(Apart::Identity(why)) => (None, Some(why.clone())),
+        None => (None, None),
+    };
+    let (that, untestable) = match &claim.asserted {
+        Asserted::Untestable(why) => (None, Some(why.clone())),
+        Asserted::That(that) => (Some(that.clone()), None),
+    };
+    let mut cases = Vec::new();
+    for (that, names) in
+        that.iter().flat_map(|that| combinations(claim).into_iter().map(move |it| (that, it)))
+    {
+        let decision = language
+            .decide(that, &names)
+            .map_err(|error| experiment.error(claim, error.reason).help(error.remedy))?;
+        cases.push(Case::new(names.into_iter().collect(), decision));
+    }
+    // It holds if all cases do, so that it is as true as the least true one.
+    let least = (0..cases.len()).reduce(|least, next| {
+        if cases[next].truth.less_true_than(&cases[least].truth) { next } else { least }
+    });
+    let found = least.map_or(Verdict::Untestable, |least| cases[least].verdict);
+    Ok(Judged {
         text: claim.text.clone(),
-        verdict: Verdict::Untestable,
-        that: None,
-        untestable: None,
+        verdict: match claim.apart {
+            Some(Apart::Calibrated(_)) => Verdict::Calibrated,
+            Some(Apart::Identity(_)) => Verdict::Identity,
+            None => found,
+        },
+        found,
+        of: claim.origin.observations().iter().map(ToString::to_string).collect(),
+        ours: matches!(claim.origin, Origin::Ours(_)),
+        origin: claim.origin.clone(),
+        calibrated,
+        identity,
+        that,
+        untestable,
         published: claim.published.clone(),
         tried: claim.tried.clone(),
         tolerance_from: claim.tolerance_from.clone(),
-        cases: Vec::new(),
-    };
-    let that = match &claim.asserted {
-        Asserted::Untestable(why) => {
-            judged.untestable = Some(why.clone());
-            return Ok(judged);
-        }
-        Asserted::That(that) => that,
-    };
-    for names in combinations(claim) {
-        let (holds, seen) = language
-            .judge(that, &names)
-            .map_err(|error| experiment.error(claim, error.reason).help(error.remedy))?;
-        judged.cases.push(Case { with: names.into_iter().collect(), holds, seen });
-    }
-    let all = judged.cases.iter().all(|case| case.holds);
-    judged.verdict = if all { Verdict::Holds } else { Verdict::Fails };
-    judged.that = Some(that.clone());
-    Ok(judged)
+        deciding: least,
+        cases,
+    })
 }
 
 /// Every combination of a claim's values. The last name changes fastest.

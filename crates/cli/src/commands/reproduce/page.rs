@@ -1,41 +1,56 @@
 //! The Markdown page of a reproduction.
 
 use super::emulated::{Emulated, Trust};
-use super::shown::{in_doubt, measured, published, total, word};
-use ackclock_study::reproduce::{Counts, Judged, Reproduction, Verdict};
+use super::files::Picture;
+use super::shown::{counts, distance, in_doubt, measured, published, total, verdict};
+use ackclock_study::reproduce::{Counts, Judged, Reproduction};
 use std::fmt::Write;
 
-/// A chart of an experiment.
-pub(super) struct Picture {
-    /// The experiment.
-    pub(super) id: String,
-    /// The title.
-    pub(super) title: String,
-    /// The file, next to the page.
-    pub(super) file: String,
-    pub(super) svg: String,
+/// What a page was made from.
+pub(super) struct Origin {
+    /// What was reproduced, with its options.
+    pub(super) command: String,
+    /// The build of the program.
+    pub(super) build: String,
+    /// A digest of the experiment files.
+    pub(super) files: String,
+}
+
+impl Origin {
+    /// The line by which a test finds out whether a page is older than the experiment files.
+    pub(super) fn comment(&self) -> String {
+        let Origin { command, build, files } = self;
+        format!("<!-- ackclock reproduce {command}: build {build}, experiment files {files} -->")
+    }
 }
 
 /// The whole page.
 pub(super) fn page(
-    command: &str,
+    origin: &Origin,
     reproductions: &[Reproduction],
     emulated: Option<&Emulated>,
     pictures: &[Picture],
 ) -> String {
-    let Counts { holds, fails, untestable } = total(reproductions);
     let mut page = format!(
-        "# Published experiments, run again\n\n`{command}`: {holds} claims hold, {fails} fail, {untestable} cannot be tested here.\n\n\
-         A claim holds if its expression is true for every combination it names; combinations in which it is not \
-         are marked ✗. Numbers are means over runs, ± one standard deviation between runs where there are \
-         several. Curves are means, bands reach from the least to the most.\n\n"
+        "# Published experiments, run again\n\n{}\n\n`ackclock reproduce {}`: {}.\n\n\
+         A claim holds if its expression is true of the means over runs for every combination it names. What lies \
+         within two standard errors of its line is undecided. Combinations that fail are marked ✗, undecided ones \
+         with a question mark. Numbers are means over runs, ± one standard deviation between runs where there are \
+         several. Curves are means, bands reach from the least to the most. Claims that count apart are calibrated \
+         (something was fitted so that they hold) or identities (true by construction). Made by build `{:.12}` from \
+         experiment files `{:.12}`.\n\n",
+        origin.comment(),
+        origin.command,
+        counts(total(reproductions)),
+        origin.build,
+        origin.files,
     );
     if let Some(emulated) = emulated {
-        let Counts { holds, fails, .. } = total(&emulated.reproductions);
+        let found = counts(total(&emulated.reproductions));
         let _ = write!(
             page,
             "Every point was also emulated: the same flows as connections of {}'s TCP, over the same links in real time. \
-             Judged by that {holds} claims hold and {fails} fail. A verdict is *in doubt* where the emulator says of \
+             Judged by that {found}. A verdict is *in doubt* where the emulator says of \
              itself that it was too late in at least one run of the experiment; the reasons stand below the table. {}\n\n",
             emulated.place(),
             emulated.quality()
@@ -44,16 +59,16 @@ pub(super) fn page(
     let and_emulated = |text: &'static str| if emulated.is_some() { text } else { "" };
     let _ = writeln!(
         page,
-        "| experiment | claims | hold | fail |{} untestable | points |\n|---|---|---|---|---|---|{}",
+        "| experiment | claims | hold | fail | undecided |{} untestable | apart | points |\n|---|---|---|---|---|---|---|---|{}",
         and_emulated(" emulated: hold | fail |"),
         and_emulated("---|---|")
     );
     for (number, reproduction) in reproductions.iter().enumerate() {
         let Reproduction { id, title, counts, points, claims, .. } = reproduction;
-        let Counts { holds, fails, untestable } = counts;
+        let Counts { holds, fails, undecided, untestable, calibrated, identity } = counts;
         let _ = write!(
             page,
-            "| [{id}](#{}): {} | {} | {holds} | {fails} |",
+            "| [{id}](#{}): {} | {} | {holds} | {fails} | {undecided} |",
             anchor(id),
             cell(title),
             claims.len()
@@ -62,7 +77,7 @@ pub(super) fn page(
             let Counts { holds, fails, .. } = emulated.reproductions[number].counts;
             let _ = write!(page, " {holds} | {fails} |");
         }
-        let _ = writeln!(page, " {untestable} | {points} |");
+        let _ = writeln!(page, " {untestable} | {} | {points} |", calibrated + identity);
     }
     for (number, reproduction) in reproductions.iter().enumerate() {
         let beside = emulated.map(|emulated| Beside {
@@ -138,25 +153,41 @@ fn row(page: &mut String, claim: &Judged, emulated: Option<(&Judged, &Trust)>) {
     if let Some(whose) = &claim.tolerance_from {
         let _ = write!(text, "<br>threshold: {}", cell(whose));
     }
+    if let Some(whose) = of(claim) {
+        let _ = write!(text, "<br>{whose}");
+    }
     let lines =
         |claim: &Judged| measured(claim, true).iter().map(|line| cell(line)).collect::<Vec<_>>().join("<br>");
-    let verdict = |claim: &Judged| {
-        if claim.verdict == Verdict::Fails { "**fails**" } else { word(claim.verdict) }
+    let bold = |claim: &Judged| verdict(claim).replace("FAILS", "**fails**");
+    let with_distance = |claim: &Judged, word: String| match distance(claim) {
+        Some(distance) => format!("{word}<br>{distance}"),
+        None => word,
     };
+    let simulated = with_distance(claim, bold(claim));
     let _ = match emulated {
         None => {
-            writeln!(page, "| {text} | {} | {} | {} |", verdict(claim), cell(&published(claim)), lines(claim))
+            writeln!(page, "| {text} | {simulated} | {} | {} |", cell(&published(claim)), lines(claim))
         }
         Some((emulated, trust)) => writeln!(
             page,
-            "| {text} | {} | {} | {} | {} | {} |",
+            "| {text} | {} | {simulated} | {} | {} | {} |",
             cell(&published(claim)),
-            verdict(claim),
             lines(claim),
-            in_doubt(verdict(emulated), emulated.verdict, trust),
+            with_distance(emulated, in_doubt(&bold(emulated), emulated.verdict, trust)),
             lines(emulated)
         ),
     };
+}
+
+/// Which claims of the source it represents, or that it is ours.
+fn of(claim: &Judged) -> Option<String> {
+    let of = claim.of.join(", ");
+    match (claim.ours, of.is_empty()) {
+        (true, true) => Some("ours".to_owned()),
+        (true, false) => Some(format!("ours, beside {of}")),
+        (false, true) => None,
+        (false, false) => Some(of),
+    }
 }
 
 /// The anchor of a heading, as mdBook and GitHub generate it.

@@ -1,0 +1,79 @@
+//! Runs the points of a plan in the simulator, and more of those that an undecided claim reads.
+
+use super::open_store;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::{args, memory};
+use ackclock_scenario::Point;
+use ackclock_scenario::results::PointResult;
+use ackclock_sim::engine::NoObserver;
+use ackclock_study::reproduce::{Plan, Reproduction};
+use ackclock_study::run::check;
+use ackclock_study::runner::{Runner, RunnerError};
+use miette::miette;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Runs a plan, and judges it.
+pub(super) fn reproduce(
+    command: &args::Reproduce,
+    plan: &mut Plan<'_>,
+    store: &Path,
+    stop: &AtomicBool,
+) -> Result<Vec<Reproduction>, Failure> {
+    let most = command.seeds_max;
+    let mut results = simulate(command, plan.points(), store, stop)?;
+    if !plan.replicate_drawn(&results, most)?.is_empty() {
+        results.extend(simulate(command, &plan.points()[results.len()..], store, stop)?);
+    }
+    let mut reproductions = plan.judge(&results)?;
+    loop {
+        let changed = plan.replicate_undecided(&reproductions, most)?;
+        if changed.is_empty() {
+            return Ok(reproductions);
+        }
+        results.extend(simulate(command, &plan.points()[results.len()..], store, stop)?);
+        for number in changed {
+            reproductions[number] = plan.judge_one(number, &results)?;
+        }
+    }
+}
+
+/// Runs every point that is not finished yet.
+fn simulate(
+    command: &args::Reproduce,
+    points: &[Point],
+    directory: &Path,
+    stop: &AtomicBool,
+) -> Result<Vec<PointResult>, Failure> {
+    memory::limit();
+    let at_once = memory::at_once(command.threads, points.len());
+    memory::check(check(points, false)?, at_once)?;
+    let store = open_store(directory)?;
+    let progress = Progress::new(points)?;
+    let runner = Runner {
+        probes: false,
+        threads: Some(at_once),
+        stop,
+        store: Some(&store),
+        progress: &|number, share| progress.follow(number, share),
+    };
+    let results = runner.run(points, &NoObserver);
+    progress.clear();
+    results.map_err(|error| match error {
+        RunnerError::Interrupted => {
+            let finished = points.iter().filter(|point| store.contains(point)).count();
+            Failure::Interrupted(format!(
+                "interrupted: {finished} of {} points are finished and kept in {}\n\
+                 Run the same command again to go on with the others.",
+                points.len(),
+                directory.display()
+            ))
+        }
+        RunnerError::Scenario(error) => error.into(),
+        error => Failure::Report(miette!(
+            help = format!("finished points are kept in {}", directory.display()),
+            "{error}"
+        )),
+    })
+}

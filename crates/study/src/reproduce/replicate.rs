@@ -1,0 +1,136 @@
+//! Runs are spent where they decide. A point in which something is drawn at random runs with several seeds. A
+//! claim that is far from its line needs no more of them. Points that an undecided claim reads get twice as
+//! many, until it is decided or they have the most that are allowed, which is more for points that are cheap.
+
+use super::plan::{Plan, Planned};
+use super::verdict::{Reproduction, Verdict};
+use ackclock_scenario::results::PointResult;
+use ackclock_scenario::{Point, ScenarioError};
+use serde_json::{Map, Value as Json};
+
+/// If the file says nothing of seeds, a point in which something is drawn runs at least so often.
+const LEAST: usize = 5;
+/// The same for a point that is cheap.
+const LEAST_CHEAP: usize = 20;
+/// A point is cheap if all its flows together deliver at most so many segments, which takes a fraction of a
+/// second. A number of segments instead of a time, so that the number of runs does not depend on the machine.
+const CHEAP_SEGMENTS: u64 = 500_000;
+/// A cheap point may run so many times as often as others at most, if an undecided claim reads it.
+const CHEAP_TIMES: usize = 10;
+/// A point that delivers more segments than this takes seconds.
+const DEAR_SEGMENTS: u64 = 20_000_000;
+/// It runs at most so many times less often than others.
+const DEAR_SHARE: usize = 4;
+/// A claim that needs so many times the allowed number of runs gets none.
+const HOPELESS: f64 = 10.0;
+
+/// The largest number of runs of a point that delivers so many segments.
+fn allowed(most: usize, segments: u64) -> usize {
+    match segments {
+        cheap if cheap <= CHEAP_SEGMENTS => most.saturating_mul(CHEAP_TIMES),
+        dear if dear > DEAR_SEGMENTS => most / DEAR_SHARE,
+        _ => most,
+    }
+}
+
+impl Plan<'_> {
+    /// Adds runs to the points in which something was drawn, where the file does not say which seeds run.
+    /// `results` are those of all points so far, `most` is the largest number of runs of a point. Returns the
+    /// numbers of the experiments with more points than before.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if a seed would be too large.
+    pub fn replicate_drawn(
+        &mut self,
+        results: &[PointResult],
+        most: usize,
+    ) -> Result<Vec<usize>, ScenarioError> {
+        let mut wanted = Vec::new();
+        for (experiment, scenarios) in self.scenarios.iter().enumerate() {
+            for (scenario, planned) in scenarios.iter().enumerate().filter(|(_, planned)| !planned.says_seeds)
+            {
+                for result in self.results(&planned.sweep, results).into_iter().filter(|result| result.drawn)
+                {
+                    let cheap = result.delivered_segments <= CHEAP_SEGMENTS;
+                    let runs = if cheap { LEAST_CHEAP } else { LEAST };
+                    wanted.push((experiment, scenario, result.parameters, runs.min(most)));
+                }
+            }
+        }
+        self.replicate(wanted)
+    }
+
+    /// Adds as many runs again to the points that undecided claims read, up to `most` runs of a point: ten
+    /// times as many of a cheap one, a quarter of a dear one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::replicate_drawn`].
+    pub fn replicate_undecided(
+        &mut self,
+        reproductions: &[Reproduction],
+        most: usize,
+    ) -> Result<Vec<usize>, ScenarioError> {
+        let mut wanted = Vec::new();
+        for (experiment, reproduction) in reproductions.iter().enumerate() {
+            let claims = reproduction.claims.iter().filter(|claim| claim.verdict == Verdict::Undecided);
+            let cases = claims.flat_map(|claim| &claim.cases).filter(|case| {
+                let segments = case.readings.iter().map(|reading| reading.segments).max().unwrap_or(0);
+                let reach = HOPELESS * allowed(most, segments) as f64;
+                case.verdict == Verdict::Undecided && case.runs_to_decide.is_none_or(|runs| runs <= reach)
+            });
+            let readings = cases.flat_map(|case| &case.readings);
+            for reading in readings.filter(|reading| reading.drawn && !reading.chosen) {
+                let scenarios = &self.scenarios[experiment];
+                let scenario = scenarios.iter().position(|planned| planned.name == reading.scenario);
+                let runs = (2 * reading.seeds.len()).min(allowed(most, reading.segments));
+                wanted.extend(scenario.map(|it| (experiment, it, reading.parameters.clone(), runs)));
+            }
+        }
+        self.replicate(wanted)
+    }
+
+    /// Brings points to a number of runs: (experiment, scenario, values of the axes, runs).
+    fn replicate(
+        &mut self,
+        wanted: Vec<(usize, usize, Map<String, Json>, usize)>,
+    ) -> Result<Vec<usize>, ScenarioError> {
+        let mut changed = Vec::new();
+        for (experiment, scenario, parameters, runs) in wanted {
+            let added = self.scenarios[experiment][scenario].bring_to(&parameters, runs)?;
+            if !added.is_empty() {
+                changed.push(experiment);
+            }
+            for point in &added {
+                self.number(point);
+            }
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        Ok(changed)
+    }
+}
+
+impl Planned {
+    /// Adds runs of the point with these values, with the seeds that follow, until there are `runs`. Returns
+    /// those that were added. A sweep over seeds gets none.
+    fn bring_to(&mut self, parameters: &Map<String, Json>, runs: usize) -> Result<Vec<Point>, ScenarioError> {
+        let same = |point: &Point| {
+            point.parameters.len() == parameters.len()
+                && point.parameters.iter().all(|(axis, value)| parameters.get(axis) == Some(&value.to_json()))
+        };
+        let numbers: Vec<usize> =
+            (0..self.sweep.points.len()).filter(|&at| same(&self.sweep.points[at])).collect();
+        let Some(&last) = numbers.last().filter(|_| !parameters.contains_key("seed")) else {
+            return Ok(Vec::new());
+        };
+        let greatest = numbers.iter().map(|&at| self.sweep.points[at].scenario.seed).max().unwrap_or(0);
+        let missing = runs.saturating_sub(numbers.len()) as u64;
+        let added = (1..=missing).map(|more| self.sweep.points[last].with_seed(greatest + more));
+        let added: Vec<Point> = added.collect::<Result<_, _>>()?;
+        self.sweep.points.splice(last + 1..last + 1, added.iter().cloned());
+        self.asked.splice(last + 1..last + 1, added.iter().map(|_| false));
+        Ok(added)
+    }
+}
