@@ -118,3 +118,88 @@ impl Writer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{Quantity, Sample};
+    use std::sync::mpsc::channel;
+
+    fn writer() -> (tempfile::TempDir, Writer) {
+        let place = tempfile::tempdir().expect("a directory");
+        let archive = Archive::create(&place.path().join("a.sqlite")).expect("a new one");
+        (place, Writer::new(archive))
+    }
+
+    fn rows(number: i64) -> Vec<Row> {
+        let now = Moment::now().0;
+        let sample = |at| Sample { at: Moment(now - at), value: 1.0 };
+        (0..number).map(|at| Row { host: 1, quantity: Quantity::Rtt, sample: sample(at) }).collect()
+    }
+
+    fn written(writer: &Writer) -> usize {
+        let all = (Moment(0), Moment::now());
+        writer.archive.samples(1, Quantity::Rtt, all, usize::MAX).expect("they are read").len()
+    }
+
+    /// The clock is set forward by an hour, then back: both are told and noted, a drift is not.
+    #[test]
+    fn a_clock_that_is_set_is_noted() {
+        let (_place, mut writer) = writer();
+        let mut heard = Vec::new();
+        for before in [3_600_000_000, -7_200_000_000, 500_000] {
+            writer.clocks = (Instant::now(), Moment(Moment::now().0 - before));
+            writer.compare_clocks(&mut |news| heard.push(news));
+        }
+        let [News::Step(forward), News::Step(back)] = heard[..] else { panic!("{heard:?}") };
+        assert!((3_599_000_000..3_601_000_000).contains(&forward), "{forward}");
+        assert!((-7_201_000_000..-7_199_000_000).contains(&back), "{back}");
+        let noted = writer.archive.last_step(Moment::now()).expect("it is read");
+        assert_eq!(noted.map(|(_, by)| by), Some(back));
+    }
+
+    /// A disk without room is told once. What waits is written when there is room again.
+    #[test]
+    fn samples_wait_for_room() {
+        let (_place, mut writer) = writer();
+        let mut heard = Vec::new();
+        writer.archive.limit(Some(40)).expect("a limit of pages");
+        writer.waiting = rows(50_000);
+        for _ in 0..3 {
+            writer.commit(&mut |news| heard.push(news)).expect("it goes on");
+        }
+        assert!(matches!(heard[..], [News::Waiting(_)]), "{heard:?}");
+        assert_eq!((written(&writer), writer.waiting.len()), (0, 50_000));
+        writer.archive.limit(None).expect("no limit");
+        writer.commit(&mut |news| heard.push(news)).expect("there is room");
+        assert!(matches!(heard[..], [News::Waiting(_), News::Written]), "{heard:?}");
+        assert_eq!((written(&writer), writer.waiting.len()), (50_000, 0));
+    }
+
+    /// More than the memory may hold: the oldest go, and their number is told.
+    #[test]
+    fn what_is_too_much_is_dropped_and_told() {
+        let (_place, mut writer) = writer();
+        let mut heard = Vec::new();
+        writer.archive.limit(Some(10)).expect("a limit of pages");
+        writer.waiting = rows(MOST_WAITING as i64 + 7);
+        writer.commit(&mut |news| heard.push(news)).expect("it goes on");
+        assert_eq!(writer.waiting.len(), MOST_WAITING);
+        writer.waiting.truncate(100);
+        writer.archive.limit(None).expect("no limit");
+        writer.commit(&mut |news| heard.push(news)).expect("there is room");
+        assert!(matches!(heard[..], [News::Waiting(_), News::Written, News::Dropped(7)]), "{heard:?}");
+    }
+
+    /// All that was measured is written when the last probe ends.
+    #[test]
+    fn the_last_samples_are_written() {
+        let (place, writer) = writer();
+        let (events, heard) = channel();
+        events.send(Event::Rows(rows(3))).expect("it is heard");
+        drop(events);
+        writer.write(&heard, &mut |news| panic!("{news:?}")).expect("it ends");
+        let archive = Archive::open(&place.path().join("a.sqlite")).expect("it is there");
+        assert_eq!(archive.samples(1, Quantity::Rtt, (Moment(0), Moment::now()), 9).expect("read").len(), 3);
+    }
+}

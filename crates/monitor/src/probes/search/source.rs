@@ -22,8 +22,8 @@ const FEWEST: u64 = 20;
 const FIRST: (u64, f64) = (5, 256_000.0);
 /// A sink that offers less offers nothing, bit/s.
 const LEAST: u64 = 100_000;
-/// What is late by more is not made up for: it would be a burst.
-const LATE: Duration = Duration::from_millis(2);
+/// What is late by more time and by more datagrams is not made up for: it would be a burst.
+const LATE: (Duration, u64) = (Duration::from_millis(2), 16);
 /// The longest sleep between two looks at the consent.
 const NAP: Duration = Duration::from_millis(1);
 /// A smaller share of lost datagrams is not taken for congestion.
@@ -61,10 +61,15 @@ pub(crate) fn search(host: IpAddr, plan: &Search, stop: &AtomicBool) -> io::Resu
     while let Some(rate) = rates.next() {
         let datagrams = (ROUND.as_secs_f64() / sending.interval(rate)).round().max(FEWEST as f64);
         // A round that does not fit is not begun.
-        if sending.begun.elapsed().as_secs_f64() + datagrams * sending.interval(rate) > length.as_secs_f64() {
+        let last = length.as_secs_f64() - datagrams * sending.interval(rate);
+        if sending.begun.elapsed().as_secs_f64() > last {
             break;
         }
-        let shown = sending.round(rate, datagrams as u64)?;
+        let mut shown = sending.round(rate, datagrams as u64)?;
+        // A host may be busy for a moment.
+        if shown.rate < rate * REACHED && sending.begun.elapsed().as_secs_f64() <= last {
+            shown = sending.round(rate, datagrams as u64)?;
+        }
         let reached = shown.rate >= rate * REACHED;
         let tried = if reached { rate } else { shown.rate };
         rates.tell(tried, shown.is_clean());
@@ -121,7 +126,7 @@ impl<'a> Sending<'a> {
             if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let socket = UdpSocket::bind((any, 0))?;
         socket.connect(to)?;
-        socket.set_write_timeout(Some(LATE))?;
+        socket.set_write_timeout(Some(LATE.0))?;
         set_send_buffer(&socket, BUFFER)?;
         let stream = connection.stream().try_clone()?;
         stream.set_nonblocking(true)?;
@@ -154,7 +159,7 @@ impl<'a> Sending<'a> {
         while slot < datagrams {
             self.look()?;
             let due = ((begun.elapsed().as_secs_f64() / interval) as u64 + 1).min(datagrams);
-            let late = (LATE.as_secs_f64() / interval).ceil() as u64;
+            let late = ((LATE.0.as_secs_f64() / interval).ceil() as u64).max(LATE.1);
             slot = slot.max(due.saturating_sub(late));
             for _ in slot..due {
                 match self.socket.send(&bytes) {
