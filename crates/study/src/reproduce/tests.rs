@@ -1,6 +1,8 @@
 //! Experiments: format, selection, verdicts.
 
 use super::*;
+use crate::dry_run::dry_run;
+use crate::expect::View;
 use crate::runner::Runner;
 use crate::store::{Build, PointStore};
 use ackclock_scenario::ScenarioError;
@@ -77,6 +79,34 @@ fn every_experiment_is_sound() {
     for experiment in library.experiments() {
         if let Err(error) = check(&library, experiment) {
             panic!("{:?}", miette::Report::new(error));
+        }
+    }
+}
+
+/// Claims are written for the runs that a file asks for. They must have a value with more of them, too.
+#[test]
+fn every_claim_can_be_judged_with_more_runs() {
+    let library = Library::built_in().expect("every file can be read");
+    let made_up = |point: &ackclock_scenario::Point, variant: u64| {
+        let (mut result, _) = dry_run(point, &point.scenario.build().expect("a plan"), variant, 100_000);
+        result.seed += 10_000 * variant;
+        result
+    };
+    for experiment in library.experiments() {
+        let sweeps = library.sweeps(experiment).expect("points");
+        let sets = sweeps.iter().map(|(name, sweep)| {
+            let runs = if sweep.axes.iter().any(|axis| axis == "seed") { 1 } else { 2 };
+            let points = sweep.points.iter().flat_map(|point| (0..runs).map(move |it| made_up(point, it)));
+            (name.clone(), points.collect::<Vec<_>>())
+        });
+        let language = super::verdict::language(experiment, &View::of_several(sets.collect()));
+        for claim in &experiment.claims {
+            let Asserted::That(that) = &claim.asserted else { continue };
+            for names in super::verdict::combinations(claim) {
+                if let Err(error) = language.decide(that, &names) {
+                    panic!("{}: {error}; {}", experiment.id, error.remedy);
+                }
+            }
         }
     }
 }
