@@ -28,6 +28,10 @@ bursts = { size = "400 kB", every = "30 ms", for = "1 s" }
 send_buffer = "64 KiB"
 "#;
 
+/// A host that stalls longer than this, us, writes other bursts than it was told to. The run is repeated then.
+const STALL_US: f64 = 3000.0;
+const ATTEMPTS: usize = 4;
+
 /// What the receiving host does: makes the certificates, and lets the agent of the sender begin.
 const RECEIVER: &str = r#"
 "$0" certificates certificates "$1" "$2" >&2
@@ -78,10 +82,18 @@ fn failed_cycles() -> Checked {
     // `sh -c` takes the program's name as $0.
     let serve = r#"sh -c '. ./receiver.sh' "#.to_owned() + program + " {sender} {receiver}";
     let arguments = ["emulate", "path.toml", "--serve", &serve, "--json", "--", "sh", "-c", ". ./sender.sh"];
-    let output = place.ackclock(&[&arguments[..], &[program, "{sender}", "{receiver}"]].concat()).output()?;
-    done(&output)?;
-    let generated: Value = serde_json::from_str(&fs::read_to_string(place.path("generated.json"))?)?;
-    let report = &generated["transfers"][0]["source"]["report"];
-    ensure(report["bytes"] == 34 * 400_000, format!("{generated}"))?;
-    ensure(report["bursts"]["failed_cycles"] == simulated["failed_cycles"], format!("{}", report["bursts"]))
+    let mut bursts = Value::Null;
+    for _ in 0..ATTEMPTS {
+        let output =
+            place.ackclock(&[&arguments[..], &[program, "{sender}", "{receiver}"]].concat()).output()?;
+        done(&output)?;
+        let generated: Value = serde_json::from_str(&fs::read_to_string(place.path("generated.json"))?)?;
+        let report = &generated["transfers"][0]["source"]["report"];
+        ensure(report["bytes"] == 34 * 400_000, format!("{generated}"))?;
+        bursts = report["bursts"].clone();
+        if bursts["late_max_us"].as_f64() < Some(STALL_US) {
+            break;
+        }
+    }
+    ensure(bursts["failed_cycles"] == simulated["failed_cycles"], format!("{bursts}"))
 }
