@@ -221,7 +221,8 @@ fn garbage_of_a_client_ends_its_test_and_no_other() {
     for words in &bad {
         let mut control = server.control(b'g');
         control.write_all(words).expect("written");
-        control.shutdown(std::net::Shutdown::Write).expect("it has said all");
+        // A server that has seen enough may have gone before.
+        let _ = control.shutdown(std::net::Shutdown::Write);
         // An error, or nothing: but an end.
         let mut rest = Vec::new();
         let _ = control.read_to_end(&mut rest);
