@@ -28,7 +28,8 @@ bursts = { size = "400 kB", every = "30 ms", for = "1 s" }
 send_buffer = "64 KiB"
 "#;
 
-/// A host that stalls longer than this, us, writes other bursts than it was told to. The run is repeated then.
+/// A host that stalls longer than this, us, writes other bursts than it was told to. The run is repeated
+/// then.
 const STALL_US: f64 = 3000.0;
 const ATTEMPTS: usize = 4;
 
