@@ -111,7 +111,6 @@ kernel-runs: tools ## paths and controllers in the simulator and in the running 
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/paths.toml --beside docs/src/kernel-runs/paths.md
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/none.toml --beside docs/src/kernel-runs/none.md
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/pert.toml --beside docs/src/kernel-runs/pert.md
-	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/own.toml --beside docs/src/kernel-runs/own.md
 
 # Replaces what stands between the marks of a page by a table.
 verdicts = awk 'NR == FNR { table = table $$0 "\n"; next } \
