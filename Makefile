@@ -11,14 +11,16 @@ help: ## list these targets
 # --- Tests ---
 
 .PHONY: test lint
-test: lint ## everything that a change must pass; as root it installs what it needs
+test: lint python ## everything that a change must pass; as root it installs what it needs
 	features="$$($(FEATURES))"; cargo test --workspace $$features
+	$(QUIC) test -q --features quinn,noq
 	@{ $(KERNEL_TOOLS); } || \
 		echo "SKIPPED: eBPF controllers: clang, llvm-strip, bpftool, libelf or the kernel's BTF is missing"
 
 # Warnings are errors. With the tools for eBPF everything is checked with the feature `kernel`, too.
 lint: tools ## formatting, clippy, documentation
 	cargo fmt --all --check
+	for workspace in fuzz benches/quic crates/quic crates/python; do (cd $$workspace && cargo fmt --check) || exit 1; done
 	cargo clippy --workspace --all-targets -- -D warnings
 	features="$$($(FEATURES))"; test -z "$$features" || cargo clippy --workspace --all-targets $$features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps -q
@@ -47,6 +49,57 @@ tools: ## installs what the tests need, as root on Debian
 		echo "tshark cannot be installed: what ackclock trace tells is not compared with it" >&2
 	@command -v iperf3 >/dev/null || $(call install,iperf3) || \
 		echo "iperf3 cannot be installed: the tests with its clients and servers are left out" >&2
+
+# --- Python ---
+
+# A virtual environment, and a workspace of its own for the extension.
+VENV = target/python/venv
+PYTHON = $(CURDIR)/$(VENV)/bin/python
+MATURIN = env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) CARGO_TARGET_DIR=$(CURDIR)/target/python \
+	$(CURDIR)/$(VENV)/bin/maturin
+MAX_WHEEL = 12582912
+
+.PHONY: python python-clusters wheel
+python: $(VENV)/ready ## the Python package: builds it, installs it into target/python/venv, and runs its tests
+	cd crates/python && $(MATURIN) develop -q && $(PYTHON) -m pytest -q
+
+$(VENV)/ready: crates/python/tests/requirements.txt
+	@command -v python3 >/dev/null && python3 -c 'import ensurepip, venv' || $(call install,python3-venv) || \
+		{ echo "the package needs Python 3.11 or newer with venv: install python3 and python3-venv" >&2; exit 1; }
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install -q --disable-pip-version-check -r $<
+	touch $@
+
+# Some ten minutes, and half a gigabyte to download.
+python-clusters: $(VENV)/ready wheel ## sweeps of a million points on Dask, and Ray; with the wheel that is distributed
+	$(VENV)/bin/pip install -q --disable-pip-version-check --force-reinstall --no-deps target/python/wheels/*.whl "ray>=2.40"
+	$(VENV)/bin/pip install -q --disable-pip-version-check "ray>=2.40"
+	cd crates/python && $(PYTHON) -m pytest -q -s tests/long
+
+wheel: $(VENV)/ready ## the wheel that is distributed, in target/python/wheels
+	rm -rf target/python/wheels
+	cd crates/python && $(MATURIN) build -q --release --out ../../target/python/wheels
+	@size=$$(stat -c %s target/python/wheels/*.whl); echo "$$size bytes"; test $$size -le $(MAX_WHEEL)
+
+# A workspace of its own. `make test` leaves out s2n-quic and the examples: they would take minutes.
+QUIC = cd crates/quic && cargo
+QUIC_EVERYTHING = --features quinn-programs,noq-programs,s2n-quic-programs
+
+.PHONY: quic
+quic: ## every controller in quinn, noq and s2n-quic: examples, and connections with unmodified peers
+	$(QUIC) fmt --check
+	$(QUIC) clippy --all-targets $(QUIC_EVERYTHING) -- -D warnings
+	$(QUIC) test -q $(QUIC_EVERYTHING)
+
+# Root, a quarter of an hour.
+.PHONY: quic-runs quic-loopback
+quic-runs: ## the QUIC examples over emulated paths: docs/src/quic-runs.md; root, a quarter of an hour
+	cargo build --release
+	$(QUIC) build --release $(QUIC_EVERYTHING) --examples
+	target/quic/release/examples/emulated target/release/ackclock scenarios/quic/bulk.toml docs/src/quic-runs.md
+
+quic-loopback: ## our CUBIC and quinn's own on loopback, alternately
+	$(QUIC) run --release -q --features quinn-programs --example loopback
 
 # --- Fuzzing ---
 
@@ -104,6 +157,11 @@ choosing: ## loss handling over bad paths: the tables of docs/src/choosing-recov
 paths: ## forecasts against measured throughput on twelve emulated paths; root, nine minutes
 	cargo test -q -p ackclock --test monitor -- --ignored twelve_paths
 
+# Root, a quarter of an hour, and nothing else to do for the machine.
+.PHONY: proxied
+proxied: ## a proxied transfer beside the kernel's own over two bad paths; root, a quarter of an hour
+	cargo test -q -p ackclock --test proxy -- --ignored beside_the_kernel
+
 # Root, about half an hour.
 .PHONY: kernel-runs
 kernel-runs: tools ## paths and controllers in the simulator and in the running kernel; root, half an hour
@@ -111,6 +169,14 @@ kernel-runs: tools ## paths and controllers in the simulator and in the running 
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/paths.toml --beside docs/src/kernel-runs/paths.md
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/none.toml --beside docs/src/kernel-runs/none.md
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/pert.toml --beside docs/src/kernel-runs/pert.md
+
+# Root, ten minutes, and nothing else to do for the machine.
+.PHONY: own-host stack-long
+own-host: ## every controller from our own TCP towards the kernel, beside the simulator; root, ten minutes
+	cargo run $(DIST) -q -p ackclock -- emulate scenarios/kernel/stack.toml --beside docs/src/kernel-runs/stack.md
+
+stack-long: ## our own TCP: 10^9 bytes over a bad path, 5 GiB, gigabits per core; minutes, the last one as root
+	cargo test --release -p ackclock-stack -- --ignored
 
 # Replaces what stands between the marks of a page by a table.
 verdicts = awk 'NR == FNR { table = table $$0 "\n"; next } \
@@ -147,6 +213,13 @@ instructions: ## instructions of the hot path, compared with benches/results/ins
 
 instructions-accept: ## stores the present counts as the reference
 	cargo run $(DIST) -q -p ackclock-bench -- accept
+
+# Random scenarios of each kind.
+ENGINE_CASES = 2000
+
+.PHONY: engines
+engines: ## both engines on thousands of random scenarios and on every scenario and experiment (ENGINE_CASES=2000)
+	PROPTEST_CASES=$(ENGINE_CASES) cargo test --release -q -p ackclock-study --test engines -- --include-ignored
 
 .PHONY: bench bench-quic
 bench: ## the benches, timed; for information only

@@ -38,7 +38,8 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn follow(bytes: &[u8]) {
     let mut data = 0;
-    let Ok(traced) = trace(bytes, &mut |_, _, _, event| data += u64::from(matches!(event, Event::Data { .. })))
+    let Ok(traced) =
+        trace(bytes, &mut |_, _, _, event| data += u64::from(matches!(event, Event::Data { .. })))
     else {
         return;
     };

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use ackclock_study::run::check;
 use ackclock_scenario::Sweep;
+use ackclock_study::run::check;
 use libfuzzer_sys::fuzz_target;
 use miette::NarratableReportHandler;
 

@@ -19,9 +19,17 @@ const QUIET: Duration = Duration::from_secs(1);
 /// A limited number of places, of which each address may have a part.
 #[derive(Clone, Debug)]
 pub(crate) struct Crowd {
-    inside: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    inside: Arc<Mutex<Inside>>,
     most: usize,
     each: usize,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    /// The places that each address has.
+    places: HashMap<IpAddr, usize>,
+    /// The places that were taken so far.
+    taken: u64,
 }
 
 /// A place in a crowd. It is free again when this is dropped, even by a panic.
@@ -29,14 +37,22 @@ pub(crate) struct Crowd {
 pub(crate) struct Place {
     crowd: Crowd,
     address: IpAddr,
+    number: u64,
+}
+
+impl Place {
+    /// Grows from one place to the next that is taken. Threads run in any order; connections have this one.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut inside = self.crowd.inside();
-        match inside.get_mut(&self.address) {
+        let places = &mut self.crowd.inside().places;
+        match places.get_mut(&self.address) {
             Some(count) if *count > 1 => *count -= 1,
-            _ => drop(inside.remove(&self.address)),
+            _ => drop(places.remove(&self.address)),
         }
     }
 }
@@ -52,27 +68,28 @@ impl Crowd {
         Crowd { each, ..self }
     }
 
-    fn inside(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+    fn inside(&self) -> MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A place for this address, if one is free.
     pub(crate) fn enter(&self, address: IpAddr) -> Option<Place> {
         let mut inside = self.inside();
-        if inside.values().sum::<usize>() >= self.most {
+        if inside.places.values().sum::<usize>() >= self.most {
             return None;
         }
-        let count = inside.entry(address).or_default();
+        let count = inside.places.entry(address).or_default();
         if *count >= self.each {
             return None;
         }
         *count += 1;
-        Some(Place { crowd: self.clone(), address })
+        inside.taken += 1;
+        Some(Place { crowd: self.clone(), address, number: inside.taken })
     }
 
     /// How many places are taken.
     pub(crate) fn len(&self) -> usize {
-        self.inside().values().sum()
+        self.inside().places.values().sum()
     }
 
     /// Waits until nobody is left, at most so long.

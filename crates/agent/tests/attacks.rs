@@ -232,13 +232,17 @@ fn honest(request: &Request, seen: Seen, reports: [&Report; 2]) -> Reply {
 }
 
 fn run(agent: SocketAddr, authority: &Authority) -> Result<Outcome, Refusal> {
+    run_watched(agent, authority, &Watch::default())
+}
+
+fn run_watched(agent: SocketAddr, authority: &Authority, watch: &Watch) -> Result<Outcome, Refusal> {
     let text = format!(
         "cluster {{ test {agent} {{ type = full (duration=0.1, stamps=10); protocol = tcp; peer = 127.0.0.1:9; }} test \
          {agent} {{ type = sink; protocol = tcp; own = 127.0.0.1:9; }} }}"
     );
     let plan = script::read("s", &text).unwrap_or_else(|error| panic!("{error}"));
     let begun = Instant::now();
-    let outcomes = controller::run(&plan, &user(authority), &Watch::default());
+    let outcomes = controller::run(&plan, &user(authority), watch);
     assert!(begun.elapsed() < LONG, "the controller was held");
     outcomes.map(|mut outcomes| outcomes.remove(0))
 }
@@ -296,6 +300,20 @@ fn an_agent_that_always_has_more_holds_no_controller() {
     });
     let outcome = run(talks, &authority).expect("it runs");
     assert_eq!((outcome.failed, outcome.source.stamps.len(), outcome.sink.stamps.len()), (None, 10, 0));
+}
+
+/// It renews its lease, answers everything, and says that its tests go on.
+#[test]
+fn an_agent_that_never_ends_holds_no_controller_beyond_its_limit() {
+    let authority = authority();
+    let none = Report::default();
+    let busy = agent(&authority, move |request, seen| {
+        let seen = Seen { runs: false, ..seen };
+        line(&honest(&request, seen, [&none, &none]))
+    });
+    let watch = Watch::limited(Duration::from_secs(1));
+    assert_eq!(error(run_watched(busy, &authority, &watch)), "limit");
+    assert!(!watch.is_stopped(), "nobody else has ended it");
 }
 
 #[test]

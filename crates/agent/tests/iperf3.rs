@@ -244,6 +244,28 @@ fn garbage_of_a_client_ends_its_test_and_no_other() {
     assert!(server.test(asked()).is_ok());
 }
 
+/// In a test in both directions the client sends on the stream that it opened first, even if the cookie of
+/// the second one is read before.
+#[test]
+fn streams_count_in_the_order_of_their_connections() {
+    let server = Running::start(Policy::default());
+    let mut control = server.control(b'o');
+    let asked = Parameters { bidirectional: true, time: 60.0, ..asked() };
+    write_document(&mut control, &asked).expect("written");
+    assert_eq!(state(&mut control), Some(State::CreateStreams));
+    let open = || TcpStream::connect(server.address).expect("a connection");
+    let (mut first, mut second) = (open(), open());
+    second.write_all(&[b'o'; COOKIE]).expect("written");
+    sleep(Duration::from_millis(300));
+    first.write_all(&[b'o'; COOKIE]).expect("written");
+    assert_eq!(state(&mut control), Some(State::TestStart));
+    assert_eq!(state(&mut control), Some(State::TestRunning));
+    second.set_read_timeout(Some(LONG)).expect("set");
+    assert!(second.read(&mut [0; 1000]).is_ok_and(|bytes| bytes > 0), "the server sends on the second");
+    first.set_read_timeout(Some(Duration::from_millis(300))).expect("set");
+    assert!(first.read(&mut [0; 1000]).is_err(), "the client sends on the first");
+}
+
 /// A cookie belongs to the host that has shown it first. At another address it is that of another test.
 #[test]
 fn a_stolen_cookie_opens_no_stream() {

@@ -93,7 +93,7 @@ pub const SCHEME: Scheme = Scheme {
         ),
     ],
     endpoint: &[("detection", "\"rack\""), ("recovery", "{ sack = { proportional_rate = true } }")],
-    needs: |_| Needs { draw: true, rate: true, window: true, ..Needs::NOTHING },
+    needs: |_| Needs { draw: true, rate: true, window: true, pacing: true, ..Needs::NOTHING },
     build: |settings| Box::new(Bbr::new(settings)),
     response: None,
 };
@@ -118,6 +118,7 @@ enum Mode {
 }
 
 /// The controller.
+#[derive(Clone)]
 pub struct Bbr {
     startup_gain: f64,
     cwnd_gain: f64,

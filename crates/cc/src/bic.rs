@@ -83,6 +83,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// The controller.
+#[derive(Clone)]
 pub struct Bic {
     max_increment: f64,
     min_increment: f64,

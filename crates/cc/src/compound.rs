@@ -117,6 +117,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// The controller.
+#[derive(Clone)]
 pub struct Compound {
     alpha: f64,
     beta: f64,
@@ -144,7 +145,7 @@ pub struct Compound {
 }
 
 /// The raw round-trip times of one round.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Round {
     /// True while a round is in progress. False in recovery.
     open: bool,

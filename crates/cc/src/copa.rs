@@ -57,7 +57,7 @@ pub const SCHEME: Scheme = Scheme {
         Parameter::number("pacing_gain", 2.0, "", 0.5..=10.0, "section 2.1: 2"),
     ],
     endpoint: &[("detection", "\"rack\""), ("recovery", "{ sack = { proportional_rate = true } }")],
-    needs: |_| Needs { window: true, ..Needs::NOTHING },
+    needs: |_| Needs { window: true, pacing: true, ..Needs::NOTHING },
     build: |settings| Box::new(Copa::new(settings)),
     response: None,
 };
@@ -72,6 +72,7 @@ const LARGEST: f64 = 4.0;
 const STEADY: u32 = 3;
 
 /// The controller.
+#[derive(Clone)]
 pub struct Copa {
     least_delta: f64,
     delta: f64,

@@ -7,7 +7,8 @@
 //! present window, the window does not change. Section 4.3 would set it to the estimate; Linux keeps it. Each
 //! acknowledged segment counts as one of the RFC's ACKs, so delayed acknowledgements do not slow the growth.
 //! An epoch begins with the first growth in congestion avoidance after a reduction. Time in which the window
-//! did not limit the sender does not count (section 5.8).
+//! did not limit the sender does not count (section 5.8). Linux (`net/ipv4/tcp_cubic.c`) departs from the
+//! RFC in two rules more, which are switches: `without_w_max` and `reno_growth`.
 
 use crate::{Ack, Controller, Event, Needs, Parameter, Path, Scheme, Settings, Signal, Window, slow_start};
 use ackclock_units::Time;
@@ -33,6 +34,7 @@ pub const SCHEME: Scheme = Scheme {
         "average window at loss rate p: (c (3 + beta) / (4 (1 - beta)))^(1/4) * (rtt / p)^(3/4), or Reno's if larger",
     ],
     notes: &[
+        "Linux differs in two ways: without_w_max = \"twentieth\", and reno_growth = \"alpha\"",
         "reduce = \"window\" uses cwnd; RFC 9438 section 4.6 uses the flight size",
         "the Reno-friendly region never lowers the window",
         "an epoch begins with the first growth in congestion avoidance; time not limited by cwnd does not \
@@ -75,6 +77,24 @@ pub const SCHEME: Scheme = Scheme {
             &[("window", "the congestion window"), ("flight", "the flight size (RFC 9438 section 4.6)")],
             "the base of the decrease",
         ),
+        Parameter::choice(
+            "reno_growth",
+            "rises",
+            &[
+                ("rises", "alpha below the window before the loss, 1 from there on (RFC 9438 section 4.3)"),
+                ("alpha", "always alpha (Linux)"),
+            ],
+            "how much the Reno-friendly estimate grows per round trip, segments",
+        ),
+        Parameter::choice(
+            "without_w_max",
+            "curve",
+            &[
+                ("curve", "the curve with K = 0 (RFC 9438 sections 4.8 and 4.10)"),
+                ("twentieth", "at least cwnd / 20 per round trip (Linux: cnt = 20 without last_max_cwnd)"),
+            ],
+            "the growth before the first loss, and after a timeout",
+        ),
     ],
     endpoint: &[
         ("detection", "\"rack\""),
@@ -93,6 +113,7 @@ pub const SCHEME: Scheme = Scheme {
 const MIN_SSTHRESH: f64 = 2.0;
 
 /// The controller.
+#[derive(Clone)]
 pub struct Cubic {
     c: f64,
     beta: f64,
@@ -100,7 +121,11 @@ pub struct Cubic {
     target_limit: f64,
     fast_convergence: bool,
     reno_friendly: bool,
+    /// What the estimate grows by per round trip from the window before the loss on, segments.
+    alpha_beyond: f64,
     reduce_flight: bool,
+    /// The least growth per acknowledged segment while there is no W_max, segments.
+    least_growth: f64,
     epoch: Epoch,
     /// The epoch before the last reduction. It is restored if that reduction was spurious.
     undo: Epoch,
@@ -117,6 +142,8 @@ struct Epoch {
     since: Time,
     /// W_max: the window at which the cubic is flat, segments; zero if there is none.
     w_max: f64,
+    /// True if it comes from a loss, and not from the start of this stage.
+    lost: bool,
     /// K: the time from the start to W_max, seconds.
     k: f64,
     /// W_est: the window that Reno would have, segments.
@@ -129,16 +156,26 @@ impl Cubic {
     /// A controller with checked `settings`.
     pub fn new(settings: &Settings) -> Cubic {
         let beta = settings.number("beta");
-        let epoch =
-            Epoch { running: false, since: Time::ZERO, w_max: 0.0, k: 0.0, w_est: 0.0, cwnd_prior: 0.0 };
+        let alpha = 3.0 * (1.0 - beta) / (1.0 + beta); // RFC 9438 section 4.3
+        let epoch = Epoch {
+            running: false,
+            since: Time::ZERO,
+            w_max: 0.0,
+            lost: false,
+            k: 0.0,
+            w_est: 0.0,
+            cwnd_prior: 0.0,
+        };
         Cubic {
             c: settings.number("c"),
             beta,
-            alpha: 3.0 * (1.0 - beta) / (1.0 + beta), // RFC 9438 section 4.3
+            alpha,
             target_limit: settings.number("target_limit"),
             fast_convergence: settings.flag("fast_convergence"),
             reno_friendly: settings.flag("reno_friendly"),
+            alpha_beyond: if settings.choice("reno_growth") == "rises" { 1.0 } else { alpha },
             reduce_flight: settings.choice("reduce") == "flight",
+            least_growth: if settings.choice("without_w_max") == "twentieth" { 0.05 } else { 0.0 },
             epoch,
             undo: epoch,
             seen: Time::ZERO,
@@ -180,7 +217,8 @@ impl Controller for Cubic {
             self.begin(path.now, w.cwnd);
         }
         let e = &mut self.epoch;
-        let alpha = if e.w_est >= e.cwnd_prior { 1.0 } else { self.alpha }; // section 4.3
+        let before = w.cwnd;
+        let alpha = if e.w_est >= e.cwnd_prior { self.alpha_beyond } else { self.alpha }; // section 4.3
         e.w_est += alpha * acked / w.cwnd; // figure 4
         let from_k = path.now.since(e.since).as_secs_f64() - e.k;
         let w_cubic = self.c * from_k * from_k * from_k + e.w_max; // figure 1
@@ -192,12 +230,16 @@ impl Controller for Cubic {
             let target = target.max(w.cwnd).min(self.target_limit * w.cwnd); // section 4.2
             w.cwnd += (target - w.cwnd) * acked / w.cwnd; // sections 4.4 and 4.5
         }
+        if !e.lost {
+            w.cwnd = w.cwnd.max(before + self.least_growth * acked);
+        }
     }
 
     fn cut(&mut self, path: &Path, w: &Window, why: Signal) -> Option<f64> {
         self.undo = self.epoch;
         let e = &mut self.epoch;
         e.running = false;
+        e.lost = why != Signal::Timeout;
         e.w_max = match why {
             Signal::Timeout => 0.0, // section 4.8: no W_max
             _ if self.fast_convergence && w.cwnd < e.w_max => w.cwnd * (1.0 + self.beta) / 2.0, // section 4.7
@@ -341,6 +383,30 @@ mod tests {
         assert_eq!((w.cwnd, c.epoch.running), (69.0, false));
         c.grow(&Path::default(), &one(), &mut w);
         assert_eq!((c.epoch.w_max, c.epoch.k, c.epoch.cwnd_prior), (70.0, 0.0, 100.0));
+    }
+
+    /// 100 segments and no loss yet: the curve gives 0.4 in the first second, Linux 5 % in each round trip.
+    #[test]
+    fn growth_without_w_max_is_the_curves_or_a_twentieth() {
+        let mut settings = Settings::defaults(scheme("cubic").expect("cubic is there"));
+        let grown = |settings: &Settings| {
+            let (mut c, mut w) = (Cubic::new(settings), at(100.0));
+            c.reno_friendly = false;
+            rounds(&mut c, &mut w, 0.1, 0.0, 0.95);
+            (w.cwnd, c)
+        };
+        assert!((grown(&settings).0 - 100.4).abs() < 0.2);
+        settings.set("without_w_max", crate::Given::Word("twentieth")).expect("a choice");
+        let (cwnd, mut c) = grown(&settings);
+        assert!((cwnd / 100.0 / 1.05f64.powi(10) - 1.0).abs() < 0.02, "{cwnd}");
+        c.cut(&Path::default(), &at(cwnd), Signal::Loss);
+        let mut w = at(0.7 * cwnd);
+        c.grow(&Path::default(), &one(), &mut w);
+        assert!(w.cwnd < 0.7 * cwnd + 0.02, "W_max is known");
+        c.cut(&Path::default(), &at(cwnd), Signal::Timeout);
+        let mut w = at(0.7 * cwnd);
+        c.grow(&Path::default(), &one(), &mut w);
+        assert_eq!(w.cwnd, 0.7 * cwnd + 0.05);
     }
 
     #[test]

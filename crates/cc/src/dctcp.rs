@@ -61,6 +61,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// The controller.
+#[derive(Clone)]
 pub struct Dctcp {
     g: f64,
     increase: f64,

@@ -97,6 +97,7 @@ pub const SCHEME: Scheme = Scheme {
 const MIN_WINDOW: f64 = 2.0;
 
 /// The controller.
+#[derive(Clone)]
 pub struct Fast {
     alpha: f64,
     gamma: f64,

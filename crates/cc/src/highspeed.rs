@@ -85,6 +85,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// The controller.
+#[derive(Clone)]
 pub struct HighSpeed {
     law: Law,
     max_ssthresh: f64,

@@ -111,6 +111,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// The controller.
+#[derive(Clone)]
 pub struct Htcp {
     delta_low: f64,
     linear: f64,

@@ -56,6 +56,7 @@ const RENO: (f64, f64) = (1.0, 0.5);
 const MIN_WINDOW: f64 = 2.0;
 
 /// The controller.
+#[derive(Clone)]
 pub struct Illinois {
     alphas: (f64, f64),
     betas: (f64, f64),

@@ -142,6 +142,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// The share of the window that a loss takes.
+#[derive(Clone)]
 enum Decrease {
     Fixed(f64),
     Linear,
@@ -149,6 +150,7 @@ enum Decrease {
 }
 
 /// The controller.
+#[derive(Clone)]
 pub struct Layered {
     w_t: f64,
     decrease: Decrease,

@@ -74,6 +74,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// The controller.
+#[derive(Clone)]
 pub struct Ledbat {
     law: Law,
     target_s: f64,
@@ -89,6 +90,7 @@ pub struct Ledbat {
 }
 
 /// How the window moves.
+#[derive(Clone)]
 enum Law {
     Ledbat { gain: f64 },
     PlusPlus { max_divisor: f64, constant: f64, slowdown: Slowdown },
@@ -216,6 +218,7 @@ impl Controller for Ledbat {
 }
 
 /// LEDBAT++: lets the queue run empty from time to time.
+#[derive(Clone)]
 struct Slowdown {
     /// How long the window is held, round trips.
     pause: f64,
@@ -264,6 +267,7 @@ impl Slowdown {
 }
 
 /// The delays that RFC 6817 section 2.4.2 keeps, s.
+#[derive(Clone)]
 struct Delays {
     /// The smallest one of each of the last minutes, in a ring; the newest at `minute`.
     base: Vec<f64>,

@@ -13,6 +13,7 @@
 //! use ackclock_cc::{Ack, Controller, Path, Signal, Window, slow_start};
 //!
 //! /// Additive increase by `a`, multiplicative decrease to `b` of the window.
+//! #[derive(Clone)]
 //! struct Aimd { a: f64, b: f64 }
 //!
 //! impl Controller for Aimd {
@@ -45,6 +46,7 @@ mod cubic;
 mod dctcp;
 mod fast;
 mod highspeed;
+mod host;
 mod htcp;
 mod illinois;
 mod layered;
@@ -71,6 +73,7 @@ pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use fast::Fast;
 pub use highspeed::HighSpeed;
+pub use host::{Host, KERNEL, NOQ, OWN_TCP, QUINN, S2N_QUIC, SIMULATOR, hosts};
 pub use htcp::Htcp;
 pub use illinois::Illinois;
 pub use layered::Layered;
@@ -262,7 +265,11 @@ pub enum Event {
 /// acknowledged, the window limited the sender, and fast recovery is over (the slow start after a timeout
 /// counts as over). It calls `cut` once per loss episode. The scheme's registry entry says what else the
 /// controller needs of its host ([`Needs`]).
-pub trait Controller: Send {
+///
+/// It can be copied with its state, and shared: QUIC stacks copy the controller of a connection to a path
+/// that differs only in its port, and look at it from several threads. `#[derive(Clone)]` is all that this
+/// needs.
+pub trait Controller: CloneBox + Send + Sync {
     /// Called for every acknowledgement, in every state, before `grow`.
     fn on_sample(&mut self, path: &Path, ack: &Ack, w: &mut Window) {
         let _ = (path, ack, w);
@@ -291,6 +298,24 @@ pub trait Controller: Send {
     /// Shows the internal variables of the scheme (name, value) to a probe. Never called on the hot path.
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let _ = see;
+    }
+}
+
+/// Copies a controller behind a pointer. Every controller that is [`Clone`] has this.
+pub trait CloneBox {
+    /// A controller in the same state.
+    fn clone_box(&self) -> Box<dyn Controller>;
+}
+
+impl<T: Controller + Clone + 'static> CloneBox for T {
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Controller> {
+    fn clone(&self) -> Box<dyn Controller> {
+        (**self).clone_box()
     }
 }
 

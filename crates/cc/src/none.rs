@@ -39,6 +39,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// The controller.
+#[derive(Clone)]
 pub struct Uncontrolled {
     cap: f64,
 }

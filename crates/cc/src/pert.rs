@@ -228,6 +228,7 @@ struct Response {
 }
 
 /// The controller.
+#[derive(Clone)]
 pub struct Pert {
     inner: Box<dyn Controller>,
     average: Ewma,

@@ -77,7 +77,7 @@ pub const SCHEME: Scheme = Scheme {
         ),
     ],
     endpoint: &[("detection", "\"rack\""), ("recovery", "{ sack = { proportional_rate = true } }")],
-    needs: |_| Needs { marks: true, l4s: true, ..Needs::NOTHING },
+    needs: |_| Needs { marks: true, l4s: true, pacing: true, ..Needs::NOTHING },
     build: |settings| Box::new(Prague::new(settings)),
     response: None,
 };
@@ -94,6 +94,7 @@ enum Dependence {
 }
 
 /// The controller.
+#[derive(Clone)]
 pub struct Prague {
     g: f64,
     increase: f64,
@@ -247,6 +248,7 @@ impl Controller for Prague {
 
 /// Judges by the length of the queue and by how it varies whether the queue's ECN is classic
 /// (arXiv:1911.00710; constants and filters as in Linux). Delays are in seconds.
+#[derive(Clone)]
 struct ClassicEcn {
     /// The filtered round-trip time and its mean deviation.
     srtt_s: f64,

@@ -52,6 +52,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// The controller.
+#[derive(Clone)]
 pub struct Reno {
     increase: f64,
     decrease: f64,

@@ -54,6 +54,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// The controller.
+#[derive(Clone)]
 pub struct Scalable {
     increase: f64,
     decrease: f64,

@@ -68,12 +68,22 @@ pub struct Needs {
     /// Idle times do not reduce the window. `cut` is called as usual. After
     /// [`Signal::Timeout`](crate::Signal::Timeout) the window is one segment, unless the answer is `None`.
     pub window: bool,
+    /// The rate in [`Window::pacing`](crate::Window::pacing) is part of the scheme: a host that sends at
+    /// another rate runs another scheme.
+    pub pacing: bool,
 }
 
 impl Needs {
     /// Nothing more: what most controllers need.
-    pub const NOTHING: Needs =
-        Needs { draw: false, forward: false, rate: false, marks: false, l4s: false, window: false };
+    pub const NOTHING: Needs = Needs {
+        draw: false,
+        forward: false,
+        rate: false,
+        marks: false,
+        l4s: false,
+        window: false,
+        pacing: false,
+    };
 }
 
 impl fmt::Debug for Scheme {

@@ -79,6 +79,7 @@ pub const SCHEME: Scheme = Scheme {
 const MIN_WINDOW: f64 = 2.0;
 
 /// The controller.
+#[derive(Clone)]
 pub struct Vegas {
     alpha: f64,
     beta: f64,

@@ -79,6 +79,7 @@ pub const SCHEME: Scheme = Scheme {
 const MIN_SSTHRESH: f64 = 2.0;
 
 /// The controller.
+#[derive(Clone)]
 pub struct Westwood {
     increase: f64,
     min_interval: Duration,

@@ -4,6 +4,7 @@
 mod generate;
 #[cfg(feature = "monitor")]
 mod monitor;
+mod proxy;
 #[cfg(feature = "serve")]
 mod serve;
 
@@ -11,9 +12,11 @@ mod serve;
 pub(crate) use generate::{Agent, Certificates, Generate};
 #[cfg(feature = "monitor")]
 pub(crate) use monitor::{Advise, Monitor};
+pub(crate) use proxy::{Proxy, Towards};
 #[cfg(feature = "serve")]
 pub(crate) use serve::Serve;
 
+use ackclock_scenario::plan::EngineKind;
 use ackclock_units::{Duration, QuantityError};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
@@ -56,6 +59,8 @@ pub(crate) enum Command {
     Send(Send),
     /// Receive files; prints the ticket that lets one sender in.
     Receive(Receive),
+    /// Relay TCP connections over a path, with any controller, recovery and detection.
+    Proxy(Proxy),
     /// Serve a directory over HTTP, each response in periodic bursts.
     #[cfg(feature = "serve")]
     Serve(Serve),
@@ -96,15 +101,40 @@ pub(crate) struct Run {
     /// Write the report, CSV series and results into this directory; an interrupted run continues there.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Keep finished points in this directory, and take from there what this build has computed before; any
+    /// number of hosts may share it.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "captures"])]
+    pub(crate) store: Option<PathBuf>,
     /// Capture the packets on this link into DIR/capture/LINK.pcapng; may be repeated.
     #[arg(long = "capture", value_name = "LINK", requires = "out")]
     pub(crate) captures: Vec<String>,
     /// Number of threads, at most one per core and point; default: all cores.
     #[arg(long, value_name = "N", value_parser = some_threads)]
     pub(crate) threads: Option<usize>,
+    /// What computes the run; default: events. The results are the same.
+    #[arg(long)]
+    pub(crate) engine: Option<Engine>,
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What computes a run.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Engine {
+    /// One part of the run after the other.
+    Phases,
+    /// One event after the other.
+    Events,
+}
+
+impl From<Engine> for EngineKind {
+    fn from(engine: Engine) -> EngineKind {
+        match engine {
+            Engine::Phases => EngineKind::Phases,
+            Engine::Events => EngineKind::Events,
+        }
+    }
 }
 
 #[derive(Args)]
@@ -186,6 +216,10 @@ pub(crate) struct Reproduce {
     /// Emulate every point, too, with the running kernel's TCP, and judge the same claims by that.
     #[arg(long)]
     pub(crate) emulate: bool,
+    /// In these runs send from our own TCP instead of the kernel's, with every controller, recovery and
+    /// detection; the kernel receives.
+    #[arg(long, requires = "emulate")]
+    pub(crate) own_host: bool,
     /// Exit with status 1 if a claim does not hold.
     #[arg(long)]
     pub(crate) strict: bool,
@@ -266,6 +300,9 @@ pub(crate) struct Emulate {
     /// Write that comparison into this Markdown file.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "shell"])]
     pub(crate) beside: Option<PathBuf>,
+    /// Send from our own TCP instead of the kernel's, as with host = "own" in all groups of TCP flows.
+    #[arg(long, conflicts_with_all = ["command", "shell"])]
+    pub(crate) own_host: bool,
     /// A command for the receiving host, while the other one runs; {sender} and {receiver} stand for
     /// addresses.
     #[arg(long, value_name = "COMMAND", requires = "command")]
@@ -287,6 +324,9 @@ pub(crate) struct List {
     /// What to list; default: everything.
     #[arg(value_enum)]
     pub(crate) what: Option<Listed>,
+    /// Which controller runs where: in the simulator, in TCP, in QUIC stacks, in the kernel.
+    #[arg(long, conflicts_with = "what")]
+    pub(crate) hosts: bool,
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub(crate) json: bool,

@@ -16,7 +16,7 @@ mod progress;
 mod view;
 
 use clap::Parser;
-use commands::{compare, docs, emulate, kernel, list, predict, reproduce, run, show, trace, transfer};
+use commands::{compare, docs, emulate, kernel, list, predict, proxy, reproduce, run, show, trace, transfer};
 use failure::Failure;
 use std::process::ExitCode;
 
@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         args::Command::Kernel(command) => kernel::run(&command),
         args::Command::Send(command) => transfer::send(&command),
         args::Command::Receive(command) => transfer::receive(&command),
+        args::Command::Proxy(command) => proxy::run(&command),
         #[cfg(feature = "serve")]
         args::Command::Serve(command) => commands::serve::run(&command),
         #[cfg(feature = "monitor")]

@@ -47,6 +47,7 @@ const POINT: &[&str] = &[
     "wall_s",
     "delivered_segments",
     "segments_per_wall_s",
+    "engine",
 ];
 const FLOW: &[&str] = &[
     "id",

@@ -176,3 +176,26 @@ fn kept_points_are_not_read_or_written_through_links() {
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert_untouched(home.path(), "points");
 }
+
+#[test]
+fn a_shared_store_is_of_one_build_and_nothing_in_it_runs_again() {
+    let home = home();
+    fs::write(home.path().join("sweep.toml"), format!("seeds = 2\n{SCENARIO}")).expect("a file");
+    let arguments = ["run", "sweep.toml", "--store", "points", "--json"];
+    let (first, second) = (ackclock(home.path(), &arguments), ackclock(home.path(), &arguments));
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    // The time that a point took is kept, too: it would be another one if it had run again.
+    assert_eq!(first.stdout, second.stdout);
+    let more = ackclock(home.path(), &[&arguments[..], &["--set", "seeds=3"]].concat());
+    assert_eq!(more.status.code(), Some(0), "{}", stderr(&more));
+    let points = fs::read_dir(home.path().join("points")).expect("the store");
+    let points = points.map(|entry| entry.expect("an entry").path());
+    assert_eq!(points.filter(|path| path.extension().is_some_and(|it| it == "json")).count(), 3);
+    let build = home.path().join("points/build");
+    let own = fs::read_to_string(&build).expect("the build");
+    fs::write(&build, "0123456789abcdef\n").expect("written");
+    let refused = ackclock(home.path(), &arguments);
+    let said = stderr(&refused).replace("\n  │ ", " ");
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("0123456789abcdef") && said.contains(own.trim()), "{said}");
+}

@@ -79,7 +79,7 @@ fn a_single_run_leaves_a_report_and_series() {
     let (mut told, kept, timing) =
         (json(&stdout(&output)), json(&read("results.json")), json(&read("timing.json")));
     let point = told["points"][0].as_object_mut().expect("a point");
-    for field in ["wall_s", "segments_per_wall_s"] {
+    for field in ["wall_s", "segments_per_wall_s", "engine"] {
         assert_eq!(point.remove(field).expect("it is told"), timing["points"][0][field], "{field}");
     }
     assert_eq!(told, kept);

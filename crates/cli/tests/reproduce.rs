@@ -47,6 +47,18 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
+/// An emulation sees no single segments: such an experiment is named, and nothing is emulated.
+#[test]
+fn what_no_emulation_can_judge_is_left_out_by_name() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let followed = EXPERIMENT.replace("control = \"reno\"\n", "control = \"reno\"\nfollow = true\n");
+    experiments(directory.path(), &followed);
+    let output = ackclock(directory.path(), &[&COMMAND[..], &["--emulate"]].concat());
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("fig-1 is left out"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no emulation can judge"), "{}", stderr(&output));
+}
+
 #[test]
 fn a_failing_claim_is_a_result_unless_strict() {
     let directory = tempfile::tempdir().expect("a directory");

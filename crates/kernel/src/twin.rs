@@ -21,7 +21,7 @@ const SSTHRESH_INFINITE: u32 = 0x7fff_ffff;
 
 /// icsk_ca_priv: 104 bytes, aligned to eight. The headers assert that the state of every scheme fits.
 #[repr(C)]
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Private([u64; 13]);
 
 /// `struct ac_compound_path`.
@@ -90,6 +90,7 @@ unsafe extern "C" {
 }
 
 /// The step functions of a scheme, with the state of one connection.
+#[derive(Clone)]
 pub struct Twin {
     parameters: Parameters,
     state: Private,

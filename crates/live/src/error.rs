@@ -56,6 +56,13 @@ pub enum LiveError {
     #[error("tcp.ecn = \"l4s\", or a controller of L4S such as prague: the kernel's connections say ECT(0)")]
     #[diagnostic(help("say ecn = true, or simulate the scenario with ackclock run"))]
     Codepoint,
+    /// Our own TCP cannot send what a group of flows asks for.
+    #[error("the flows \"{label}\" cannot send from our own TCP: it has neither bursts nor requests")]
+    #[diagnostic(help("remove bursts and http from these flows, or host = \"own\" and --own-host"))]
+    OwnHost {
+        /// The label of the group.
+        label: String,
+    },
     /// A rate-based flow has packets that its sessions cannot have.
     #[error("segment: packets of {bytes} B cannot be emulated with a rate-based transport")]
     #[diagnostic(help("segment.payload and segment.header together must be {least} B to {most} B"))]

@@ -5,20 +5,25 @@
 
 use crate::error::LiveError;
 use crate::netlink::Netlink;
-use crate::tun::{self, Tun};
+use ackclock_stack::Tun;
 use ackclock_units::Duration;
 use netlink_packet_route::link::LinkAttribute;
 use netlink_packet_route::route::RouteMetric;
-use rustix::net::{AddressFamily, SocketType, ipproto, socket};
+use rustix::net::sockopt::set_socket_send_buffer_size_force;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket, socketpair};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::thread;
 
+/// The name of the device in its namespace.
+const DEVICE: &str = "tun0";
 /// The number of packets that the device can hold for the emulator. The emulator never lets so many wait.
 const DEVICE_QUEUE: u32 = 20_000;
+/// The bytes that a pair of sockets can hold for our own TCP, in either direction.
+const OWN_QUEUE: usize = 32 << 20;
 /// The smallest maximum packet size of an IPv6 path, bytes (RFC 8200 section 5).
 const MIN_IPV6: u32 = 1280;
 
@@ -46,7 +51,15 @@ pub(crate) struct Host {
     pub(crate) tun: Tun,
     /// The kernel's cookie of its network namespace (since Linux 5.14). No other namespace ever gets it.
     pub(crate) cookie: Option<u64>,
-    namespace: File,
+    kind: Kind,
+}
+
+/// What sends and receives there.
+enum Kind {
+    /// The kernel, in a network namespace.
+    Kernel(File),
+    /// Our own TCP: the end of a pair of sockets that stands for its device.
+    Own(OwnedFd),
 }
 
 impl Host {
@@ -61,13 +74,36 @@ impl Host {
             enter_new_namespace().map_err(LiveError::kernel("a network namespace cannot be made"))?;
             let namespace = File::open("/proc/thread-self/ns/net")
                 .map_err(LiveError::kernel("/proc/thread-self/ns/net cannot be opened"))?;
-            let tun = Tun::make().map_err(|reason| LiveError::NoTun { reason })?;
+            let tun = Tun::make(DEVICE).map_err(|reason| LiveError::NoTun { reason })?;
             configure(address, address6, settings)
                 .map_err(LiveError::kernel(format!("the host {name} cannot be set up")))?;
             Ok((namespace, tun, cookie().ok()))
         })?;
         let (namespace, tun, cookie) = made?;
-        Ok(Host { name: name.to_owned(), address, tun, cookie, namespace })
+        Ok(Host { name: name.to_owned(), address, tun, cookie, kind: Kind::Kernel(namespace) })
+    }
+
+    /// Makes a host for our own TCP. It has no namespace, and packets go through a pair of sockets.
+    pub(crate) fn own(name: &str, address: Ipv4Addr) -> Result<Host, LiveError> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let pair = || -> io::Result<(OwnedFd, OwnedFd)> {
+            let (near, far) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+            set_socket_send_buffer_size_force(&near, OWN_QUEUE)?;
+            set_socket_send_buffer_size_force(&far, OWN_QUEUE)?;
+            Ok((near, far))
+        };
+        let made = pair().map_err(LiveError::kernel(format!("the host {name} cannot be made")));
+        let (near, far) = made?;
+        Ok(Host { name: name.to_owned(), address, tun: near.into(), cookie: None, kind: Kind::Own(far) })
+    }
+
+    /// The device of a host for our own TCP.
+    pub(crate) fn device(&self) -> Result<Tun, LiveError> {
+        let Kind::Own(far) = &self.kind else {
+            return Err(LiveError::Defect { what: format!("{} is the kernel's", self.name) });
+        };
+        let device = far.try_clone().map_err(LiveError::kernel(format!("{} has no device", self.name)))?;
+        Ok(device.into())
     }
 
     /// Runs `work` in the host's namespace.
@@ -80,14 +116,20 @@ impl Host {
 
     /// Moves the calling thread into the host's namespace. The thread stays there.
     pub(crate) fn enter(&self) -> io::Result<()> {
-        Ok(move_into_link_name_space(self.namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
+        let Kind::Kernel(namespace) = &self.kind else {
+            return Err(io::Error::other("our own TCP has no network namespace"));
+        };
+        Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
 
     /// The number of packets that its device dropped because the emulator did not read them in time.
     pub(crate) fn lost(&self) -> Result<u64, LiveError> {
+        if matches!(self.kind, Kind::Own(_)) {
+            return Ok(0); // the socket refuses what it cannot hold, and our TCP waits
+        }
         let path = "/proc/thread-self/net/dev";
         let text = self.inside(|| fs::read_to_string(path))?.map_err(LiveError::kernel(path))?;
-        Ok(sent_drops(&text, tun::NAME).unwrap_or(0))
+        Ok(sent_drops(&text, DEVICE).unwrap_or(0))
     }
 }
 
@@ -145,7 +187,7 @@ fn configure(address: Ipv4Addr, address6: Ipv6Addr, settings: &Settings) -> io::
     set("ipv4/tcp_no_metrics_save", flag(true))?;
     let netlink = Netlink::open()?;
     netlink.up(netlink.index("lo")?, Vec::new())?;
-    let tun = netlink.index(tun::NAME)?;
+    let tun = netlink.index(DEVICE)?;
     netlink.up(tun, vec![LinkAttribute::Mtu(settings.mtu), LinkAttribute::TxQueueLen(DEVICE_QUEUE)])?;
     let metrics = || {
         let mut metrics = vec![

@@ -28,6 +28,8 @@ pub(crate) struct HostPlan {
     pub(crate) address: Ipv4Addr,
     pub(crate) address6: Ipv6Addr,
     pub(crate) settings: Settings,
+    /// Our own TCP sends there, instead of the kernel's.
+    pub(crate) own: bool,
 }
 
 /// The links from a host to a host, or from a source of unresponsive traffic to its sink.
@@ -59,20 +61,27 @@ pub(crate) fn payload(flow: &FlowPlan) -> u32 {
 }
 
 impl Layout {
-    pub(crate) fn new(built: &Built) -> Result<Layout, LiveError> {
+    /// `own`: the groups of flows whose sending hosts are our own TCP.
+    pub(crate) fn new(built: &Built, own: &[bool]) -> Result<Layout, LiveError> {
         let plan = &built.plan;
         if plan.flows.len() > MAX_FLOWS {
             return Err(LiveError::Flows { flows: plan.flows.len(), most: MAX_FLOWS });
         }
         let (mut hosts, mut paths) = (Vec::new(), Vec::new());
-        let members =
-            built.groups.iter().flat_map(|group| (0..group.count).map(move |member| (group, member)));
-        for (number, ((group, member), flow)) in members.zip(&plan.flows).enumerate() {
+        let members = built.groups.iter().enumerate().flat_map(|(at, group)| {
+            let own = own.get(at).copied().unwrap_or(false);
+            (0..group.count).map(move |member| (group, member, own))
+        });
+        for (number, ((group, member, own), flow)) in members.zip(&plan.flows).enumerate() {
+            let own = own && flow.control.window().is_some();
+            if own && (flow.asking.is_some() || flow.periodic().is_some()) {
+                return Err(LiveError::OwnHost { label: group.label.clone() });
+            }
             let bytes = u32::from(flow.config.segment_bytes());
             if flow.control.transport().is_some() && !(LEAST_BYTES..=MOST_BYTES).contains(&bytes) {
                 return Err(LiveError::Packets { bytes, least: LEAST_BYTES, most: MOST_BYTES });
             }
-            let mut settings = settings(&flow.config, plan, &flow.forward)?;
+            let mut settings = settings(&flow.config, plan, &flow.forward, own)?;
             if flow.control.transport().is_some() {
                 settings.mtu = settings.mtu.max(MOST_BYTES); // a session begins with a padded packet
             }
@@ -83,7 +92,8 @@ impl Layout {
                     _ => format!("{}.{member}.{name}", group.label),
                 };
                 let (address, address6) = addresses(end, number as u32);
-                hosts.push(HostPlan { name, address, address6, settings: settings.clone() });
+                let own = own && end == 0;
+                hosts.push(HostPlan { name, address, address6, settings: settings.clone(), own });
             }
             let ends = (Some(2 * number), Some(2 * number + 1));
             paths.push(Path { from: ends.0, to: ends.1, links: flow.forward.clone(), flow: Some(number) });
@@ -107,13 +117,13 @@ fn addresses(end: u32, number: u32) -> (Ipv4Addr, Ipv6Addr) {
     (Ipv4Addr::from(v4), Ipv6Addr::from(v6))
 }
 
-fn settings(config: &Config, plan: &Plan, route: &[usize]) -> Result<Settings, LiveError> {
+fn settings(config: &Config, plan: &Plan, route: &[usize], own: bool) -> Result<Settings, LiveError> {
     let mtu = u32::from(config.segment_bytes());
     let headers = HEADERS + if config.timestamps { TIMESTAMPS } else { 0 };
     if mtu < headers + MIN_PAYLOAD {
         return Err(LiveError::Segment { key: "segment", bytes: mtu, least: headers + MIN_PAYLOAD });
     }
-    if config.l4s {
+    if config.l4s && !own {
         return Err(LiveError::Codepoint);
     }
     let delay = route.iter().fold(Duration::ZERO, |sum, &link| sum + plan.links[link].delay());

@@ -19,6 +19,7 @@ mod lateness;
 mod layout;
 mod looks;
 mod netlink;
+mod own;
 mod paced;
 pub mod privilege;
 mod processes;
@@ -30,7 +31,6 @@ mod schedule;
 mod shard;
 mod share;
 mod trains;
-mod tun;
 mod writer;
 
 pub use error::LiveError;

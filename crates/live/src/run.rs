@@ -8,6 +8,7 @@ use crate::flow::Flow;
 use crate::host::Host;
 use crate::layout::{self, Layout};
 use crate::looks::{Looks, Times};
+use crate::own::Own;
 use crate::paced::{Paced, Told};
 use crate::program::{self, Program};
 use crate::running::Running;
@@ -64,6 +65,9 @@ pub struct Request<'a> {
     pub point: &'a Point,
     /// The controller's name in the kernel, for each group of flows.
     pub controls: Vec<String>,
+    /// For each group of flows, true if our own TCP sends instead of the kernel's. Groups that are not there
+    /// are the kernel's. Programs are always in hosts of the kernel.
+    pub own: Vec<bool>,
     /// The traffic of an emulation.
     pub load: Load,
     /// Links to capture, and the directory for the files.
@@ -92,13 +96,15 @@ pub struct Outcome {
 pub fn emulate(request: &Request<'_>, go_on: &dyn Fn(f64) -> bool) -> Result<Outcome, LiveError> {
     crate::privilege::check()?;
     let mut built = request.point.scenario.build()?;
-    let layout = Layout::new(&built)?;
+    let own = if matches!(request.load, Load::Flows) { &*request.own } else { &[] };
+    let layout = Layout::new(&built, own)?;
     let mut first = 0;
     for group in &mut built.groups {
+        let own = layout.hosts[2 * first].own;
         let config = &built.plan.flows[first].config;
         // Real headers determine the payload of a segment, and the kernel handles TCP's losses.
         group.payload = layout::payload(&built.plan.flows[first]);
-        if built.plan.flows[first].control.window().is_some() {
+        if built.plan.flows[first].control.window().is_some() && !own {
             (group.recovery, group.detection, group.slow_start) = ("kernel", "kernel", "kernel");
         }
         group.segment = u32::from(config.segment_bytes());
@@ -107,6 +113,9 @@ pub fn emulate(request: &Request<'_>, go_on: &dyn Fn(f64) -> bool) -> Result<Out
     let make = |host: &layout::HostPlan| {
         if !go_on(0.0) {
             return Err(LiveError::Interrupted);
+        }
+        if host.own {
+            return Host::own(&host.name, host.address);
         }
         Host::make(&host.name, host.address, host.address6, &host.settings)
     };
@@ -226,7 +235,13 @@ impl<'a> Run<'a> {
                         let told = self.told[number].clone().unwrap_or_default();
                         Running::Paced(Paced::new(plan, transport, ends, payload, told, clock, stop))
                     }
-                    None => Running::Tcp(Flow::new(plan, ends, control, payload, clock, stop)),
+                    None => {
+                        let flow = Flow::new(plan, ends, control, payload, clock, stop);
+                        match plan.control.window().filter(|_| self.layout.hosts[2 * number].own) {
+                            Some(control) => Running::Own(Box::new(Own::new(flow, control))),
+                            None => Running::Tcp(flow),
+                        }
+                    }
                 }
             })
             .collect()
@@ -332,6 +347,12 @@ impl<'a> Run<'a> {
             Running::Tcp(flow) => {
                 let ((listens, listening), (complete, completion)) = (channel(), channel());
                 let receiving = move || self.ending(|| flow.receive(&listens, &complete));
+                let sending = move || self.ending(|| flow.send(&listening, &completion));
+                [scope.spawn(receiving), scope.spawn(sending)]
+            }
+            Running::Own(flow) => {
+                let ((listens, listening), (complete, completion)) = (channel(), channel());
+                let receiving = move || self.ending(|| flow.kernel.receive(&listens, &complete));
                 let sending = move || self.ending(|| flow.send(&listening, &completion));
                 [scope.spawn(receiving), scope.spawn(sending)]
             }

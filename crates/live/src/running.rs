@@ -1,6 +1,7 @@
 //! A flow while it runs, whatever carries it: a connection of the kernel, or sessions over UDP.
 
 use crate::flow::{Flow, Snapshot};
+use crate::own::Own;
 use crate::paced::Paced;
 use ackclock_scenario::measured::{RateTally, Transfer};
 use ackclock_scenario::writing::BurstTally;
@@ -9,6 +10,8 @@ use ackclock_scenario::writing::BurstTally;
 pub(crate) enum Running<'a> {
     /// Real TCP.
     Tcp(Flow<'a>),
+    /// Our own TCP, towards the kernel's.
+    Own(Box<Own<'a>>),
     /// A rate-based transport.
     Paced(Paced<'a>),
 }
@@ -18,6 +21,7 @@ impl Running<'_> {
     pub(crate) fn payload(&self) -> u32 {
         match self {
             Running::Tcp(flow) => flow.payload,
+            Running::Own(flow) => flow.kernel.payload,
             Running::Paced(flow) => flow.payload,
         }
     }
@@ -26,6 +30,7 @@ impl Running<'_> {
     pub(crate) fn snapshot(&self) -> Snapshot {
         match self {
             Running::Tcp(flow) => flow.snapshot(),
+            Running::Own(flow) => flow.snapshot(),
             Running::Paced(flow) => flow.snapshot(),
         }
     }
@@ -34,6 +39,7 @@ impl Running<'_> {
     pub(crate) fn transfers(&self) -> Vec<Transfer> {
         match self {
             Running::Tcp(flow) => flow.transfers(),
+            Running::Own(flow) => flow.kernel.transfers(),
             Running::Paced(flow) => flow.transfers(),
         }
     }
@@ -42,6 +48,7 @@ impl Running<'_> {
     pub(crate) fn waited(&self) -> u64 {
         match self {
             Running::Tcp(flow) => flow.waited(),
+            Running::Own(flow) => flow.kernel.waited(),
             Running::Paced(flow) => flow.waited(),
         }
     }
@@ -50,14 +57,14 @@ impl Running<'_> {
     pub(crate) fn bursts(&self) -> Option<BurstTally> {
         match self {
             Running::Tcp(flow) => flow.bursts(),
-            Running::Paced(_) => None, // scenarios with both are refused
+            Running::Own(_) | Running::Paced(_) => None, // scenarios with both are refused
         }
     }
 
     /// What only rate-based flows do.
     pub(crate) fn rate(&self) -> Option<RateTally> {
         match self {
-            Running::Tcp(_) => None,
+            Running::Tcp(_) | Running::Own(_) => None,
             Running::Paced(flow) => Some(flow.tally()),
         }
     }
@@ -65,7 +72,7 @@ impl Running<'_> {
     /// Why its sender gave up before the end of the run, if it did.
     pub(crate) fn gave_up(&self) -> Option<String> {
         match self {
-            Running::Tcp(_) => None,
+            Running::Tcp(_) | Running::Own(_) => None,
             Running::Paced(flow) => flow.gave_up(),
         }
     }
@@ -73,7 +80,7 @@ impl Running<'_> {
     /// Shows its own variables (name, value). The names and their order never change.
     pub(crate) fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         match self {
-            Running::Tcp(_) => {}
+            Running::Tcp(_) | Running::Own(_) => {}
             Running::Paced(flow) => flow.inspect(see),
         }
     }

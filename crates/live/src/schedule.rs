@@ -15,6 +15,11 @@ pub(crate) fn real_time() -> bool {
     scheduled(libc::SCHED_FIFO, PRIORITY)
 }
 
+/// Asks the kernel to wake the calling thread when it is due, and not 50 us later.
+pub(crate) fn sharp() {
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+}
+
 /// Takes the real-time priority away from the calling thread. True if it has none now.
 pub(crate) fn ordinary() -> bool {
     scheduled(libc::SCHED_OTHER, 0)

@@ -499,7 +499,7 @@ impl<'a> Carrier<'a> {
         }
         if let Some(train) = self.trains.get(batch.train) {
             let rest = train.write(batch.first, batch.count, batch.marked, &mut self.head);
-            if self.part.hosts[batch.to].tun.write(self.head.bytes(), rest).is_err() {
+            if self.part.hosts[batch.to].tun.write(&[self.head.bytes(), rest]).is_err() {
                 self.refused += u64::from(batch.count);
             }
         }

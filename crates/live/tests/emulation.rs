@@ -26,6 +26,7 @@ fn main() {
     let lack = privilege::check().err().map(|error| error.to_string());
     let tests: &[Named] = &[
         ("a_flow_fills_its_bottleneck", fills),
+        ("our_own_tcp_fills_its_bottleneck", own_host),
         ("losses_and_drops_are_the_links", losses),
         ("late_and_doubled_packets_arrive", disorder),
         ("red_marks_what_may_be_marked", marks),
@@ -77,7 +78,8 @@ fn scenario(bottleneck: &str, flow: &str, rest: &str) -> String {
 fn request<T>(text: &str, load: Load, then: impl FnOnce(&Request<'_>) -> T) -> Result<T, Failed> {
     let sweep = Sweep::read("test.toml", text, &[]).map_err(|error| error.to_string())?;
     let controls = sweep.points[0].scenario.controls().map(|control| control.name().to_owned()).collect();
-    Ok(then(&Request { point: &sweep.points[0], controls, load, captures: None, admit: &|_| Ok(()) }))
+    let own: Vec<bool> = sweep.points[0].scenario.own_hosts().collect();
+    Ok(then(&Request { point: &sweep.points[0], controls, own, load, captures: None, admit: &|_| Ok(()) }))
 }
 
 fn run(text: &str, load: Load) -> Result<Outcome, Failed> {
@@ -108,6 +110,26 @@ fn fills() -> Checked {
     ensure(link.arrivals > 2000 && link.queue_max > 0 && link.utilisation > 0.7, format!("{link:?}"))?;
     ensure(own.lateness.count > 5000 && own.busy.len() == 2, format!("{own:?}"))?;
     ensure(own.trusted == own.doubts.is_empty(), format!("{own:?}"))
+}
+
+/// Our own TCP, with a recovery and a detection that no kernel has, beside the kernel's CUBIC.
+fn own_host() -> Checked {
+    let own = "host = \"own\"\nlabel = \"ours\"\nrecovery = \"robust\"\ndetection = \"delayed\"\n\
+               [[flows]]\ncontrol = \"cubic\"";
+    let outcome = flows(&scenario("", own, ""))?;
+    let [ours, kernels] = &outcome.result.flows[..] else { return Err("two flows".into()) };
+    ensure((ours.recovery.as_ref(), kernels.recovery.as_ref()) == ("robust", "kernel"), format!("{ours:?}"))?;
+    let both = ours.throughput_bps + kernels.throughput_bps;
+    ensure((14e6..20.1e6).contains(&both) && ours.goodput_bps > 1e6, format!("{ours:?} {kernels:?}"))?;
+    ensure((0.02..0.1).contains(&ours.rtt_min_s.unwrap_or(0.0)), format!("{ours:?}"))?;
+    ensure(ours.cwnd_mean > 3.0 && ours.sent > 300 && ours.rtt_mean_s > Some(0.02), format!("{ours:?}"))?;
+    // Transfers of a size, one after the other, over a path that loses and reorders.
+    let keys = ", loss = 0.01, reorder = { share = 0.05, delay = \"3 ms\" }";
+    let transfers = "host = \"own\"\nsize = \"100 kB\"\nrepeat = 1000";
+    let outcome = flows(&scenario(keys, transfers, ""))?;
+    let flow = &outcome.result.flows[0];
+    let transfers = flow.transfers.as_ref().ok_or("transfers have a size")?;
+    ensure(transfers.finished > 5 && flow.retransmits > 0, format!("{flow:?}"))
 }
 
 fn losses() -> Checked {
@@ -269,7 +291,10 @@ fn no_host() -> Checked {
 fn no_controller() -> Checked {
     let outcome = request(&scenario("", "", ""), Load::Flows, |request| {
         let controls = vec!["no_such_control".to_owned()];
-        emulate(&Request { controls, load: Load::Flows, captures: None, ..*request }, &|_| true)
+        emulate(
+            &Request { controls, own: Vec::new(), load: Load::Flows, captures: None, ..*request },
+            &|_| true,
+        )
     })?;
     match outcome {
         Err(LiveError::Control { name, .. }) => ensure(name == "no_such_control", name),
@@ -285,7 +310,13 @@ fn captures() -> Checked {
     let outcome = request(&text, Load::Flows, |request| {
         let captures = Some((vec!["bottleneck".to_owned()], folder.clone()));
         emulate(
-            &Request { captures, load: Load::Flows, controls: request.controls.clone(), ..*request },
+            &Request {
+                captures,
+                load: Load::Flows,
+                controls: request.controls.clone(),
+                own: Vec::new(),
+                ..*request
+            },
             &|_| true,
         )
     })?;

@@ -17,6 +17,14 @@ mod sample;
 mod statistics;
 mod web;
 
+/// What fuzz targets reach beside the public interface: whatever a stranger's bytes reach.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub use crate::probes::search::lines::{Lines, Said};
+    pub use crate::probes::sink::words;
+    pub use crate::web::answered;
+}
+
 pub use advice::{
     Advice, Advised, Against, BURST_SHARE, IDLE, LOSSLESS, Measured, PRESENT, Path, PathAdvice, SESSIONS,
     SPAN, STEADY, Stated, advise,

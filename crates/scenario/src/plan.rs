@@ -8,6 +8,17 @@ use crate::writing::{Bursts, Writing};
 use ackclock_net::{Jitter, Link, Rng};
 use ackclock_tcp::Config;
 use ackclock_units::{Duration, Time};
+use serde::{Deserialize, Serialize};
+
+/// What computes a run in virtual time. The results do not depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineKind {
+    /// One part of the run after the other, each as far ahead as nothing unknown can reach it.
+    Phases,
+    /// One event after the other.
+    Events,
+}
 
 /// A complete run.
 #[derive(Clone)]
@@ -28,6 +39,8 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// Unresponsive traffic.
     pub streams: Vec<CbrPlan>,
+    /// The engine; `None`: the one of events.
+    pub engine: Option<EngineKind>,
 }
 
 impl Plan {

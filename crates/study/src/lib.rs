@@ -1,6 +1,7 @@
 //! Runs scenarios and evaluates the results: expectations, published experiments, predictors.
 
 pub mod captures;
+pub mod comparison;
 mod dry_run;
 pub mod estimators;
 pub mod expect;

@@ -8,11 +8,11 @@ use ackclock_cc::predictor::Reading;
 use ackclock_net::Rng;
 use ackclock_scenario::flow_trace::{Estimate, Event, SegmentTrace};
 use ackclock_scenario::measured::Measured;
-use ackclock_scenario::plan::Plan;
+use ackclock_scenario::plan::{EngineKind, Plan};
 use ackclock_scenario::results::{Expectation, PointResult};
 use ackclock_scenario::series::Sample;
 use ackclock_scenario::{Built, Expect, Over, Point, Scenario, ScenarioError};
-use ackclock_sim::engine::{Engine, NoObserver, Observer};
+use ackclock_sim::engine::{NoObserver, Observer, Simulation, Unfit};
 use ackclock_sim::observers::{Follower, Recorder};
 use ackclock_units::Duration;
 use rayon::prelude::*;
@@ -43,6 +43,9 @@ pub enum RunError {
     /// The capture that is traced cannot be made.
     #[error("the capture for trace = \"...\" cannot be made: {0}")]
     Capture(#[from] std::io::Error),
+    /// The engine that is asked for cannot compute the run.
+    #[error("the engine in phases cannot compute this run exactly: {0}")]
+    Unfit(Unfit),
 }
 
 /// Runs one point. Probes run at the scenario's interval. Without one, they run at a default interval if
@@ -106,18 +109,19 @@ fn run_unjudged<O: Observer>(
     let recorder = built.prediction.as_ref().map(|prediction| Recorder::new(&built, prediction));
     let tracer = built.traced.map(|link| Tracer::new(&built, link)).transpose()?;
     let unwatched = follower.is_none() && recorder.is_none() && tracer.is_none();
-    let (measured, observer, (follower, (recorder, tracer))) = if unwatched {
-        let (measured, observer) = drive(&built.plan, observer, go_on)?;
-        (measured, observer, (None, (None, None)))
+    let (measured, engine, observer, (follower, (recorder, tracer))) = if unwatched {
+        let (measured, engine, observer) = drive(&built.plan, observer, go_on)?;
+        (measured, engine, observer, (None, (None, None)))
     } else {
         let watchers = (follower, (recorder, tracer));
-        let (measured, (observer, watchers)) = drive(&built.plan, (observer, watchers), go_on)?;
-        (measured, observer, watchers)
+        let (measured, engine, (observer, watchers)) = drive(&built.plan, (observer, watchers), go_on)?;
+        (measured, engine, observer, watchers)
     };
     let wall_s = begun.elapsed().as_secs_f64();
     let seconds = |span: Duration| span.as_nanos() as f64 / 1e9;
     let span = (seconds(scenario.duration), [seconds(scenario.measure.0), seconds(scenario.measure.1)]);
     let mut result = PointResult::new(&point.parameters, &built, scenario.seed, span, measured, wall_s);
+    result.engine = Some(engine);
     result.courses = follower.map(Follower::into_courses).unwrap_or_default();
     result.predictions = recorder
         .zip(built.prediction)
@@ -126,20 +130,22 @@ fn run_unjudged<O: Observer>(
     Ok((result, observer))
 }
 
-/// Runs a plan to its end, as long as `go_on` returns true.
+/// Runs a plan to its end, as long as `go_on` returns true. Says which engine did it.
 fn drive<O: Observer>(
     plan: &Plan,
     observer: O,
     go_on: impl Fn(f64) -> bool,
-) -> Result<(Measured, O), RunError> {
-    let mut engine = Engine::new(plan.clone(), observer);
+) -> Result<(Measured, EngineKind, O), RunError> {
+    let mut engine = Simulation::new(plan, observer).map_err(RunError::Unfit)?;
+    let kind = engine.kind();
     let duration = plan.duration.as_nanos() as f64;
     while engine.run_some(EVENTS) {
         if !go_on(engine.now().as_nanos() as f64 / duration) {
             return Err(RunError::Interrupted);
         }
     }
-    Ok(engine.run())
+    let (measured, observer) = engine.run();
+    Ok((measured, kind, observer))
 }
 
 /// Evaluates the expectations of a scenario that are about a single point. An expectation without a value

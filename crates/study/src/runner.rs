@@ -44,6 +44,9 @@ pub enum RunnerError {
         /// The point's result.
         result: Box<PointResult>,
     },
+    /// The engine that is asked for cannot compute a run.
+    #[error(transparent)]
+    Unfit(RunError),
     /// The threads could not be started.
     #[error("the threads cannot be started: {0}")]
     Threads(#[from] ThreadPoolBuildError),
@@ -55,6 +58,7 @@ impl From<RunError> for RunnerError {
             RunError::Scenario(error) => RunnerError::Scenario(error),
             RunError::Interrupted => RunnerError::Interrupted,
             RunError::Capture(error) => RunnerError::Write(error),
+            unfit @ RunError::Unfit(_) => RunnerError::Unfit(unfit),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! they took, is kept in a file of its own beside it, so that the points themselves are identical byte by
 //! byte.
 
-use ackclock_files::Folder;
+use ackclock_files::{Folder, unique};
 use ackclock_scenario::Point;
 use ackclock_scenario::flow_trace::FlowTrace;
 use ackclock_scenario::results::{PointResult, Timing};
@@ -14,7 +14,7 @@ use ackclock_scenario::series::Series;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// The time that a point's run took is kept under this word beside its result.
@@ -43,6 +43,25 @@ impl Build {
     pub fn word(&self) -> &str {
         &self.0
     }
+}
+
+/// The file of a store that says whose its points are, if they are all of one build.
+const BUILD: &str = "build";
+
+/// Why a store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be made, opened or read, or belongs to another user.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// Its points are those of another build.
+    #[error("this has points of the build {kept}, and this is the build {own}")]
+    OtherBuild {
+        /// The build of its points.
+        kept: String,
+        /// This build.
+        own: String,
+    },
 }
 
 /// A directory of finished points.
@@ -76,6 +95,29 @@ impl PointStore {
     /// It cannot be made or opened, or belongs to another user, whose points are not to be believed.
     pub fn open(directory: impl AsRef<Path>, build: &Build) -> io::Result<PointStore> {
         Ok(PointStore::within(Folder::own(directory)?, build))
+    }
+
+    /// Opens a store at `directory`, making it if need be, whose points are all of this build. A store says
+    /// of which build it is from the first opening on.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if it cannot be used, or is of another build.
+    pub fn of_one_build(directory: impl AsRef<Path>, build: &Build) -> Result<PointStore, StoreError> {
+        let store = PointStore::open(directory, build)?;
+        if !store.folder.is_file(BUILD) {
+            let partial = format!("{BUILD}.{}.partial", unique());
+            writeln!(store.folder.create(&partial)?, "{}", build.0)?;
+            // Another process may have been first. What it wrote is compared below.
+            let placed = store.folder.rename_new(&partial, BUILD);
+            placed.or_else(|_| store.folder.remove(&partial))?;
+        }
+        let mut kept = String::new();
+        store.folder.open(BUILD)?.read_to_string(&mut kept)?;
+        match kept.trim() {
+            same if same == build.0 => Ok(store),
+            other => Err(StoreError::OtherBuild { kept: other.to_owned(), own: build.0.clone() }),
+        }
     }
 
     /// A store in a directory that is open already.
@@ -284,6 +326,19 @@ mod tests {
         store(b"one").put(point, &result).expect("kept");
         assert!(store(b"one").contains(point) && store(b"one").get(point).is_some());
         assert!(!store(b"another").contains(point) && store(b"another").get(point).is_none());
+    }
+
+    #[test]
+    fn a_store_of_one_build_refuses_another_and_names_both() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let (one, other) = (Build::of(b"one"), Build::of(b"other"));
+        for _ in 0..2 {
+            PointStore::of_one_build(directory.path(), &one).expect("a store");
+        }
+        let error = PointStore::of_one_build(directory.path(), &other).expect_err("another build");
+        let said = error.to_string();
+        assert!(said.contains(one.word()) && said.contains(other.word()), "{said}");
+        assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 1, "nothing else is left");
     }
 
     #[test]

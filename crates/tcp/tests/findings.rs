@@ -287,6 +287,7 @@ fn a_window_that_opens_by_itself_ends_the_probing() {
 }
 
 /// A controller that writes nonsense into the window.
+#[derive(Clone)]
 struct Broken(f64);
 
 impl Broken {

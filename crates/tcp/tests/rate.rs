@@ -19,6 +19,7 @@ struct Told {
 }
 
 /// A controller that governs a window of constant size.
+#[derive(Clone)]
 struct Watching {
     cwnd: f64,
     told: Arc<Mutex<Told>>,

@@ -1,6 +1,7 @@
 //! TCP segments in captures.
 
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice};
+use crate::options::{MAX_SACKS, Options};
+use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use std::net::{IpAddr, SocketAddr};
 
 /// The header before the IP header.
@@ -49,7 +50,7 @@ pub struct Segment {
     pub mss: Option<u16>,
     /// Selective acknowledgements are permitted (RFC 2018).
     pub sack_permitted: bool,
-    blocks: [(u32, u32); 4],
+    blocks: [(u32, u32); MAX_SACKS],
     block_count: u8,
 }
 
@@ -93,7 +94,8 @@ fn segment(sliced: &LaxSlicedPacket<'_>) -> Option<Segment> {
         _ => return None,
     };
     let payload = length.checked_sub(tcp.header_len())?;
-    let mut segment = Segment {
+    let options = Options::read(tcp.options());
+    Some(Segment {
         from: SocketAddr::new(from, tcp.source_port()),
         to: SocketAddr::new(to, tcp.destination_port()),
         seq: tcp.sequence_number(),
@@ -105,37 +107,13 @@ fn segment(sliced: &LaxSlicedPacket<'_>) -> Option<Segment> {
         reset: tcp.rst(),
         push: tcp.psh(),
         window: tcp.window_size(),
-        timestamps: None,
-        window_scale: None,
-        mss: None,
-        sack_permitted: false,
-        blocks: [(0, 0); 4],
-        block_count: 0,
-    };
-    for option in tcp.options_iterator().map_while(Result::ok) {
-        segment.take(&option);
-    }
-    Some(segment)
-}
-
-impl Segment {
-    fn take(&mut self, option: &TcpOptionElement) {
-        match *option {
-            TcpOptionElement::Timestamp(value, echo) => self.timestamps = Some((value, echo)),
-            TcpOptionElement::WindowScale(shift) => self.window_scale = Some(shift),
-            TcpOptionElement::MaximumSegmentSize(bytes) => self.mss = Some(bytes),
-            TcpOptionElement::SelectiveAcknowledgementPermitted => self.sack_permitted = true,
-            TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
-                let blocks = [Some(first)].into_iter().chain(rest).flatten();
-                self.block_count = 0;
-                for (place, block) in self.blocks.iter_mut().zip(blocks) {
-                    *place = block;
-                    self.block_count += 1;
-                }
-            }
-            TcpOptionElement::Noop => {}
-        }
-    }
+        timestamps: options.timestamps,
+        window_scale: options.window_scale,
+        mss: options.mss,
+        sack_permitted: options.sack_permitted,
+        blocks: options.blocks,
+        block_count: options.block_count,
+    })
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@
 pub const LENGTH: usize = 10;
 /// The transport checksum covers the pseudo-header only.
 pub(crate) const NEEDS_CHECKSUM: u8 = 1;
+/// The kernel has checked the transport checksum.
+const VALID_CHECKSUM: u8 = 2;
 /// A train of TCP segments over IPv4.
 pub(crate) const TCP4: u8 = 1;
 /// A train of TCP segments over IPv6.
@@ -54,5 +56,10 @@ impl Offload {
 
     pub(crate) fn needs_checksum(self) -> bool {
         self.flags & NEEDS_CHECKSUM != 0
+    }
+
+    /// True if the transport checksum needs no check: the packet was never on a wire, or was checked there.
+    pub(crate) fn is_checked(self) -> bool {
+        self.flags & (NEEDS_CHECKSUM | VALID_CHECKSUM) != 0
     }
 }

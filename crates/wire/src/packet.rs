@@ -11,15 +11,21 @@ const IPV4: usize = 20;
 const IPV6: usize = 40;
 /// The size of a TCP header without options, bytes.
 pub(crate) const TCP: usize = 20;
-/// TCP flags (RFC 9293 section 3.1, RFC 3168 section 6.1).
-pub(crate) const FIN: u8 = 0x01;
-pub(crate) const PSH: u8 = 0x08;
-pub(crate) const CWR: u8 = 0x80;
-const ECE: u8 = 0x40;
-const SYN: u8 = 0x02;
-const RST: u8 = 0x04;
-const ACK: u8 = 0x10;
+/// No more data from the sender (RFC 9293 section 3.1).
+pub const FIN: u8 = 0x01;
+/// Synchronises sequence numbers.
+pub const SYN: u8 = 0x02;
+/// Resets the connection.
+pub const RST: u8 = 0x04;
+/// Pushes data to the application.
+pub const PSH: u8 = 0x08;
+/// The acknowledgement number counts.
+pub const ACK: u8 = 0x10;
 const URG: u8 = 0x20;
+/// Echo of congestion (RFC 3168 section 6.1).
+pub const ECE: u8 = 0x40;
+/// The congestion window was reduced (RFC 3168 section 6.1).
+pub const CWR: u8 = 0x80;
 /// The position of the flags in the TCP header.
 pub(crate) const FLAGS: usize = 13;
 /// The position of the checksum in the TCP header.
@@ -127,14 +133,14 @@ pub(crate) fn finish_checksum(packet: &mut [u8], start: usize, offset: usize) {
 }
 
 /// The ones' complement sum of 16-bit words (RFC 1071), before folding.
-fn sum(begin: u64, bytes: &[u8]) -> u64 {
+pub(crate) fn sum(begin: u64, bytes: &[u8]) -> u64 {
     let mut words = bytes.chunks_exact(2);
     let whole: u64 = words.by_ref().map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
     let last = words.remainder().first().map_or(0, |&byte| u64::from(byte) << 8);
     begin + whole + last
 }
 
-fn fold(mut sum: u64) -> u16 {
+pub(crate) fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }

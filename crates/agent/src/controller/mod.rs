@@ -6,6 +6,7 @@ mod link;
 use crate::protocol::{MAX_BATCH, Meeting, Refusal, Reply, Request};
 use crate::report::Report;
 use crate::script::{Address, End, Plan, Stage};
+use crate::spec::MAX_DURATION;
 use board::{Board, Key};
 use link::Link;
 use rustls::ClientConfig;
@@ -43,15 +44,34 @@ pub struct Outcome {
 }
 
 /// Tells those outside how far a run is.
-#[derive(Default)]
 pub struct Watch {
     /// Set from outside: everything ends.
     stop: AtomicBool,
+    /// Everything ends after so long, too.
+    limit: Duration,
     going_on: AtomicUsize,
     done: AtomicUsize,
 }
 
+impl Default for Watch {
+    /// A test takes at most a day. An hour more is for its begin and its end.
+    fn default() -> Watch {
+        Watch::limited(Duration::from_micros(MAX_DURATION) + Duration::from_secs(3600))
+    }
+}
+
 impl Watch {
+    /// Of a run that ends after `limit` at the latest. An agent ends what takes longer than its policy
+    /// allows, but a broken or hostile one may stay in touch for ever.
+    pub fn limited(limit: Duration) -> Watch {
+        Watch {
+            stop: AtomicBool::new(false),
+            limit,
+            going_on: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+        }
+    }
+
     /// Ends everything.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -74,6 +94,7 @@ struct Run<'a> {
     links: Vec<Link>,
     board: Arc<Board>,
     watch: &'a Watch,
+    begun: Instant,
     outcomes: Mutex<Vec<Outcome>>,
 }
 
@@ -91,6 +112,7 @@ struct Pair {
 ///
 /// If an agent cannot be reached, or does not trust this controller: then nothing has been sent.
 pub fn run(plan: &Plan, config: &Arc<ClientConfig>, watch: &Watch) -> Result<Vec<Outcome>, Refusal> {
+    let begun = Instant::now();
     let board = Arc::new(Board::new(2 * plan.transfers.len() as u32));
     let mut agents = HashMap::new();
     let addresses = plan.agents();
@@ -109,10 +131,10 @@ pub fn run(plan: &Plan, config: &Arc<ClientConfig>, watch: &Watch) -> Result<Vec
     });
     let links: Vec<Link> = opened.into_iter().collect::<Result<_, _>>()?;
     let outcomes = Mutex::new(vec![Outcome::default(); plan.transfers.len()]);
-    let run = Run { plan, agents, links, board, watch, outcomes };
+    let run = Run { plan, agents, links, board, watch, begun, outcomes };
     run.stage(&plan.stage);
     for link in &run.links {
-        if watch.is_stopped() {
+        if run.is_over() {
             // The connection ends with this, and all traffic with it.
             let _ = link.ask(Request::Kill {});
         }
@@ -137,6 +159,24 @@ impl Run<'_> {
         (self.agents.get(&end.agent).copied().unwrap_or(0), number as u32)
     }
 
+    fn is_late(&self) -> bool {
+        self.begun.elapsed() >= self.watch.limit
+    }
+
+    /// True if everything shall end.
+    fn is_over(&self) -> bool {
+        self.watch.is_stopped() || self.is_late()
+    }
+
+    /// Notes of these transfers that the time was over, if it is.
+    fn fail_late(&self, transfers: impl Iterator<Item = usize>) {
+        if self.is_late() {
+            let message = format!("the script was not over after {} s", self.watch.limit.as_secs());
+            let why = Refusal::new("limit", message, "raise --limit, or look why an agent does not end");
+            transfers.for_each(|transfer| self.fail(transfer, why.clone()));
+        }
+    }
+
     fn fail(&self, transfer: usize, why: Refusal) {
         let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
         outcomes[transfer].failed.get_or_insert(why);
@@ -144,7 +184,8 @@ impl Run<'_> {
 
     /// All transfers of a block go through the phases in step.
     fn group(&self, transfers: &[usize]) {
-        if transfers.is_empty() || self.watch.is_stopped() {
+        if transfers.is_empty() || self.is_over() {
+            self.fail_late(transfers.iter().copied());
             return;
         }
         self.watch.going_on.fetch_add(transfers.len(), Ordering::Relaxed);
@@ -155,7 +196,7 @@ impl Run<'_> {
                 Ok(()) => alive.push(*pair),
                 Err(refusal) => self.fail(pair.transfer, refusal),
             }
-            if self.watch.is_stopped() {
+            if self.is_over() {
                 break;
             }
         }
@@ -167,6 +208,8 @@ impl Run<'_> {
         self.ask_all(&sources(&alive), |tests| Request::Run { tests });
         // Agents end what takes longer than their policies allow.
         self.wait_for_sources(&alive);
+        let going_on = alive.iter().filter(|pair| !self.board.progress(pair.source).ended);
+        self.fail_late(going_on.map(|pair| pair.transfer));
         let (udp, tcp): (Vec<Pair>, Vec<Pair>) =
             alive.iter().partition(|pair| self.plan.transfers[pair.transfer].sink.spec.protocol.is_udp());
         let failed = |pair: &&Pair| self.board.progress(pair.source).failed.is_none();
@@ -237,7 +280,7 @@ impl Run<'_> {
     fn wait(&self, tests: &[Key], patience: Duration, far_enough: impl Fn(&board::Progress) -> bool) {
         let begun = Instant::now();
         let mut next = 0;
-        while next < tests.len() && begun.elapsed() < patience && !self.watch.is_stopped() {
+        while next < tests.len() && begun.elapsed() < patience && !self.is_over() {
             let progress = self.board.progress(tests[next]);
             if progress.ended || far_enough(&progress) {
                 next += 1;
@@ -250,7 +293,7 @@ impl Run<'_> {
     /// Waits until each source has ended, or its sink has failed: then the source will be told to end.
     fn wait_for_sources(&self, pairs: &[Pair]) {
         let mut next = 0;
-        while next < pairs.len() && !self.watch.is_stopped() {
+        while next < pairs.len() && !self.is_over() {
             let over = self.board.progress(pairs[next].source).ended;
             if over || self.board.progress(pairs[next].sink).failed.is_some() {
                 next += 1;

@@ -41,8 +41,11 @@ struct Waiting {
     cookie: Cookie,
     client: IpAddr,
     udp: bool,
-    streams: SyncSender<Socket>,
+    streams: SyncSender<Numbered>,
 }
+
+/// A stream's connection, and its place in the order in which the client has opened them.
+type Numbered = (u64, Socket);
 
 /// A server.
 pub struct Server {
@@ -109,16 +112,10 @@ impl Server {
         })?;
         let (server, said) = (self.clone(), log.clone());
         let wanted = || !stop.load(Ordering::Relaxed);
-        accept(
-            listener,
-            &self.connections,
-            STACK,
-            wanted,
-            &|text| log(text),
-            move |stream, peer, _place| {
-                server.meet(stream, peer, stop, &|text| said(format!("{peer}: {text}")));
-            },
-        )?;
+        accept(listener, &self.connections, STACK, wanted, &|text| log(text), move |stream, peer, place| {
+            let number = place.number();
+            server.meet((number, stream), peer, stop, &|text| said(format!("{peer}: {text}")));
+        })?;
         self.connections.wait(GREETING);
         // It ends within a tenth of a second, and had nothing else to say.
         let _ = greeter.join();
@@ -130,7 +127,13 @@ impl Server {
     }
 
     /// A new connection: a stream of a test that waits for it, or a new test.
-    fn meet(&self, stream: TcpStream, peer: SocketAddr, stop: &AtomicBool, log: &dyn Fn(String)) {
+    fn meet(
+        &self,
+        (number, stream): (u64, TcpStream),
+        peer: SocketAddr,
+        stop: &AtomicBool,
+        log: &dyn Fn(String),
+    ) {
         let mut cookie = [0; COOKIE];
         if read_within(&stream, &mut cookie, GREETING).is_err() {
             return;
@@ -141,7 +144,7 @@ impl Server {
                 waiting.iter().find(|it| it.cookie == cookie && !it.udp && it.client == peer.ip())
             {
                 // A test that has all its streams hangs up.
-                let _ = test.streams.try_send(Socket::Tcp(stream));
+                let _ = test.streams.try_send((number, Socket::Tcp(stream)));
                 return;
             }
         }
@@ -220,6 +223,7 @@ impl Server {
         stop: &AtomicBool,
     ) -> io::Result<()> {
         let mut buffer = [0; 64];
+        let mut greeted = 0;
         while !stop.load(Ordering::Relaxed) {
             let (length, peer) = match datagrams.recv_from(&mut buffer) {
                 Ok(arrived) => arrived,
@@ -238,7 +242,8 @@ impl Server {
             };
             let Ok(socket) = udp_socket(address) else { continue };
             if socket.connect(peer).is_ok() && socket.send(&answer).is_ok() {
-                let _ = test.streams.try_send(Socket::Udp(socket));
+                greeted += 1;
+                let _ = test.streams.try_send((greeted, Socket::Udp(socket)));
             }
         }
         Ok(())
@@ -276,20 +281,21 @@ fn udp_socket(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// All streams of a test.
-fn gather(streams: &Receiver<Socket>, asked: &Parameters) -> Result<Vec<Socket>, Ended> {
+/// All streams of a test, in the order in which the client has opened them.
+fn gather(streams: &Receiver<Numbered>, asked: &Parameters) -> Result<Vec<Socket>, Ended> {
     let wanted = asked.parallel.min(MAX_STREAMS) as usize * if asked.bidirectional { 2 } else { 1 };
     let (mut sockets, begun) = (Vec::new(), Instant::now());
     while sockets.len() < wanted {
         let left = PATIENCE.saturating_sub(begun.elapsed());
         match streams.recv_timeout(left) {
-            Ok(socket) => sockets.push(socket),
+            Ok(numbered) => sockets.push(numbered),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 return Err(Ended::Gone(format!("{} of {wanted} streams have come", sockets.len())));
             }
         }
     }
-    Ok(sockets)
+    sockets.sort_by_key(|&(number, _)| number);
+    Ok(sockets.into_iter().map(|(_, socket)| socket).collect())
 }
 
 /// Begins all streams. In a test in both directions, those that the client sends come first.

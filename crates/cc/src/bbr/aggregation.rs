@@ -9,7 +9,7 @@ use ackclock_units::Time;
 const ROUNDS: u32 = 5;
 const SECONDS: f64 = 0.1;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Aggregation {
     /// The begin of an interval, and the segments acknowledged since.
     since: Time,

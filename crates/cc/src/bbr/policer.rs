@@ -30,7 +30,7 @@ pub(super) struct Seen {
 }
 
 /// The state of the detection.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Policer {
     sampling: bool,
     /// The start of the interval: time, segments delivered, segments lost.

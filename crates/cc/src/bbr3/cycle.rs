@@ -21,7 +21,7 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Cycle {
     pub ack_phase: AckPhase,
     /// True if the samples belong to a probe.

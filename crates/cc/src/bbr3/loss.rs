@@ -30,7 +30,7 @@ impl Bounds {
 }
 
 /// The losses of a round trip, and the state to restore if they were spurious.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Losses {
     in_round: bool,
     round_start: bool,

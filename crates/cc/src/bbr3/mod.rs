@@ -82,12 +82,13 @@ pub const SCHEME: Scheme = Scheme {
         ),
     ],
     endpoint: &[("detection", "\"rack\""), ("recovery", "{ sack = { proportional_rate = true } }")],
-    needs: |_| Needs { draw: true, rate: true, window: true, ..Needs::NOTHING },
+    needs: |_| Needs { draw: true, rate: true, window: true, pacing: true, ..Needs::NOTHING },
     build: |settings| Box::new(Bbr3::new(settings)),
     response: None,
 };
 
 /// The parameters.
+#[derive(Clone)]
 struct Constants {
     startup_gain: f64,
     drain_gain: f64,
@@ -139,6 +140,7 @@ struct Seen<'a> {
 }
 
 /// The controller.
+#[derive(Clone)]
 pub struct Bbr3 {
     constants: Constants,
     state: State,

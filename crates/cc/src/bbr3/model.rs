@@ -13,6 +13,7 @@ const OLDER_ROUNDS: u64 = 9;
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 
+#[derive(Clone)]
 pub(super) struct Model {
     /// The maximum filter of the bandwidth, segments per second.
     pub max_bw: WindowedMax<2>,

@@ -4,6 +4,7 @@ use super::seen::Seen;
 use super::{pi::Pi, red::Red, rem::Rem};
 
 /// A response curve.
+#[derive(Clone)]
 pub(super) enum Curve {
     Red(Red),
     Rem(Box<Rem>),

@@ -11,6 +11,7 @@ use crate::Settings;
 use ackclock_units::{Duration, Time};
 
 /// The state of the controller. Delays are in seconds above the smallest round-trip time.
+#[derive(Clone)]
 pub(super) struct Pi {
     a: f64,
     b: f64,

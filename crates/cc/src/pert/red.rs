@@ -15,6 +15,7 @@ enum Ramp {
 }
 
 /// The curve. Delays are in nanoseconds above the smallest round-trip time.
+#[derive(Clone)]
 pub(super) struct Red {
     min: f64,
     max: f64,

@@ -17,6 +17,7 @@ enum Unit {
 }
 
 /// The curve. Delays are in nanoseconds above the smallest round-trip time.
+#[derive(Clone)]
 pub(super) struct Rem {
     gamma: f64,
     alpha: f64,
@@ -93,6 +94,7 @@ impl Rem {
 const BINS: usize = 132;
 
 /// The most frequent positive change of the round-trip time: the mean of the fullest bin of a histogram.
+#[derive(Clone)]
 struct Resolution {
     bins: [(u32, f64); BINS],
     fullest: Option<usize>,

@@ -3,6 +3,7 @@
 use ackclock_units::Time;
 
 /// The input of a curve at an acknowledgement. Times are in nanoseconds.
+#[derive(Clone)]
 pub(super) struct Seen {
     /// The host's clock.
     pub(super) now: Time,

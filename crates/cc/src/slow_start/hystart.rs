@@ -75,6 +75,7 @@ pub const SCHEME: Scheme = Scheme {
 const RISE_DIVISOR: f64 = 8.0;
 
 /// The state of Linux's `bictcp` as far as it concerns slow start.
+#[derive(Clone)]
 pub(super) struct HyStart {
     train: bool,
     delay: bool,

@@ -60,6 +60,7 @@ pub const SCHEME: Scheme = Scheme {
 };
 
 /// The state of section 4.2.
+#[derive(Clone)]
 pub(super) struct HyStartPlusPlus {
     min_rtt_thresh: Duration,
     max_rtt_thresh: Duration,

@@ -55,14 +55,32 @@ pub fn scheme(name: &str) -> Option<&'static Scheme> {
     Scheme::find(name)
 }
 
-/// Watches the first slow start of a connection.
-pub trait SlowStart: Send {
+/// Watches the first slow start of a connection. It can be copied and shared, like a controller.
+pub trait SlowStart: CloneBox + Send + Sync {
     /// An acknowledgement of new data, before the controller grows the window. Returns the share of the
     /// acknowledged segments that counts for growth, above 0 and at most 1.
     ///
     /// `paced`: segments are spaced, so that acknowledgements come over a whole round trip. To end slow
     /// start, sets the threshold to the window.
     fn on_ack(&mut self, path: &Path, ack: &Ack, paced: bool, w: &mut Window) -> f64;
+}
+
+/// Copies a slow start behind a pointer. Every one that is [`Clone`] has this.
+pub trait CloneBox {
+    /// A slow start in the same state.
+    fn clone_box(&self) -> Box<dyn SlowStart>;
+}
+
+impl<T: SlowStart + Clone + 'static> CloneBox for T {
+    fn clone_box(&self) -> Box<dyn SlowStart> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn SlowStart> {
+    fn clone(&self) -> Box<dyn SlowStart> {
+        (**self).clone_box()
+    }
 }
 
 /// A round trip: until a segment is acknowledged that was sent after it began.

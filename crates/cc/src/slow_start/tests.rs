@@ -209,6 +209,7 @@ fn a_late_round_ends_slow_start() {
 
 /// How large the queue becomes before slow start ends, in segments: 1000 segments per second, 100 ms.
 fn overshoot(start: Option<Box<dyn SlowStart>>) -> f64 {
+    #[derive(Clone)]
     struct Watched(Box<dyn Controller>, Option<Box<dyn SlowStart>>);
     impl Controller for Watched {
         fn grow(&mut self, path: &Path, ack: &Ack, w: &mut Window) {

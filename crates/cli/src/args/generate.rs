@@ -18,6 +18,9 @@ pub(crate) struct Generate {
     /// Name of the certificate there that this controller uses.
     #[arg(long, value_name = "NAME", default_value = "controller")]
     pub(crate) name: String,
+    /// Time after which everything ends, whatever agents say.
+    #[arg(long, value_name = "TIME", default_value = "25 h", conflicts_with = "to")]
+    pub(crate) limit: Duration,
     /// Write results and time stamps into this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

@@ -122,7 +122,7 @@ fn forecasts(path: &Path, size: Bytes, chosen: &[&'static str]) -> Result<Vec<Fo
     forecast(path, size, chosen, stop).map_err(|error| match error {
         RunError::Scenario(error) => Failure::from(error),
         RunError::Interrupted => Failure::Interrupted("interrupted".to_owned()),
-        error @ RunError::Capture(_) => miette!("{error}").into(),
+        error @ (RunError::Capture(_) | RunError::Unfit(_)) => miette!("{error}").into(),
     })
 }
 

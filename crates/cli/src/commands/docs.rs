@@ -6,6 +6,7 @@
 use crate::args::{Arguments, Completions, Docs, Man};
 use crate::catalogue::{kernel_usage, set_lines, unsaid_lines};
 use crate::failure::Failure;
+use crate::view::matrix::Matrix;
 use ackclock_cc::{Scheme, Settings, schemes, slow_start};
 use ackclock_net::disciplines;
 use ackclock_rate::Transport;
@@ -38,6 +39,7 @@ type Folder = (&'static str, Vec<&'static str>);
 pub(crate) fn docs(command: &Docs) -> Result<(), Failure> {
     make(&command.dir.join("schemes"))?;
     put(&command.dir.join("command-line.md"), &command_line())?;
+    put(&command.dir.join("hosts.md"), &format!("{GENERATED}{}", Matrix::new().page()))?;
     put(
         &command.dir.join("schemes.md"),
         &index("Controllers", "schemes", schemes().iter().map(|it| it.entry())),

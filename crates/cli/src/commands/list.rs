@@ -3,6 +3,7 @@
 use crate::args::{List, Listed};
 use crate::catalogue::catalogue;
 use crate::failure::Failure;
+use crate::view::matrix::Matrix;
 use crate::view::table::plain_table;
 use ackclock_study::reproduce::{Library, check};
 use serde_json::{Value, json};
@@ -35,6 +36,18 @@ fn entries(library: &Library) -> Vec<Entry> {
 }
 
 pub(crate) fn run(command: &List) -> Result<(), Failure> {
+    if command.hosts {
+        let matrix = Matrix::new();
+        if command.json {
+            say!("{}", matrix.json());
+        } else {
+            say!("{}", plain_table(&matrix.header(), matrix.rows()));
+            for line in matrix.remarks() {
+                say!("{line}");
+            }
+        }
+        return Ok(());
+    }
     let library = Library::built_in()?;
     if command.what == Some(Listed::Experiments) {
         for experiment in library.experiments() {

@@ -12,6 +12,7 @@ pub(crate) mod list;
 #[cfg(feature = "monitor")]
 pub(crate) mod monitor;
 pub(crate) mod predict;
+pub(crate) mod proxy;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 #[cfg(feature = "serve")]

@@ -93,7 +93,7 @@ fn from_scenario(command: &Predict) -> Result<Predictions, Failure> {
     let result = run_point(point, false, stop).map_err(|error| match error {
         RunError::Scenario(error) => Failure::from(error),
         RunError::Interrupted => Failure::Interrupted("interrupted; run the same command again".to_owned()),
-        error @ RunError::Capture(_) => Failure::Report(miette::miette!("{error}")),
+        error @ (RunError::Capture(_) | RunError::Unfit(_)) => Failure::Report(miette::miette!("{error}")),
     })?;
     Ok(result.predictions.expect("a scenario with [predict] gives predictions"))
 }

@@ -5,13 +5,15 @@ use crate::output::{self, OutputDirectory};
 use crate::progress::Progress;
 use crate::view::request::Request;
 use crate::view::table;
-use crate::{args, input, interrupt, memory};
+use crate::{args, input, interrupt, memory, program};
 use ackclock_scenario::Sweep;
+use ackclock_scenario::plan::EngineKind;
 use ackclock_scenario::results::{Expectation, PointResult};
 use ackclock_sim::engine::NoObserver;
 use ackclock_study::captures::{self, Captures};
 use ackclock_study::run::{check, judge_points};
 use ackclock_study::runner::{Runner, RunnerError};
+use ackclock_study::store::{PointStore, StoreError};
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::path::Path;
 
@@ -20,6 +22,8 @@ pub(crate) struct Job<'a> {
     pub(crate) sweep: &'a Sweep,
     pub(crate) request: Request,
     pub(crate) out: Option<&'a Path>,
+    /// A store that several runs and hosts share.
+    pub(crate) store: Option<&'a Path>,
     pub(crate) captures: &'a [String],
     pub(crate) threads: Option<usize>,
     pub(crate) json: bool,
@@ -28,12 +32,16 @@ pub(crate) struct Job<'a> {
 pub(crate) fn run(command: &args::Run) -> Result<(), Failure> {
     let name = command.file.display().to_string();
     let text = input::read(&command.file)?;
-    let sweep = Sweep::read(&name, &text, &command.settings)?;
+    let mut sweep = Sweep::read(&name, &text, &command.settings)?;
+    for point in &mut sweep.points {
+        point.scenario.engine = command.engine.map(EngineKind::from);
+    }
     let request = Request::new(&text, &command.settings);
     let job = Job {
         sweep: &sweep,
         request: Request { captured: !command.captures.is_empty(), ..request },
         out: command.out.as_deref(),
+        store: command.store.as_deref(),
         captures: &command.captures,
         threads: command.threads,
         json: command.json,
@@ -51,8 +59,10 @@ impl Job<'_> {
         self.out.map(output::check).transpose()?;
         memory::check(need, memory::at_once(self.threads, points.len()))?;
         let directory = self.out.map(OutputDirectory::begin).transpose()?;
-        let results = match self.simulate(directory.as_ref()) {
+        let shared = self.store.map(shared).transpose()?;
+        let results = match self.simulate(directory.as_ref(), shared.as_ref()) {
             Ok(results) => results,
+            Err(error) if shared.is_some() => return Err(self.unfinished_in(error, shared.as_ref())),
             Err(error) => {
                 // Of a single run there is something to print even if nothing can be written.
                 if let (Stopped::Running(RunnerError::Keep { result, .. }), [_]) = (&error, &points[..]) {
@@ -110,13 +120,17 @@ impl Job<'_> {
     }
 
     /// Runs every point.
-    fn simulate(&self, directory: Option<&OutputDirectory>) -> Result<Vec<PointResult>, Stopped> {
+    fn simulate(
+        &self,
+        directory: Option<&OutputDirectory>,
+        shared: Option<&PointStore>,
+    ) -> Result<Vec<PointResult>, Stopped> {
         let progress = Progress::new(&self.sweep.points).map_err(Stopped::Otherwise)?;
         let runner = Runner {
             probes: self.out.is_some(),
             threads: Some(memory::at_once(self.threads, self.sweep.points.len())),
             stop: interrupt::listen().map_err(Stopped::Otherwise)?,
-            store: directory.map(OutputDirectory::store),
+            store: shared.or(directory.map(OutputDirectory::store)),
             progress: &|number, share| progress.follow(number, share),
         };
         let points = &self.sweep.points;
@@ -133,6 +147,26 @@ impl Job<'_> {
         let folder = directory.store().folder().folder("captures").into_diagnostic();
         let folder = folder.wrap_err("the directory for captures cannot be made")?;
         Ok(Captures::new(self.captures, folder))
+    }
+
+    /// Handles a run without results that kept its points in a shared store.
+    fn unfinished_in(&self, error: Stopped, shared: Option<&PointStore>) -> Failure {
+        let Some(store) = shared else { return self.unfinished(error, None) };
+        let finished = self.sweep.points.iter().filter(|point| store.contains(point)).count();
+        let (count, place) = (self.sweep.points.len(), store.folder().path().display());
+        let kept = format!("{finished} of {count} points are finished and kept in {place}");
+        match error {
+            Stopped::Running(RunnerError::Interrupted) => Failure::Interrupted(format!(
+                "interrupted: {kept}\nRun the same command again to go on with the others."
+            )),
+            Stopped::Running(RunnerError::Scenario(error)) => Failure::Report(error.into()),
+            Stopped::Running(error @ RunnerError::Unfit(_)) => Failure::Report(unfit(&error)),
+            Stopped::Running(error) => {
+                let help = format!("{kept}; make room there and run the same command again");
+                Failure::Report(miette!(help = help, "{error}"))
+            }
+            Stopped::Otherwise(report) => Failure::Report(report),
+        }
     }
 
     /// Handles a run without results: what to print, and what to keep.
@@ -156,6 +190,7 @@ impl Job<'_> {
                     .to_owned(),
             ),
             (Stopped::Running(RunnerError::Scenario(error)), _) => Failure::Report(error.into()),
+            (Stopped::Running(error @ RunnerError::Unfit(_)), _) => Failure::Report(unfit(&error)),
             (Stopped::Running(error), Some(partial)) => {
                 let help = format!(
                     "{finished} points are kept in {partial}; make room there and run the same command again"
@@ -173,6 +208,26 @@ impl Job<'_> {
             _ => failure,
         }
     }
+}
+
+/// The engine that was asked for cannot compute a run.
+fn unfit(error: &RunnerError) -> miette::Report {
+    miette!(help = "without --engine, the engine of events computes it", "{error}")
+}
+
+/// Opens a store that several runs and hosts share.
+fn shared(directory: &Path) -> miette::Result<PointStore> {
+    PointStore::of_one_build(directory, &program::build()?).map_err(|error| match error {
+        StoreError::OtherBuild { .. } => {
+            let help =
+                "another build may give other results: give --store another directory, or use that program";
+            miette!(help = help, "{}: {error}", directory.display())
+        }
+        StoreError::Io(error) => {
+            let help = "give --store another directory, one of your own";
+            miette!(help = help, "{} cannot be used: {error}", directory.display())
+        }
+    })
 }
 
 /// The reason why there are no results.

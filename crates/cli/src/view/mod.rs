@@ -3,6 +3,7 @@
 pub(crate) mod charts;
 pub(crate) mod figures;
 pub(crate) mod gallery;
+pub(crate) mod matrix;
 pub(crate) mod names;
 pub(crate) mod report;
 pub(crate) mod request;

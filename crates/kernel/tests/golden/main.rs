@@ -336,6 +336,7 @@ fn c_answers_within_a_segment_or_one_per_cent() {
 }
 
 /// Gives a boxed controller a type of its own.
+#[derive(Clone)]
 struct Exact(Box<dyn Controller>);
 
 impl Controller for Exact {

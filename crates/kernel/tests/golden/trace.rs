@@ -63,6 +63,7 @@ fn path(numbers: &[f64; 10]) -> Path {
 }
 
 /// The state that writer and player carry from line to line.
+#[derive(Clone)]
 struct Carried {
     path: [f64; 10],
     window: Window,
@@ -76,6 +77,7 @@ impl Carried {
 }
 
 /// A controller that records its calls and answers.
+#[derive(Clone)]
 pub struct Writer {
     inner: Box<dyn Controller>,
     carried: Carried,

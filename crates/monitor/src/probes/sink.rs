@@ -180,7 +180,7 @@ fn count(stream: &mut TcpStream, plan: &Sink, stop: &AtomicBool) -> io::Result<A
 
 /// Reads a line of at most 200 bytes, and not a byte of what follows it: its words after the name of the
 /// protocol.
-pub(super) fn words(stream: &mut impl Read, protocol: &str) -> io::Result<Vec<String>> {
+pub fn words(stream: &mut impl Read, protocol: &str) -> io::Result<Vec<String>> {
     let (mut line, mut byte) = (Vec::new(), [0]);
     while line.len() < 200 && !line.ends_with(b"\n") {
         stream.read_exact(&mut byte)?;

@@ -251,7 +251,9 @@ fn predicted(
 ) -> Result<Reply, Refusal> {
     let forecasts = forecast(path, size, chosen, stop).map_err(|error| match error {
         RunError::Interrupted => unavailable("interrupted"),
-        RunError::Scenario(_) | RunError::Capture(_) => unavailable("this path cannot be simulated"),
+        RunError::Scenario(_) | RunError::Capture(_) | RunError::Unfit(_) => {
+            unavailable("this path cannot be simulated")
+        }
     })?;
     let mut document = forecast_document(size, &forecasts);
     document["host"] = json!(host.name);

@@ -38,6 +38,22 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Threads that read the archive or simulate.
 const THREADS: usize = 4;
 
+/// The answer to a request for `target`, as a client gets it: the status and the content.
+#[cfg(fuzzing)]
+pub fn answered(
+    runtime: &tokio::runtime::Runtime,
+    archive: &Path,
+    target: &str,
+    host: &[u8],
+) -> (u16, usize) {
+    let request = hyper::Request::builder().uri(target).header(hyper::header::HOST, host).body(());
+    let Ok(request) = request else { return (400, 0) };
+    let reply = runtime.block_on(Answers::new(archive, &[]).answer(&request));
+    let response = Reply::response(reply, request.method());
+    let length = hyper::body::Body::size_hint(response.body()).exact().expect("it is known");
+    (response.status().as_u16(), length as usize)
+}
+
 /// A server that listens.
 #[derive(Debug)]
 pub(crate) struct Publishing {

@@ -147,6 +147,7 @@ impl Scenario {
             measured: self.topology.links.len(),
             flows,
             streams,
+            engine: self.engine,
         };
         memory += backlog(&plan) * PER_PACKET;
         let prediction = self.predict.as_ref().map(|spec| self.prediction(spec, &plan)).transpose()?;

@@ -25,6 +25,8 @@ pub(crate) struct FlowGroup {
     pub(crate) count: usize,
     pub(crate) control: Control,
     pub(crate) config: Config,
+    /// In an emulation the flows send from our own TCP instead of the kernel's.
+    pub(crate) own_host: bool,
     pub(crate) start: Start,
     pub(crate) stop: Option<Duration>,
     pub(crate) rtt: Option<Duration>,
@@ -126,6 +128,7 @@ fn read_group(at: &At<'_>, ground: &Ground<'_>) -> Result<FlowGroup> {
         count,
         follow: table.get("follow").map(|at| read_follow(&at, count)).transpose()?.unwrap_or(0),
         control,
+        own_host: table.get("host").map(|at| read_host(&at)).transpose()?.unwrap_or(false),
         start: table.get("start").map(|at| read_start(&at)).transpose()?.unwrap_or(Start::At(Duration::ZERO)),
         stop: table.quantity("stop")?,
         rtt: table.quantity("rtt")?,
@@ -144,7 +147,7 @@ fn read_group(at: &At<'_>, ground: &Ground<'_>) -> Result<FlowGroup> {
 
 /// Keys of TCP, which a rate-based flow does without.
 fn has_no_tcp(table: &Table<'_>, transport: &str) -> Result<()> {
-    for key in ["tcp", "recovery", "detection", "bursts", "http", "send_buffer", "follow"] {
+    for key in ["tcp", "recovery", "detection", "bursts", "http", "send_buffer", "follow", "host"] {
         if let Some(at) = table.get(key) {
             return Err(at
                 .error(format!(
@@ -154,6 +157,15 @@ fn has_no_tcp(table: &Table<'_>, transport: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Reads `host`: is it our own TCP that sends in an emulation?
+fn read_host(at: &At<'_>) -> Result<bool> {
+    match at.text()? {
+        "own" => Ok(true),
+        "kernel" => Ok(false),
+        word => Err(at.unknown("host", word, &["kernel", "own"])),
+    }
 }
 
 /// Reads `http`: does one connection serve all requests?

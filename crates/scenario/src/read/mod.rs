@@ -30,9 +30,10 @@ pub use document::{Document, Node, Value};
 pub use error::{Origin, ScenarioError, Source, nearest, suggest};
 pub use excerpt::Excerpt;
 pub use predict::Settle;
-pub use sweep::{Point, Sweep};
+pub use sweep::{Expansion, Point, Sweep};
 
 use crate::control::Control;
+use crate::plan::EngineKind;
 use crate::requests::Size;
 use ackclock_net::VariableRate;
 use ackclock_tcp::Config;
@@ -87,6 +88,9 @@ pub struct Scenario {
     pub probe: Option<Duration>,
     /// The expectations.
     pub expects: Vec<Expect>,
+    /// The engine that computes the run; `None`: the one of events. The results do not depend on it, so
+    /// it is no part of the document.
+    pub engine: Option<EngineKind>,
     pub(crate) config: Config,
     pub(crate) topology: Topology,
     /// The jitter of all flows; `None`: where flows share a DropTail queue.
@@ -173,6 +177,7 @@ impl Scenario {
         Ok(Scenario {
             name,
             seed,
+            engine: None,
             duration,
             measure,
             probe,
@@ -201,6 +206,11 @@ impl Scenario {
     /// What decides how fast the flows of each group send.
     pub fn controls(&self) -> impl Iterator<Item = &Control> {
         self.groups.iter().map(|group| &group.control)
+    }
+
+    /// For each group of flows, true if in an emulation our own TCP sends, instead of the kernel's.
+    pub fn own_hosts(&self) -> impl Iterator<Item = bool> {
+        self.groups.iter().map(|group| group.own_host)
     }
 
     /// The scenario as it runs, as JSON.

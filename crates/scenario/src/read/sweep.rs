@@ -28,12 +28,14 @@ pub struct Point {
     pub scenario: Scenario,
 }
 
+#[derive(Clone)]
 struct Axis {
     name: String,
     values: Vec<AxisValue>,
 }
 
 /// A value of an axis: its name, and its settings.
+#[derive(Clone)]
 struct AxisValue {
     shown: Value,
     settings: Vec<(String, Node)>,
@@ -77,7 +79,34 @@ impl Sweep {
     /// # Errors
     ///
     /// [`ScenarioError`] if the sweep or any point is not valid.
-    pub fn expand(mut document: Document) -> Result<Sweep> {
+    pub fn expand(document: Document) -> Result<Sweep> {
+        let expansion = Expansion::of(document)?;
+        expansion.small_enough()?;
+        let points = (0..expansion.count()).map(|number| expansion.point(number)).collect::<Result<_>>()?;
+        Ok(Sweep { points, axes: expansion.axes.into_iter().map(|axis| axis.name).collect() })
+    }
+}
+
+/// A sweep whose points are made one by one, when they are asked for. It may have more points than fit into
+/// memory.
+#[derive(Clone)]
+pub struct Expansion {
+    /// What all points have in common.
+    document: Document,
+    axes: Vec<Axis>,
+    seeds: Option<Vec<Node>>,
+    count: usize,
+    /// Where the number of points comes from, for messages.
+    origin: (Node, &'static str),
+}
+
+impl Expansion {
+    /// Reads `sweep` and `seeds` of a document. Points are checked when they are made.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if the sweep or the seeds are not valid, or make more points than can be counted.
+    pub fn of(mut document: Document) -> Result<Expansion> {
         let source = Arc::clone(&document.source);
         let sweep = document.take("sweep");
         let mut axes = match &sweep {
@@ -91,60 +120,91 @@ impl Sweep {
             Some(node) => Some(read_seeds(&At::new(node, "seeds", &source))?),
             None => None,
         };
-        let total = axes.iter().try_fold(1_usize, |n, axis| n.checked_mul(axis.values.len()));
-        let total = total.and_then(|n| n.checked_mul(seeds.as_ref().map_or(1, Vec::len)));
-        let values = document.root.value.size();
-        if total.is_none_or(|total| total > MAX_POINTS || total.saturating_mul(values) > MAX_VALUES) {
-            let node = sweep.as_ref().or(seeds_node.as_ref()).unwrap_or(&document.root);
-            let path = if sweep.is_some() { "sweep" } else { "seeds" };
-            let message = match total {
-                Some(total) => format!("{total} points of {values} values each are too many"),
-                None => "this makes more points than can be counted".to_owned(),
-            };
-            let help = format!("at most {MAX_POINTS} points and {MAX_VALUES} values; sweep less at once");
-            return Err(At::new(node, path, &source).error(message).help(help));
-        }
-        let mut points = Vec::new();
-        let mut choice = vec![0; axes.len()];
-        loop {
-            let mut at_point = document.clone();
-            let mut parameters = Vec::new();
-            for (axis, &pick) in axes.iter().zip(&choice) {
-                let AxisValue { shown, settings } = &axis.values[pick];
-                parameters.push((axis.name.clone(), shown.clone()));
-                for (path, node) in settings {
-                    at_point.set(path, node.clone())?;
-                }
-            }
-            let read = |document| Scenario::read(document).map_err(|error| explain(error, &axes));
-            match &seeds {
-                None => points.push(Point { parameters, scenario: read(at_point)? }),
-                Some(seeds) => {
-                    for node in seeds {
-                        let mut seeded = at_point.clone();
-                        seeded.set("seed", node.clone())?;
-                        points.push(Point { parameters: parameters.clone(), scenario: read(seeded)? });
-                    }
-                }
-            }
-            if !next(&mut choice, &axes) {
-                break;
-            }
-        }
-        Ok(Sweep { points, axes: axes.into_iter().map(|axis| axis.name).collect() })
+        let path = if sweep.is_some() { "sweep" } else { "seeds" };
+        let node = sweep.or(seeds_node).unwrap_or_else(|| document.root.clone());
+        let count = axes.iter().try_fold(1_usize, |n, axis| n.checked_mul(axis.values.len()));
+        let Some(count) = count.and_then(|n| n.checked_mul(seeds.as_ref().map_or(1, Vec::len))) else {
+            return Err(At::new(&node, path, &source)
+                .error("this makes more points than can be counted")
+                .help("sweep less at once"));
+        };
+        Ok(Expansion { document, axes, seeds, count, origin: (node, path) })
     }
-}
 
-/// Advances to the next combination. The last axis changes fastest. False after the last combination.
-fn next(choice: &mut [usize], axes: &[Axis]) -> bool {
-    for (pick, axis) in choice.iter_mut().zip(axes).rev() {
-        *pick += 1;
-        if *pick < axis.values.len() {
-            return true;
-        }
-        *pick = 0;
+    /// The number of points.
+    pub fn count(&self) -> usize {
+        self.count
     }
-    false
+
+    /// The name of each axis, and its values as written.
+    pub fn axes(&self) -> impl Iterator<Item = (&str, Vec<&Value>)> {
+        self.axes.iter().map(|axis| (&*axis.name, axis.values.iter().map(|value| &value.shown).collect()))
+    }
+
+    /// The point with this number, from 0, in the order of the file: seeds change fastest, then the last
+    /// axis.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if the point is not valid.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many points.
+    pub fn point(&self, number: usize) -> Result<Point> {
+        assert!(number < self.count, "point {number} of {}", self.count);
+        let (chosen, seed) = self.choice(number);
+        let mut document = self.document.clone();
+        let mut parameters = Vec::with_capacity(chosen.len());
+        for (axis, AxisValue { shown, settings }) in chosen {
+            parameters.push((axis.name.clone(), shown.clone()));
+            for (path, node) in settings {
+                document.set(path, node.clone())?;
+            }
+        }
+        if let Some(seed) = seed {
+            document.set("seed", seed.clone())?;
+        }
+        let scenario = Scenario::read(document).map_err(|error| explain(error, &self.axes))?;
+        Ok(Point { parameters, scenario })
+    }
+
+    /// The axes with the value of each, and the seed of `seeds`, of the point with this number.
+    fn choice(&self, number: usize) -> (Vec<(&Axis, &AxisValue)>, Option<&Node>) {
+        let (mut rest, seed) = match &self.seeds {
+            Some(seeds) => (number / seeds.len(), Some(&seeds[number % seeds.len()])),
+            None => (number, None),
+        };
+        let mut chosen = Vec::with_capacity(self.axes.len());
+        for axis in self.axes.iter().rev() {
+            chosen.push((axis, &axis.values[rest % axis.values.len()]));
+            rest /= axis.values.len();
+        }
+        chosen.reverse();
+        (chosen, seed)
+    }
+
+    /// What distinguishes the point with this number from others, whether it is valid or not: the value of
+    /// each axis, and the seed if there are several.
+    pub fn settings(&self, number: usize) -> (Vec<(&str, &Value)>, Option<&Value>) {
+        let (chosen, seed) = self.choice(number);
+        (
+            chosen.into_iter().map(|(axis, value)| (&*axis.name, &value.shown)).collect(),
+            seed.map(|seed| &seed.value),
+        )
+    }
+
+    /// Refuses a sweep whose points do not fit into memory together.
+    fn small_enough(&self) -> Result<()> {
+        let values = self.document.root.value.size();
+        if self.count <= MAX_POINTS && self.count.saturating_mul(values) <= MAX_VALUES {
+            return Ok(());
+        }
+        let (node, path) = &self.origin;
+        let message = format!("{} points of {values} values each are too many", self.count);
+        let help = format!("at most {MAX_POINTS} points and {MAX_VALUES} values; sweep less at once");
+        Err(At::new(node, *path, &self.document.source).error(message).help(help))
+    }
 }
 
 /// The command line has priority over the file. A key that it sets is no longer swept, and a seed that it
@@ -320,5 +380,59 @@ fn read_seeds(at: &At<'_>) -> Result<Vec<Node>> {
             Ok(items.clone())
         }
         _ => Err(at.error(format!("1 to {MAX_SEEDS} seeds are wanted here")).help(HELP)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = r#"
+        duration = "1 s"
+        seeds = [4, 9]
+        [topology.dumbbell]
+        bottleneck = { rate = "1 Mbit/s", delay = "10 ms" }
+        [[flows]]
+        control = "reno"
+        [sweep]
+        "flows.0.control" = ["reno", "cubic", "vegas"]
+        "flows.0.count" = [1, 2]
+    "#;
+
+    #[test]
+    fn points_one_by_one_are_those_of_the_whole_sweep() {
+        let document = Document::parse("test", SCENARIO).expect("TOML");
+        let expansion = Expansion::of(document.clone()).expect("a sweep");
+        let sweep = Sweep::expand(document).expect("a sweep");
+        assert_eq!((expansion.count(), sweep.points.len()), (12, 12));
+        let shown = |point: &Point| {
+            let values: Vec<_> =
+                point.parameters.iter().map(|(axis, value)| (axis.clone(), value.plain())).collect();
+            (values, point.scenario.seed, point.scenario.to_json())
+        };
+        for (number, point) in sweep.points.iter().enumerate() {
+            assert_eq!(shown(&expansion.point(number).expect("a point")), shown(point));
+            let (values, seed) = expansion.settings(number);
+            let values: Vec<_> =
+                values.into_iter().map(|(axis, value)| (axis.to_owned(), value.plain())).collect();
+            assert_eq!(values, shown(point).0);
+            assert_eq!(seed.map(Value::plain), Some(point.scenario.seed.to_string()));
+        }
+        // Seeds change fastest, then the last axis.
+        assert_eq!(shown(&sweep.points[3]).0[1].1, "2");
+        assert_eq!(sweep.points[3].scenario.seed, 9);
+    }
+
+    #[test]
+    fn a_sweep_may_have_more_points_than_fit_into_memory() {
+        let values: Vec<String> = (1..=1000).map(|value| value.to_string()).collect();
+        let text = SCENARIO.replace("[1, 2]", &format!("[{}]", values.join(", "))).replace("[4, 9]", "10000");
+        let document = Document::parse("test", &text).expect("TOML");
+        let expansion = Expansion::of(document.clone()).expect("a sweep");
+        assert_eq!(expansion.count(), 30_000_000);
+        let last = expansion.point(29_999_999).expect("a point");
+        assert_eq!((last.scenario.seed, last.scenario.flows()), (10_000, 1000));
+        let error = Sweep::expand(document).err().expect("too many");
+        assert!(error.to_string().contains("30000000 points"), "{error}");
     }
 }

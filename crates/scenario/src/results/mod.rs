@@ -15,6 +15,7 @@ pub use transfers::{SizeClass, Transfers};
 
 use crate::flow_trace::FlowTrace;
 use crate::measured::Measured;
+use crate::plan::EngineKind;
 use crate::predictions::Predictions;
 use crate::read::{Built, Value};
 use crate::requests::Gap;
@@ -63,6 +64,9 @@ pub struct PointResult {
     /// Delivered segments per second of wall time.
     #[serde(default)]
     pub segments_per_wall_s: f64,
+    /// The engine that simulated it; absent in an emulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineKind>,
     /// How well predictors predicted losses, if the scenario asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predictions: Option<Predictions>,
@@ -77,20 +81,23 @@ pub struct PointResult {
     pub courses: Vec<FlowTrace>,
 }
 
-/// How long a run took: what two runs of the same point do not have in common.
+/// How a run was made and how long it took: what two runs of the same point do not have in common.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Timing {
     /// Time that the run took, s.
     pub wall_s: f64,
     /// Delivered segments per second of wall time.
     pub segments_per_wall_s: f64,
+    /// The engine that simulated it; absent in an emulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineKind>,
 }
 
 impl Timing {
     /// Removes the fields that tell it from a point's document.
     pub fn remove_from(point: &mut serde_json::Value) {
         if let Some(fields) = point.as_object_mut() {
-            for field in ["wall_s", "segments_per_wall_s"] {
+            for field in ["wall_s", "segments_per_wall_s", "engine"] {
                 fields.shift_remove(field);
             }
         }
@@ -123,14 +130,15 @@ impl PointResult {
         (!late.is_empty()).then(|| (late.len(), late.iter().copied().fold(0.0, f64::max)))
     }
 
-    /// How long the run took.
+    /// How the run was made, and how long it took.
     pub fn timing(&self) -> Timing {
-        Timing { wall_s: self.wall_s, segments_per_wall_s: self.segments_per_wall_s }
+        Timing { wall_s: self.wall_s, segments_per_wall_s: self.segments_per_wall_s, engine: self.engine }
     }
 
-    /// Says how long the run took.
+    /// Says how the run was made, and how long it took.
     pub fn set_timing(&mut self, timing: Timing) {
-        Timing { wall_s: self.wall_s, segments_per_wall_s: self.segments_per_wall_s } = timing;
+        Timing { wall_s: self.wall_s, segments_per_wall_s: self.segments_per_wall_s, engine: self.engine } =
+            timing;
     }
 
     /// Adds names and units to the measurements of a run. Expectations are added later.
@@ -198,6 +206,7 @@ impl PointResult {
             wall_s,
             delivered_segments: measured.delivered_segments,
             segments_per_wall_s: measured.delivered_segments as f64 / wall_s.max(1e-9),
+            engine: None,
             series: measured.series,
             courses: Vec::new(),
             predictions: None,

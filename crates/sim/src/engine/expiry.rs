@@ -1,12 +1,10 @@
 //! What happens when a timer is due: starts and ends of transfers, retransmissions, pacing, datagrams, and
 //! samples.
 
+use super::cbr::CbrSource;
 use super::observe::Observer;
-use super::packets::Segment;
 use super::timers::Timer;
-use super::writer::writer;
-use super::{Engine, counted, sent};
-use ackclock_tcp::{Data, Receiver, Sender};
+use super::{Engine, counted};
 use ackclock_units::{Duration, Time};
 
 impl<O: Observer> Engine<O> {
@@ -21,10 +19,7 @@ impl<O: Observer> Engine<O> {
             Timer::Report(agent) => self.on_report(agent as usize),
             Timer::Stop(number) => {
                 let flow = &mut self.flows[number as usize];
-                flow.transfers_left = 0;
-                flow.sender.stop();
-                flow.writer.iter_mut().for_each(|writer| writer.stop());
-                if flow.sender.is_done() {
+                if flow.stop() {
                     self.tally.before_window_changes(number as usize, self.now, flow);
                     self.on_transfer_done(number as usize);
                 }
@@ -41,7 +36,7 @@ impl<O: Observer> Engine<O> {
                     interval,
                     &mut self.links,
                     counted(&self.flows, &self.agents),
-                    self.sources.iter().map(sent),
+                    self.sources.iter().map(CbrSource::tally),
                 );
                 self.looks.probe = self.now + interval;
                 self.looks.update();
@@ -54,7 +49,7 @@ impl<O: Observer> Engine<O> {
                     self.now,
                     &mut self.links,
                     counted(&self.flows, &self.agents),
-                    self.sources.iter().map(sent),
+                    self.sources.iter().map(CbrSource::tally),
                 );
             }
             Timer::MeasureTo => {
@@ -64,30 +59,16 @@ impl<O: Observer> Engine<O> {
                     self.now,
                     &self.links,
                     counted(&self.flows, &self.agents),
-                    self.sources.iter().map(sent),
+                    self.sources.iter().map(CbrSource::tally),
                 );
             }
         }
     }
 
     fn on_start(&mut self, number: usize) {
-        let flow = &mut self.flows[number];
-        if flow.transfers_left == 0 {
-            return; // stopped in the meantime
+        if self.flows[number].begin(number, self.now, &mut self.tally) {
+            self.on_write_timer(number);
         }
-        flow.transfers_left -= 1;
-        if flow.plan.asking.is_some() {
-            self.on_request(number);
-        } else {
-            flow.started_at = self.now;
-        }
-        let flow = &mut self.flows[number];
-        flow.active = true;
-        self.tally.runs_from(number, self.now);
-        if let Some(segments) = flow.size {
-            self.tally.transfer_begins(number, flow.started_at, flow.plan.bytes_of(segments));
-        }
-        self.on_write_timer(number);
     }
 
     /// A burst is due, or the application starts.
@@ -99,35 +80,11 @@ impl<O: Observer> Engine<O> {
         self.transmit(number);
     }
 
-    /// A transfer is completely acknowledged. Its time is recorded, and the next transfer gets a new
-    /// connection.
+    /// A transfer is completely acknowledged.
     pub(super) fn on_transfer_done(&mut self, number: usize) {
-        let flow = &mut self.flows[number];
-        let asked = flow.plan.asking.is_some();
-        // A client that has a response decides itself what comes next.
-        if !flow.active || asked && flow.transfers_left > 0 {
-            return;
+        if let Some(start) = self.flows[number].transfer_done(number, self.now, &mut self.tally) {
+            self.timers.add(start, Timer::Start(number as u32));
         }
-        flow.active = false;
-        self.tally.runs_to(number);
-        // A transfer that the application has stopped is not complete.
-        if !asked && flow.size.is_some_and(|size| flow.sender.una() >= size) {
-            self.tally.transfer_done(number, self.now);
-        }
-        if flow.transfers_left == 0 {
-            return;
-        }
-        self.tally.connection_over(number, flow);
-        flow.epoch = flow.epoch.wrapping_add(1);
-        let start = flow.plan.requests.next_start(flow.started_at, self.now);
-        flow.size = flow.plan.next_size();
-        let limit = flow.plan.segments_at_once(flow.size);
-        let (config, control) = (flow.plan.config.clone(), &flow.control);
-        // The new connection must not send before its start. Until then it has no data.
-        flow.sender = Sender::new(config, control.build(), control.needs(), flow.epoch, limit, start);
-        flow.receiver = Receiver::new(&flow.plan.config, flow.epoch);
-        flow.writer = writer(&flow.plan, flow.size, start, 0);
-        self.timers.add(start, Timer::Start(number as u32));
     }
 
     // If an earlier deadline has replaced a later one, the later entry is stale. It must not ask for the next
@@ -166,15 +123,9 @@ impl<O: Observer> Engine<O> {
     }
 
     fn on_datagram_timer(&mut self, number: usize) {
-        let source = &mut self.sources[number];
-        if source.plan.stop.is_some_and(|stop| self.now >= stop) {
-            return;
+        if let Some((packet, next)) = self.sources[number].send(self.now) {
+            self.send_datagram(number, packet);
+            self.timers.add(next, Timer::CbrPacket(number as u32));
         }
-        let data =
-            Data { seq: source.next_seq, sent_at: self.now, bytes: source.plan.bytes, ..Data::default() };
-        source.next_seq += 1;
-        let next = source.plan.next_departure(source.next_seq, self.now);
-        self.send_datagram(number, Segment(data));
-        self.timers.add(next, Timer::CbrPacket(number as u32));
     }
 }

@@ -1,11 +1,11 @@
 //! Forwarding: packets pass gates and links to endpoints, and endpoints send in response.
 
+use super::Engine;
 use super::in_flight::{Entrance, Exit};
 use super::observe::Observer;
 use super::owners::Owners;
 use super::packets::{Acknowledgement, Kind, Lent, Segment};
 use super::timers::Timer;
-use super::{Engine, Flow};
 use ackclock_net::{Detour, Fate, Link, Stage};
 use ackclock_tcp::Ack;
 use ackclock_units::{Duration, Time};
@@ -180,9 +180,7 @@ impl<O: Observer> Engine<O> {
                 self.timers.add(deadline, Timer::DelayedAck(owner as u32));
             }
         } else if let Some(stream) = self.owners.as_stream(owner) {
-            let source = &mut self.sources[stream];
-            source.delivered += 1;
-            source.delivered_bytes += u64::from(packet.0.bytes);
+            self.sources[stream].receive(packet);
         } else if let Some(agent) = self.owners.as_agent(owner) {
             self.on_agent_data(agent, at, packet.0.seq);
         }
@@ -199,12 +197,11 @@ impl<O: Observer> Engine<O> {
 
     #[cold]
     pub(super) fn write_some(&mut self, owner: usize) -> bool {
-        let Flow { writer: Some(writer), sender, .. } = &mut self.flows[owner] else { return false };
-        if let Some(due) = writer.write(self.now, sender.una()) {
+        let (due, all) = self.flows[owner].write(self.now);
+        if let Some(due) = due {
             self.timers.add(due, Timer::Write(owner as u32));
         }
-        sender.supply(self.now, writer.segments());
-        writer.is_over() && sender.is_done()
+        all
     }
 
     /// Sends what a flow's sender may send, and updates its timers.

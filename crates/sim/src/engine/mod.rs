@@ -13,15 +13,19 @@
 mod agents;
 mod asking;
 mod carried;
+mod cbr;
 mod dequeue;
 mod expiry;
+mod flow;
 mod forwarding;
 mod in_flight;
 mod lanes;
 mod observe;
 mod owners;
 mod packets;
+mod phases;
 mod reorder_heap;
+mod simulation;
 mod tally;
 mod timers;
 mod transmitters;
@@ -29,57 +33,24 @@ mod tree;
 mod writer;
 
 pub use observe::{NoObserver, Observer, PacketRef};
+pub use phases::Unfit;
+pub use simulation::Simulation;
 #[doc(hidden)] // for the benches
 pub use tree::{Head, WinnerTree};
 
-use ackclock_cc::Settings;
-use ackclock_net::{Link, Rng as Draws, accesses};
-use ackclock_scenario::measured::{CbrTally, Measured};
-use ackclock_scenario::plan::{CbrPlan, FlowPlan, Plan};
-use ackclock_tcp::{Receiver, Sender};
+use ackclock_net::{Link, accesses};
+use ackclock_scenario::measured::Measured;
+use ackclock_scenario::plan::Plan;
 use ackclock_units::{Duration, Time};
 use agents::Agent;
-use in_flight::{Entrance, InFlight};
+use cbr::CbrSource;
+use flow::Flow;
+use in_flight::InFlight;
 use owners::Owners;
 use packets::{Acknowledgement, Segment};
 use tally::{Counted, Tally};
 use timers::{Timer, Timers};
 use transmitters::{QueuedPacket, Transmitters};
-use writer::{Writer, writer};
-
-struct Flow {
-    /// Its number in the plan.
-    number: u32,
-    plan: FlowPlan,
-    control: Settings,
-    sender: Sender,
-    receiver: Receiver,
-    draws: Draws,
-    out: Entrance,
-    back: Entrance,
-    /// The earliest entry of each kind in the timers. With it, postponing a timer costs nothing.
-    rto_entry: Time,
-    pace_entry: Time,
-    delayed_ack_entry: Time,
-    epoch: u8,
-    active: bool,
-    transfers_left: u64,
-    /// The segments of the transfer; `None`: unlimited.
-    size: Option<u64>,
-    started_at: Time,
-    /// The application, if it does not write everything at once.
-    writer: Option<Box<Writer>>,
-    /// Segments in flight that will not arrive before the run ends. They are counted, but not stored.
-    beyond_the_end: u64,
-}
-
-struct CbrSource {
-    plan: CbrPlan,
-    out: Entrance,
-    next_seq: u64,
-    delivered: u64,
-    delivered_bytes: u64,
-}
 
 /// A run.
 pub struct Engine<O: Observer = NoObserver> {
@@ -133,13 +104,9 @@ impl<O: Observer> Engine<O> {
     /// Prepares a run of `plan` with `observer`.
     pub fn new(mut plan: Plan, observer: O) -> Engine<O> {
         plan.links.iter_mut().skip(plan.measured).for_each(Link::leave_uncounted);
-        let (tcp, rate): (Vec<usize>, Vec<usize>) =
-            (0..plan.flows.len()).partition(|&flow| plan.flows[flow].control.window().is_some());
-        let owners = Owners::new(&tcp, &rate);
-        let of_flows = || owners.numbers().iter().map(|&flow| &plan.flows[flow as usize]);
-        let streams = plan.streams.iter().map(|stream| &*stream.route);
-        let data_paths: Vec<&[usize]> = of_flows().map(|flow| &*flow.forward).chain(streams).collect();
-        let reverse: Vec<&[usize]> = of_flows().map(|flow| &*flow.reverse).collect();
+        let owners = Owners::of(&plan);
+        let (tcp, rate) = (owners.tcp(), owners.rate());
+        let (data_paths, reverse) = owners.paths(&plan);
         let accesses = accesses(&plan.links, plan.measured, &data_paths, &reverse);
         let (data, out) = InFlight::new(&data_paths, &accesses, &plan.links, true);
         let (acks, back) = InFlight::new(&reverse, &accesses, &plan.links, false);
@@ -149,7 +116,7 @@ impl<O: Observer> Engine<O> {
         let flows = tcp.iter().zip(out.by_ref().take(tcp.len()).zip(back.by_ref())).enumerate();
         let flows: Vec<Flow> = flows
             .filter_map(|(place, (&number, ends))| {
-                let flow = Flow::new(number, plan.flows[number].clone(), ends)?;
+                let flow = Flow::new(number, plan.flows[number as usize].clone(), ends)?;
                 timers.add(flow.plan.start + flow.lag(false), Timer::Start(place as u32));
                 if let Some(stop) = flow.plan.stop {
                     timers.add(stop, Timer::Stop(place as u32));
@@ -160,7 +127,7 @@ impl<O: Observer> Engine<O> {
         let agents = rate.iter().zip(out.by_ref().take(rate.len()).zip(back)).enumerate();
         let agents: Vec<Agent> = agents
             .filter_map(|(place, (&number, ends))| {
-                let agent = Agent::new(plan.flows[number].clone(), &plan.links, ends)?;
+                let agent = Agent::new(plan.flows[number as usize].clone(), &plan.links, ends)?;
                 timers.add(agent.plan.start, Timer::StartAgent(place as u32));
                 if let Some(stop) = agent.plan.stop {
                     timers.add(stop, Timer::StopAgent(place as u32));
@@ -175,7 +142,7 @@ impl<O: Observer> Engine<O> {
             .zip(out)
             .map(|((number, stream), out)| {
                 timers.add(stream.start, Timer::CbrPacket(number as u32));
-                CbrSource { plan: stream.clone(), out, next_seq: 0, delivered: 0, delivered_bytes: 0 }
+                CbrSource::new(stream.clone(), out)
             })
             .collect();
         timers.add(plan.measure.0, Timer::MeasureFrom);
@@ -255,55 +222,36 @@ impl<O: Observer> Engine<O> {
                 count(self.data.exit(held.exit).owner as usize);
             }
         }
-        let mut measured = self.tally.into_measured(in_flight, counted(&self.flows, &self.agents));
-        for (tally, flow) in measured.flows.iter_mut().zip(&self.flows) {
-            tally.waited = flow.plan.requests.waited;
-            tally.bursts = flow.writer.as_ref().and_then(|writer| writer.tally(self.now));
-        }
-        for (tally, agent) in measured.flows.iter_mut().skip(self.flows.len()).zip(&self.agents) {
-            tally.waited = agent.plan.requests.waited;
-            tally.rate = Some(agent.tally());
-        }
-        (measured.in_order(self.owners.numbers()), self.observer)
+        let measured =
+            measured(self.tally, &self.flows, &self.agents, in_flight, self.owners.numbers(), self.now);
+        (measured, self.observer)
     }
 }
 
-impl Flow {
-    /// The TCP flow with this number in the plan. `None` if it is not TCP.
-    fn new(number: usize, mut plan: FlowPlan, (out, back): (Entrance, Entrance)) -> Option<Flow> {
-        let control = plan.control.window()?.clone();
-        let size = plan.next_size();
-        let limit = plan.segments_at_once(size);
-        let config = plan.config.clone();
-        Some(Flow {
-            number: number as u32,
-            receiver: Receiver::new(&config, 0),
-            sender: Sender::new(config, control.build(), control.needs(), 0, limit, plan.start),
-            writer: writer(&plan, size, plan.start, 0),
-            draws: plan.draws.clone(),
-            out,
-            back,
-            rto_entry: Time::NEVER,
-            pace_entry: Time::NEVER,
-            delayed_ack_entry: Time::NEVER,
-            epoch: 0,
-            active: false,
-            transfers_left: plan.requests.repeat,
-            size,
-            started_at: plan.start,
-            beyond_the_end: 0,
-            control,
-            plan,
-        })
+/// What a run measured that ends at `now` with so many packets of each flow in flight. `numbers`: those of
+/// the flows in the plan, in the order of their paths.
+fn measured(
+    tally: Tally,
+    flows: &[Flow],
+    agents: &[Agent],
+    in_flight: Vec<u64>,
+    numbers: &[u32],
+    now: Time,
+) -> Measured {
+    let mut measured = tally.into_measured(in_flight, counted(flows, agents));
+    for (tally, flow) in measured.flows.iter_mut().zip(flows) {
+        tally.waited = flow.plan.requests.waited;
+        tally.bursts = flow.writer.as_ref().and_then(|writer| writer.tally(now));
     }
+    for (tally, agent) in measured.flows.iter_mut().skip(flows.len()).zip(agents) {
+        tally.waited = agent.plan.requests.waited;
+        tally.rate = Some(agent.tally());
+    }
+    measured.in_order(numbers)
 }
 
 /// All flows in the order of their paths.
 fn counted<'a>(flows: &'a [Flow], agents: &'a [Agent]) -> impl Iterator<Item = &'a dyn Counted> {
     let agents = agents.iter().map(|agent| agent as &dyn Counted);
     flows.iter().map(|flow| flow as &dyn Counted).chain(agents)
-}
-
-fn sent(source: &CbrSource) -> CbrTally {
-    CbrTally { sent: source.next_seq, delivered: source.delivered, delivered_bytes: source.delivered_bytes }
 }

@@ -22,6 +22,9 @@ pub enum PacketRef<'a> {
 /// An observer of runs. No method has a default: an observer that wraps others and forgets to forward a call
 /// would miss events, and nobody would notice.
 pub trait Observer {
+    /// True if it observes nothing. Then any engine may compute the run.
+    const IS_NONE: bool = false;
+
     /// A packet met its fate at a link. If it arrives, it left the transmitter `delay` before: the
     /// propagation delay, and more if the packet is late. A packet that returns or waits meets another fate
     /// at the same link later.
@@ -36,6 +39,8 @@ pub trait Observer {
 
 /// Two observers of the same run.
 impl<A: Observer, B: Observer> Observer for (A, B) {
+    const IS_NONE: bool = A::IS_NONE && B::IS_NONE;
+
     fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         self.0.at_link(link, delay, packet, fate);
         self.1.at_link(link, delay, packet, fate);
@@ -77,6 +82,8 @@ impl<A: Observer> Observer for Option<A> {
 pub struct NoObserver;
 
 impl Observer for NoObserver {
+    const IS_NONE: bool = true;
+
     #[inline(always)]
     fn at_link(&mut self, _: usize, _: Duration, _: PacketRef<'_>, _: Fate) {}
 

@@ -1,5 +1,7 @@
 //! Whose a path is. Paths of TCP flows come first, then those of agents, then those of streams.
 
+use ackclock_scenario::plan::Plan;
+
 /// The owner of a path, with its number in the plan.
 pub(super) enum Owner {
     /// A TCP flow.
@@ -18,15 +20,35 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    /// These TCP flows and agents, by their numbers in the plan.
-    pub(super) fn new(flows: &[usize], agents: &[usize]) -> Owners {
-        let numbers = flows.iter().chain(agents).map(|&number| number as u32);
-        Owners { flows: flows.len(), numbers: numbers.collect() }
+    /// The owners of all paths of a plan.
+    pub(super) fn of(plan: &Plan) -> Owners {
+        let is_tcp = |&flow: &usize| plan.flows[flow].control.window().is_some();
+        let (tcp, rate): (Vec<usize>, Vec<usize>) = (0..plan.flows.len()).partition(is_tcp);
+        let numbers = tcp.iter().chain(&rate).map(|&number| number as u32);
+        Owners { flows: tcp.len(), numbers: numbers.collect() }
+    }
+
+    /// The TCP flows, by their numbers in the plan.
+    pub(super) fn tcp(&self) -> &[u32] {
+        &self.numbers[..self.flows]
+    }
+
+    /// The agents, by their numbers in the plan.
+    pub(super) fn rate(&self) -> &[u32] {
+        &self.numbers[self.flows..]
+    }
+
+    /// The paths of all segments, in the order of their owners, and those of all acknowledgements.
+    pub(super) fn paths<'a>(&self, plan: &'a Plan) -> (Vec<&'a [usize]>, Vec<&'a [usize]>) {
+        let of_flows = || self.numbers.iter().map(|&flow| &plan.flows[flow as usize]);
+        let streams = plan.streams.iter().map(|stream| &*stream.route);
+        let data = of_flows().map(|flow| &*flow.forward).chain(streams);
+        (data.collect(), of_flows().map(|flow| &*flow.reverse).collect())
     }
 
     /// The owner of a path.
     #[inline]
-    pub(super) fn of(&self, path: usize) -> Owner {
+    pub(super) fn owner(&self, path: usize) -> Owner {
         match self.numbers.get(path) {
             Some(&number) if path < self.flows => Owner::Flow(number),
             Some(&number) => Owner::Agent(number),

@@ -84,7 +84,7 @@ impl Kind for Segment {
 
     #[inline(always)]
     fn seen(&self, owner: usize, owners: &Owners) -> PacketRef<'_> {
-        match owners.of(owner) {
+        match owners.owner(owner) {
             Owner::Flow(flow) => PacketRef::Data(flow, &self.0),
             Owner::Agent(flow) => PacketRef::Datagram(flow, &self.0),
             Owner::Stream(stream) => PacketRef::CbrPacket(stream, &self.0),
@@ -118,7 +118,7 @@ impl Kind for Acknowledgement {
 
     #[inline(always)]
     fn seen(&self, owner: usize, owners: &Owners) -> PacketRef<'_> {
-        match owners.of(owner) {
+        match owners.owner(owner) {
             Owner::Agent(flow) => PacketRef::Report(flow, &self.0),
             Owner::Flow(flow) | Owner::Stream(flow) => PacketRef::Ack(flow, &self.0),
         }

@@ -51,6 +51,11 @@ impl Transmitters {
         Transmitters(stepped.map(transmitter).collect())
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The number of a link's transmitter.
     pub(crate) fn of(&self, link: usize) -> Option<usize> {
         self.0.binary_search_by_key(&link, |transmitter| transmitter.link).ok()

@@ -1,6 +1,8 @@
 //! Running scenarios under the eyes of a watcher that keeps its own books.
 #![allow(dead_code)]
 
+pub mod random;
+
 use ackclock_net::{Fate, Limit, Link, Queue};
 use ackclock_scenario::measured::Measured;
 use ackclock_scenario::requests::{Count, Size};
@@ -43,6 +45,7 @@ pub fn bytes(result: &PointResult) -> String {
     let object = json.as_object_mut().expect("an object");
     object.remove("wall_s");
     object.remove("segments_per_wall_s");
+    object.remove("engine");
     json.to_string()
 }
 

@@ -89,6 +89,7 @@ pub enum Step {
 }
 
 /// A controller that writes anything: what it does next depends on what has been written.
+#[derive(Clone)]
 struct Wild(u64);
 
 impl Wild {

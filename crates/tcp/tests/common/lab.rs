@@ -188,6 +188,7 @@ pub struct Told {
 }
 
 /// A controller that never grows, halves (or not) when asked, and remembers what it was told.
+#[derive(Clone)]
 pub struct Scripted {
     /// Does it answer signals at all?
     pub answers: bool,

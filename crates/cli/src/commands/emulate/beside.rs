@@ -44,7 +44,9 @@ pub(crate) fn simulate(sweep: &Sweep, stop: &AtomicBool) -> Result<Vec<PointResu
             ackclock_study::run::RunError::Interrupted => {
                 Failure::Interrupted("interrupted while simulating".to_owned())
             }
-            error @ ackclock_study::run::RunError::Capture(_) => Failure::Report(miette::miette!("{error}")),
+            error @ (ackclock_study::run::RunError::Capture(_) | ackclock_study::run::RunError::Unfit(_)) => {
+                Failure::Report(miette::miette!("{error}"))
+            }
         })
     };
     sweep.points.par_iter().map(run).collect()

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Controllers {
     /// True if the user's programs choose controllers themselves.
     programs: bool,
+    /// True if our own TCP sends in all groups of TCP flows.
+    own_host: bool,
     #[cfg(feature = "kernel")]
     loaded: programs::Loaded,
 }
@@ -78,15 +80,23 @@ impl Controllers {
 
     /// Loads the eBPF programs that the flows of the points need.
     /// `stop`: the user wants no more of it.
-    pub(crate) fn load(points: &[Point], load: &Load, stop: &AtomicBool) -> Result<Controllers, Failure> {
+    pub(crate) fn load(
+        points: &[Point],
+        load: &Load,
+        own_host: bool,
+        stop: &AtomicBool,
+    ) -> Result<Controllers, Failure> {
         let programs = !matches!(load, Load::Flows);
         let mut controllers = Controllers {
             programs,
+            own_host,
             #[cfg(feature = "kernel")]
             loaded: programs::Loaded::none(),
         };
         for point in points.iter().filter(|_| !programs) {
-            for settings in point.scenario.controls().filter_map(Control::window) {
+            let own = controllers.own(point);
+            let kernels = point.scenario.controls().zip(own).filter(|(_, own)| !own);
+            for settings in kernels.filter_map(|(control, _)| control.window()) {
                 if stop.load(Ordering::Relaxed) {
                     return Err(Failure::Interrupted("interrupted before anything was sent".to_owned()));
                 }
@@ -99,12 +109,19 @@ impl Controllers {
     /// The kernel's controller names for the groups of flows of a point; for rate-based transports, which
     /// need no controller, their own.
     pub(crate) fn names(&self, point: &Point) -> Result<Vec<String>, Failure> {
-        let names = point.scenario.controls().map(|control| match control {
+        let names = point.scenario.controls().zip(self.own(point)).map(|(control, own)| match control {
             _ if self.programs => Ok(String::new()),
+            control if own => Ok(control.name().to_owned()),
             Control::Window(settings) => self.name(settings).map_err(Failure::from),
             Control::Rate(transport) => Ok(transport.name().to_owned()),
         });
         names.collect()
+    }
+
+    /// For each group of flows of a point, true if our own TCP sends.
+    pub(crate) fn own(&self, point: &Point) -> Vec<bool> {
+        let groups = point.scenario.controls().zip(point.scenario.own_hosts());
+        groups.map(|(control, own)| (own || self.own_host) && control.window().is_some()).collect()
     }
 
     #[cfg(feature = "kernel")]

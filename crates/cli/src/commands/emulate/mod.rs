@@ -112,7 +112,7 @@ fn all(
     directory: Option<&OutputDirectory>,
     stop: &AtomicBool,
 ) -> Result<Vec<Emulated>, Failure> {
-    let controllers = Controllers::load(&sweep.points, load, stop)?;
+    let controllers = Controllers::load(&sweep.points, load, command.own_host, stop)?;
     let progress = Progress::new(&sweep.points)?;
     let folders = folders(sweep);
     let mut emulated = Vec::new();
@@ -130,7 +130,8 @@ fn all(
         };
         let admit = |namespaces: &[u64]| controllers.admit(namespaces);
         let names = controllers.names(point)?;
-        let request = Request { point, controls: names, load: load.clone(), captures, admit: &admit };
+        let own = controllers.own(point);
+        let request = Request { point, controls: names, own, load: load.clone(), captures, admit: &admit };
         let before = controllers.counts();
         let outcome = ackclock_live::emulate(&request, &|share| {
             if matches!(load, Load::Flows) {

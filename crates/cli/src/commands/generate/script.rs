@@ -23,7 +23,7 @@ pub(crate) fn run(command: &Generate) -> Result<(), Failure> {
     }
     let config = identity(&command.certificates, &command.name)?.client().into_diagnostic()?;
     let interrupted = interrupt::listen()?;
-    let watch = Watch::default();
+    let watch = Watch::limited(Duration::from_nanos(command.limit.as_nanos()));
     let outcomes = while_running(&plan, &watch, interrupted, || controller::run(&plan, &config, &watch))?;
     let outcomes = outcomes.map_err(|refusal| report(&refusal))?;
     if let Some(out) = &command.out {

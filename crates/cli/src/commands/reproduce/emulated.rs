@@ -31,6 +31,8 @@ struct Own {
 pub(super) struct Emulated {
     /// The release of the kernel.
     release: String,
+    /// Our own TCP has sent.
+    own_host: bool,
     /// The verdicts of the same claims, in the same order.
     pub(super) reproductions: Vec<Reproduction>,
     /// The emulator's own errors, per experiment and point.
@@ -47,15 +49,20 @@ pub(super) struct Trust {
 
 /// Emulates every point that is not finished yet, one after the other, and evaluates the claims over the
 /// results.
-pub(super) fn emulate(plan: &Plan<'_>, store: &Path, stop: &AtomicBool) -> Result<Emulated, Failure> {
+pub(super) fn emulate(
+    plan: &Plan<'_>,
+    store: &Path,
+    own_host: bool,
+    stop: &AtomicBool,
+) -> Result<Emulated, Failure> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim().to_owned();
-    let directory = store.join(format!("emulated-{release}"));
+    let directory = store.join(format!("emulated-{release}{}", if own_host { "-own" } else { "" }));
     let store = super::open_store(&directory)?;
     let points = plan.points();
     let kept = |point: &Point| Some((store.get(point)?, store.get_beside::<Own>(point, KEPT)?));
     if points.iter().any(|point| kept(point).is_none()) {
-        let controllers = Controllers::load(points, &Load::Flows, stop)?;
+        let controllers = Controllers::load(points, &Load::Flows, own_host, stop)?;
         // All names are looked up first, so that a missing controller at the last point does not cost all
         // other points.
         let names = points.iter().map(|point| controllers.names(point)).collect::<Result<Vec<_>, _>>()?;
@@ -64,7 +71,9 @@ pub(super) fn emulate(plan: &Plan<'_>, store: &Path, stop: &AtomicBool) -> Resul
             if kept(point).is_none() {
                 let admit = |namespaces: &[u64]| controllers.admit(namespaces);
                 let load = Load::Flows;
-                let mut request = Request { point, controls: names, load, captures: None, admit: &admit };
+                let own = controllers.own(point);
+                let mut request =
+                    Request { point, controls: names, own, load, captures: None, admit: &admit };
                 let measured = measure(&mut request, stop, &|share| progress.follow(number, share));
                 let (result, own) = measured.inspect_err(|_| progress.clear())?;
                 let keep = store.put_beside(point, KEPT, &own).and_then(|()| store.put(point, &result));
@@ -83,6 +92,7 @@ pub(super) fn emulate(plan: &Plan<'_>, store: &Path, stop: &AtomicBool) -> Resul
     let of_experiment = |numbers: Vec<usize>| numbers.into_iter().map(|number| own[number].clone()).collect();
     Ok(Emulated {
         release,
+        own_host,
         reproductions: plan.judge(&results)?,
         own: plan.numbers().into_iter().map(of_experiment).collect(),
     })
@@ -120,7 +130,8 @@ fn measure(
 impl Emulated {
     /// The name of the kernel, for the page and the table.
     pub(super) fn place(&self) -> String {
-        format!("Linux {}", self.release)
+        let ours = if self.own_host { "own TCP towards " } else { "" };
+        format!("{ours}Linux {}", self.release)
     }
 
     /// The quality of the emulation, in a sentence.

@@ -38,7 +38,10 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
         Some(directory) => Library::from_directory(directory)?,
         None => Library::built_in()?,
     };
-    let chosen = library.select(&command.what)?;
+    let mut chosen = library.select(&command.what)?;
+    if command.emulate {
+        chosen = emulable(&library, chosen)?;
+    }
     // All are checked first, so that a mistake in the last one does not cost the whole run.
     let plans =
         groups(&library, &chosen, command.emulate).into_iter().map(|group| Plan::new(&library, group));
@@ -50,7 +53,9 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
     let found = find(command, plans, files.as_ref())?;
     let rows = rows(&library, &found.reproductions);
     let origin = Origin {
-        command: command.what.clone() + if command.emulate { " --emulate" } else { "" },
+        command: command.what.clone()
+            + if command.emulate { " --emulate" } else { "" }
+            + if command.own_host { " --own-host" } else { "" },
         build: program::build()?.word().to_owned(),
         files: library.digest(&chosen)?,
     };
@@ -75,6 +80,29 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
     let mut claims = found.reproductions.iter().chain(emulated).flat_map(|reproduction| &reproduction.claims);
     let failing = claims.any(|claim| claim.found == Verdict::Fails);
     if command.strict && failing { Err(Failure::Expectation) } else { Ok(()) }
+}
+
+/// What an emulation can judge. It sees no single segments, so claims about them (`follow`) stay with the
+/// simulator: these experiments are named and left out.
+fn emulable<'a>(library: &Library, chosen: Vec<&'a Experiment>) -> Result<Vec<&'a Experiment>, Failure> {
+    let mut kept = Vec::new();
+    for experiment in chosen {
+        let sweeps = library.sweeps(experiment)?;
+        let mut points = sweeps.iter().flat_map(|(_, sweep)| &sweep.points);
+        if points.any(|point| point.scenario.build().is_ok_and(|built| !built.followed.is_empty())) {
+            tell!(
+                "{} is left out: its claims ask for single segments, which no emulation has",
+                experiment.id
+            );
+        } else {
+            kept.push(experiment);
+        }
+    }
+    if kept.is_empty() {
+        let help = "reproduce them without --emulate";
+        return Err(miette!(help = help, "no emulation can judge any of these experiments").into());
+    }
+    Ok(kept)
 }
 
 /// Families of experiments, one after the other, so that only the results of one are in memory. Emulations
@@ -102,7 +130,8 @@ fn find(command: &args::Reproduce, plans: Vec<Plan<'_>>, files: Option<&Files>) 
     for mut plan in plans {
         let asked = plan.clone();
         let mut reproductions = simulate::reproduce(command, &mut plan, &store, stop)?;
-        let emulated = command.emulate.then(|| emulated::emulate(&asked, &store, stop)).transpose()?;
+        let emulated =
+            command.emulate.then(|| emulated::emulate(&asked, &store, command.own_host, stop)).transpose()?;
         if let Some(files) = files.filter(|_| !command.summary) {
             let emulated = emulated.as_ref().map(|emulated| (&asked, emulated));
             found.pictures.extend(files.results(&plan, &reproductions, emulated)?);

@@ -6,7 +6,7 @@
 //! which each datagram must show. Over the connection it renews its consent, and its source stops when that
 //! runs out: nobody can be sent datagrams who does not take part.
 
-mod lines;
+pub(crate) mod lines;
 mod rates;
 pub(super) mod sink;
 pub(super) mod source;

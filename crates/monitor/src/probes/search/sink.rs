@@ -1,6 +1,6 @@
 //! The end of a search that counts.
 
-use super::lines::Lines;
+use super::lines::{Lines, Said};
 use super::{Cookie, PAYLOAD, PROTOCOL, REFUSED, RENEWAL, hex, round_of};
 use ackclock_sockets::is_timeout;
 use ackclock_units::Rate;
@@ -77,7 +77,7 @@ impl Counting<'_> {
             }
             if renewed.elapsed() >= RENEWAL {
                 renewed = Instant::now();
-                writeln!(self.stream, "consent")?;
+                writeln!(self.stream, "{}", Said::Consent)?;
             }
             self.count(&mut round)?;
             if looked.elapsed() >= LOOK {
@@ -89,8 +89,9 @@ impl Counting<'_> {
             if let Some((sent, at)) = round.ended
                 && (round.arrived >= sent || at.elapsed() >= SETTLE)
             {
-                let span = round.span.map_or(0, |(first, last)| (last - first).as_micros());
-                writeln!(self.stream, "arrived {} {} {span}", round.number, round.arrived)?;
+                let us = round.span.map_or(0, |(first, last)| (last - first).as_micros() as u64);
+                let report = Said::Arrived { number: round.number.into(), datagrams: round.arrived, us };
+                writeln!(self.stream, "{report}")?;
                 round = Round { number: round.number + 1, ..Round::default() };
             }
         }
@@ -131,13 +132,15 @@ impl Counting<'_> {
             Err(error) if is_timeout(&error) => return Ok(true),
             Err(error) => return Err(error),
         }
-        while let Some(words) = self.lines.next()? {
-            let numbers: Vec<u64> = words.iter().skip(1).filter_map(|word| word.parse().ok()).collect();
-            let [number, sent] = numbers[..] else { return Err(ErrorKind::InvalidData.into()) };
-            if words[0] != "round" || number != u64::from(round.number) || round.ended.is_some() {
-                return Err(ErrorKind::InvalidData.into());
+        while let Some(said) = self.lines.next_line()? {
+            match said {
+                Said::Round { number, sent }
+                    if number == u64::from(round.number) && round.ended.is_none() =>
+                {
+                    round.ended = Some((sent, Instant::now()));
+                }
+                _ => return Err(ErrorKind::InvalidData.into()),
             }
-            round.ended = Some((sent, Instant::now()));
         }
         Ok(true)
     }

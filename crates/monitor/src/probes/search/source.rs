@@ -1,6 +1,6 @@
 //! The end of a search that sends.
 
-use super::lines::Lines;
+use super::lines::{Lines, Said};
 use super::rates::Rates;
 use super::{CONSENT, Cookie, HEADER, PAYLOAD, PROTOCOL, REFUSED, datagram, unhex};
 use crate::plan::Search;
@@ -144,7 +144,7 @@ impl<'a> Sending<'a> {
     /// Sends so many datagrams at this rate, and waits for the report.
     fn round(&mut self, rate: f64, datagrams: u64) -> io::Result<Shown> {
         let (sent, sending) = self.send(rate, datagrams)?;
-        writeln!(self.stream, "round {} {sent}", self.rounds)?;
+        writeln!(self.stream, "{}", Said::Round { number: self.rounds.into(), sent })?;
         let [arrived, us] = self.await_report()?;
         self.rounds += 1;
         let seconds = sending.as_secs_f64() + self.interval(rate);
@@ -204,12 +204,11 @@ impl<'a> Sending<'a> {
             Err(error) if is_timeout(&error) => {}
             Err(error) => return Err(error),
         }
-        while let Some(words) = self.lines.next()? {
-            let numbers: Vec<u64> = words.iter().skip(1).filter_map(|word| word.parse().ok()).collect();
-            match (words.first().map(String::as_str), &numbers[..]) {
-                (Some("consent"), []) => self.until = Instant::now() + CONSENT,
-                (Some("arrived"), &[round, arrived, us]) => self.report = Some([round, arrived, us]),
-                _ => return Err(ErrorKind::InvalidData.into()),
+        while let Some(said) = self.lines.next_line()? {
+            match said {
+                Said::Consent => self.until = Instant::now() + CONSENT,
+                Said::Arrived { number, datagrams, us } => self.report = Some([number, datagrams, us]),
+                Said::Round { .. } => return Err(ErrorKind::InvalidData.into()),
             }
         }
         if self.stop.load(Ordering::Relaxed) {

@@ -8,8 +8,8 @@ use rustix::ioctl::{IntegerSetter, Opcode, Setter, ioctl, opcode};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The name of the device in its namespace.
-pub(crate) const NAME: &str = "tun0";
+/// The longest name of a device, bytes (IFNAMSIZ without the final zero).
+const MAX_NAME: usize = 15;
 
 // linux/if_tun.h
 const TUNSETIFF: Opcode = opcode::write::<i32>(b'T', 202);
@@ -29,18 +29,26 @@ struct Request {
 }
 
 /// The file of the device. The device disappears when it is closed.
-pub(crate) struct Tun {
+pub struct Tun {
     file: OwnedFd,
 }
 
 impl Tun {
-    /// Creates a device in the network namespace of the calling thread.
+    /// Creates a device of this name, at most 15 bytes, in the network namespace of the calling thread. It
+    /// has neither address nor route.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses it, or the name is too long.
     #[allow(unsafe_code, reason = "rustix has no wrapper for the ioctls of TUN devices")]
-    pub(crate) fn make() -> io::Result<Tun> {
+    pub fn make(name: &str) -> io::Result<Tun> {
+        if name.is_empty() || name.len() > MAX_NAME {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         let file = open("/dev/net/tun", OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
         let mut request =
             Request { name: [0; 16], flags: IFF_TUN | IFF_NO_PI | IFF_VNET_HDR, unused: [0; 22] };
-        request.name[..NAME.len()].copy_from_slice(NAME.as_bytes());
+        request.name[..name.len()].copy_from_slice(name.as_bytes());
         // SAFETY: TUNSETIFF reads a `struct ifreq` (40 bytes) and writes the name back into it. `Request` is
         // one.
         unsafe { ioctl(&file, Setter::<TUNSETIFF, Request>::new(request)) }?;
@@ -49,8 +57,12 @@ impl Tun {
         Ok(Tun { file })
     }
 
-    /// Reads an offload header and a packet, if there is one.
-    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    /// Reads an offload header and a packet, if there is one. Returns its length.
+    ///
+    /// # Errors
+    ///
+    /// If the device cannot be read.
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(&self.file, buffer) {
             Ok(bytes) if bytes > LENGTH => Ok(Some(bytes)),
             Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Ok(None),
@@ -58,14 +70,23 @@ impl Tun {
         }
     }
 
-    /// Writes an offload header and a packet, in up to two parts.
-    pub(crate) fn write(&self, head: &[u8], rest: &[u8]) -> io::Result<()> {
-        let written = if head.is_empty() {
-            rustix::io::write(&self.file, rest)
-        } else {
-            rustix::io::writev(&self.file, &[IoSlice::new(head), IoSlice::new(rest)])
-        };
-        written.map(|_| ()).map_err(io::Error::from)
+    /// Writes an offload header and a packet, in up to three parts.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not accept it. [`io::ErrorKind::WouldBlock`]: it has no room now.
+    pub fn write(&self, parts: &[&[u8]]) -> io::Result<()> {
+        let part = |at: usize| IoSlice::new(parts.get(at).copied().unwrap_or(&[]));
+        let slices = [part(0), part(1), part(2)];
+        let count = parts.len().min(slices.len());
+        Ok(rustix::io::writev(&self.file, &slices[..count]).map(|_| ())?)
+    }
+}
+
+impl From<OwnedFd> for Tun {
+    /// Anything that passes packets in this form, one at a time and without blocking.
+    fn from(file: OwnedFd) -> Tun {
+        Tun { file }
     }
 }
 

@@ -1,0 +1,125 @@
+"""Where the parts of a sweep are computed: this machine's threads, Dask, or Ray.
+
+One small interface, so that another engine is a class of four lines: `workers`, `submit`, `wait`, `close`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Protocol
+
+
+class Executor(Protocol):
+    """What computes tasks somewhere."""
+
+    # The number of tasks that can be under way at once.
+    workers: int
+
+    def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
+        """Begins a task. Returns a handle."""
+
+    def wait(self, handles: list[Any]) -> list[tuple[Any, Callable[[], Any]]]:
+        """Waits until at least one of them has ended. Returns those, each with a function that returns the
+        task's result or raises what it raised."""
+
+    def close(self, handles: list[Any]) -> None:
+        """Gives up what has not ended."""
+
+
+class Threads:
+    """The threads of this machine. The engine runs without the interpreter's lock."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        self.workers = workers or len(os.sched_getaffinity(0))
+        self._pool = ThreadPoolExecutor(self.workers)
+
+    def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
+        return self._pool.submit(task, *arguments)
+
+    def wait(self, handles: list[Any]) -> list[tuple[Any, Callable[[], Any]]]:
+        from concurrent.futures import FIRST_COMPLETED, wait
+
+        # Ctrl-C is noticed between looks.
+        while not (done := wait(handles, timeout=0.2, return_when=FIRST_COMPLETED).done):
+            pass
+        return [(handle, handle.result) for handle in done]
+
+    def close(self, handles: list[Any]) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Dask:
+    """A cluster of Dask: a `distributed.Client`, or the address of its scheduler."""
+
+    def __init__(self, client: Any) -> None:
+        from distributed import Client
+
+        self._own = not isinstance(client, Client)
+        self._client = Client(client, set_as_default=False) if self._own else client
+        threads = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        self.workers = max(1, sum(worker["nthreads"] for worker in threads))
+
+    def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
+        # A worker that dies takes its task with it; the scheduler gives it to another one.
+        return self._client.submit(task, *arguments, pure=False, retries=3)
+
+    def wait(self, handles: list[Any]) -> list[tuple[Any, Callable[[], Any]]]:
+        from distributed import wait
+
+        done = wait(handles, return_when="FIRST_COMPLETED").done
+        return [(handle, handle.result) for handle in done]
+
+    def close(self, handles: list[Any]) -> None:
+        try:
+            if handles:
+                self._client.cancel(handles, force=True)
+        except Exception:  # the scheduler may be gone
+            pass
+        if self._own:
+            self._client.close(timeout=5)
+
+
+class Ray:
+    """A cluster of Ray: `ray` itself, initialised by the caller or here."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        if not ray.is_initialized():
+            ray.init()
+        self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._remote = ray.remote(_call).options(max_retries=5, num_cpus=1)
+
+    def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
+        return self._remote.remote(task, *arguments)
+
+    def wait(self, handles: list[Any]) -> list[tuple[Any, Callable[[], Any]]]:
+        done, _ = self._ray.wait(handles, num_returns=1)
+        return [(handle, lambda handle=handle: self._ray.get(handle)) for handle in done]
+
+    def close(self, handles: list[Any]) -> None:
+        for handle in handles:
+            self._ray.cancel(handle, force=True)
+
+
+def _call(task: Callable[..., Any], *arguments: Any) -> Any:
+    return task(*arguments)
+
+
+def executor(wanted: Any) -> Executor:
+    """What `executor=` means: None or a number of threads, a client or an address of Dask, `ray`, or an object
+    with the interface itself."""
+    if wanted is None or isinstance(wanted, int):
+        return Threads(wanted)
+    if all(hasattr(wanted, name) for name in ("workers", "submit", "wait", "close")):
+        return wanted
+    module = type(wanted).__module__.split(".")[0]
+    if isinstance(wanted, str) and wanted != "ray" or module == "distributed":
+        return Dask(wanted)
+    if wanted == "ray" or getattr(wanted, "__name__", "") == "ray":
+        import ray
+
+        return Ray(ray)
+    raise TypeError(f"{wanted!r} computes nothing: give a number of threads, a client of Dask, or ray")

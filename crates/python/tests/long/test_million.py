@@ -1,0 +1,63 @@
+"""A million points on four workers: what the driver takes of memory, and what the sweep takes beside the engine.
+
+Takes minutes: `make python-clusters` runs it. POINTS=100000 makes it shorter.
+"""
+
+import os
+import resource
+import time
+
+import ackclock
+from ackclock import sweep
+from distributed import Client, LocalCluster
+
+POINTS = int(os.environ.get("POINTS", "1000000"))
+SEEDS = 10_000
+# 2,000 points of ten seconds take half a second of a core.
+SCENARIO = {
+    "duration": "10 s",
+    "topology": {"dumbbell": {"bottleneck": {"rate": "2 Mbit/s", "delay": "10 ms", "queue": {"droptail": "20 packets"}}}},
+    "flows": [{"control": "reno"}],
+    "seeds": SEEDS,
+    "sweep": {"topology.dumbbell.bottleneck.loss": [1e-4 * (1 + number) for number in range(POINTS // SEEDS)]},
+}
+# 10 % beside the engine, 500 MiB.
+OVERHEAD, MEMORY = 0.10, 500 << 20
+
+
+def cpu() -> float:
+    """The CPU time of this process, s."""
+    times = os.times()
+    return times.user + times.system
+
+
+def test_a_million_points(tmp_path):
+    # The engine alone, without a sweep: what the points themselves take, in the CPU time of one thread.
+    sample = ackclock.Scenario(SCENARIO)._native.sweep()
+    sample.compute([(0, 200)], 1)
+    begun = cpu()
+    bare = ackclock.run(dict(SCENARIO, seeds=2000, sweep={}), probes=False, threads=1)
+    alone = (cpu() - begun) / len(bare)
+    with LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster:
+        with Client(cluster) as client:
+            before = client.run(cpu)
+            begun, wall = cpu(), time.monotonic()
+            results = sweep(SCENARIO, executor=client, store=tmp_path)
+            wall = time.monotonic() - wall
+            workers = sum(after - before[name] for name, after in client.run(cpu).items())
+            driver = cpu() - begun
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    overhead = (workers + driver) / (alone * len(results)) - 1
+    print(
+        f"\n{len(results)} points: {1e6 * alone:.0f} us each alone; workers {workers:.0f} s, driver {driver:.1f} s of CPU,"
+        f" {wall:.0f} s of wall time: {100 * overhead:.1f} % beside the engine; {memory >> 20} MiB in the driver"
+    )
+    begun = time.monotonic()
+    again = sweep(SCENARIO, store=tmp_path)
+    print(f"again: {again.computed} points computed in {time.monotonic() - begun:.0f} s")
+    begun = time.monotonic()
+    results.to_parquet(tmp_path / "flows.parquet", "flows")
+    print(f"one table of all flows: {(tmp_path / 'flows.parquet').stat().st_size} bytes, {time.monotonic() - begun:.0f} s")
+    assert again.computed == 0 and results.computed == len(results) == POINTS and not results.failures
+    assert overhead <= OVERHEAD
+    assert memory <= MEMORY

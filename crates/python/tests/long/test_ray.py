@@ -1,0 +1,40 @@
+"""Sweeps on Ray, which is too large to be installed for every change."""
+
+import os
+import signal
+
+import pytest
+import ray
+
+from ackclock import sweep
+
+SMALL = {
+    "duration": "2 s",
+    "topology": {"dumbbell": {"bottleneck": {"rate": "5 Mbit/s", "delay": "10 ms", "loss": 0.001, "queue": {"droptail": "20 packets"}}}},
+    "flows": [{"control": "reno"}],
+    "sweep": {"flows.0.control": ["reno", "cubic"]},
+    "seeds": 60,
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    ray.init(num_cpus=4, include_dashboard=False)
+    yield
+    ray.shutdown()
+
+
+def test_ray_computes_the_same_even_if_a_worker_is_killed(tmp_path):
+    sweep(SMALL, executor=1).to_parquet(tmp_path / "one.parquet", "flows")
+    killed = []
+
+    def kill(done, count):
+        if done and not killed:
+            pids = ray.get([ray.remote(os.getpid).remote() for _ in range(4)])
+            killed.append(pids[0])
+            os.kill(pids[0], signal.SIGKILL)
+
+    results = sweep(SMALL, executor=ray, store=tmp_path / "store", part=5, progress=kill)
+    results.to_parquet(tmp_path / "ray.parquet", "flows")
+    assert killed and (tmp_path / "ray.parquet").read_bytes() == (tmp_path / "one.parquet").read_bytes()
+    assert sweep(SMALL, executor="ray", store=tmp_path / "store").computed == 0

@@ -1,0 +1,225 @@
+"""Sweeps: the same bytes however the work is divided and whatever dies, and no point twice."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+import ackclock
+from ackclock import sweep
+from ackclock._store import Store
+
+
+def written(results, path):
+    """The bytes of a result."""
+    results.to_parquet(path, "flows")
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The result of one thread."""
+    from conftest import SMALL
+
+    return written(sweep(SMALL, executor=1), tmp_path_factory.mktemp("whole") / "flows.parquet")
+
+
+@pytest.mark.parametrize("part", [1, 7, 1000])
+def test_the_result_does_not_depend_on_how_the_work_is_divided(small, whole, tmp_path, part):
+    results = sweep(small, executor=3, store=tmp_path / "store", part=part)
+    assert written(results, tmp_path / "flows.parquet") == whole
+    assert results.computed == len(results) == 120
+    assert len(Store(tmp_path / "store").names()) == -(-120 // part)
+
+
+def test_tables_are_those_of_a_run(small):
+    results, run = sweep(small, seeds=3), ackclock.run(small, seeds=3, probes=False)
+    for name in ("points", "flows", "groups", "links", "traffic", "expectations"):
+        assert results.table(name).to_pylist() == run.table(name).to_pylist(), name
+
+
+def test_nothing_is_computed_twice(small, whole, tmp_path):
+    store = tmp_path / "store"
+    assert sweep(small, store=store).computed == 120
+    assert sweep(small, store=store).computed == 0
+    more = dict(small, sweep={"flows.0.control": ["reno", "vegas", "cubic"]})
+    assert sweep(more, store=store, seeds=60).computed == 60
+    again = sweep(small, store=store)
+    assert again.computed == 0 and written(again, tmp_path / "flows.parquet") == whole
+
+
+def test_what_is_not_whole_is_no_part(small, whole, tmp_path):
+    store = tmp_path / "store"
+    sweep(small, store=store, part=30)
+    first, second, *_ = (store / name for name in Store(store).names())
+    (store / f".{first.name}.1.partial").write_bytes(first.read_bytes()[:100])
+    first.write_bytes(first.read_bytes()[: first.stat().st_size // 2])
+    changed = bytearray(second.read_bytes())
+    changed[40] ^= 1
+    second.write_bytes(changed)
+    results = sweep(small, store=store)
+    assert results.computed in (30, 60)
+    assert written(results, tmp_path / "flows.parquet") == whole
+
+
+def test_another_build_is_refused_with_both_identities(small, tmp_path):
+    sweep(small, seeds=1, store=tmp_path)
+    own = (tmp_path / "build").read_text()
+    (tmp_path / "build").write_text("0123456789abcdef 0.0.9\n")
+    with pytest.raises(ackclock.Error) as caught:
+        sweep(small, seeds=1, store=tmp_path)
+    assert "0123456789abcdef" in str(caught.value) and own.split()[0] in str(caught.value)
+
+
+def test_a_worker_of_another_build_is_refused(small):
+    from ackclock._sweep import _compute
+
+    with pytest.raises(ackclock.Error) as caught:
+        _compute(ackclock.Scenario(small), [(0, 1)], None, "another")
+    assert "another" in str(caught.value) and ackclock.build() in str(caught.value)
+
+
+def test_a_point_that_fails_is_told_and_the_others_finish(small, tmp_path):
+    wrong = dict(small, sweep={"flows.0.count": [1, 0, 3]})
+    with pytest.warns(UserWarning, match="2 of 6 points failed"):
+        results = sweep(wrong, seeds=[5, 8], store=tmp_path)
+    assert [(it["number"], it["parameters"], it["seed"]) for it in results.failures] == [
+        (2, {"flows.0.count": 0}, 5),
+        (3, {"flows.0.count": 0}, 8),
+    ]
+    assert results.points["flows.0.count"] == [1, 1, 3, 3]
+    assert len(results.flows) == 2 * 1 + 2 * 3
+
+
+def test_a_mistake_in_all_points_shows_before_anything_runs(small):
+    with pytest.raises(ackclock.Error, match="cubics"):
+        sweep(small, set={"sweep": {"flows.0.control": ["cubics"]}})
+    with pytest.raises(ackclock.Error, match="over all points"):
+        sweep(small, set={"expect": [{"that": "goodput('reno') > 0", "over": "points"}]})
+
+
+PROGRAM = """
+    import json, sys
+    from conftest import SMALL
+    from ackclock import sweep
+    if __name__ == "__main__":
+        sweep(SMALL, set={"duration": sys.argv[2]}, executor=2, store=sys.argv[1], part=10,
+              progress=lambda done, all: print(done, flush=True))
+"""
+
+
+def program(store, duration, **options):
+    arguments = [sys.executable, "-c", textwrap.dedent(PROGRAM), str(store), duration]
+    tests = os.path.dirname(__file__)
+    return subprocess.Popen(arguments, cwd=tests, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def test_a_full_disk_is_told_and_leaves_nothing_half(tmp_path):
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))  # noqa: E731
+    _, stderr = program(tmp_path, "2 s", preexec_fn=limit).communicate(timeout=60)
+    assert "cannot be kept" in stderr and "0 of 120 points are kept" in stderr, stderr
+    assert sorted(os.listdir(tmp_path)) == ["build"]
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path):
+    process = program(tmp_path, "30 s")
+    while int(process.stdout.readline()) == 0:
+        pass
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert "KeyboardInterrupt" in stderr and "of 120 points are kept" in stderr, stderr
+    assert 1 <= len(Store(tmp_path).names()) < 12
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".partial")]
+
+
+def test_killed_at_any_moment_it_goes_on_where_it_was(whole, tmp_path):
+    for delay in (0.0, 0.05, 0.2):
+        process = program(tmp_path, "2 s")
+        process.stdout.readline()
+        time.sleep(delay)
+        process.kill()
+        process.communicate()
+    from conftest import SMALL
+
+    results = sweep(SMALL, store=tmp_path)
+    assert written(results, tmp_path.parent / "flows.parquet") == whole
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    from distributed import Client, LocalCluster
+
+    options = {"n_workers": 4, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        yield client
+
+
+def test_a_cluster_of_dask_computes_the_same(small, whole, tmp_path, cluster):
+    results = sweep(small, executor=cluster)  # without a store it sends the results
+    assert written(results, tmp_path / "flows.parquet") == whole
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_worker_of_dask_that_is_killed_changes_nothing(small, whole, tmp_path, cluster):
+    pids = list(cluster.run(os.getpid).values())
+    killed = []
+
+    def kill(done, count):
+        if done and not killed:
+            killed.append(pids[0])
+            threading.Thread(target=os.kill, args=(pids[0], signal.SIGKILL)).start()
+
+    results = sweep(small, executor=cluster, store=tmp_path / "store", part=5, progress=kill)
+    assert killed and written(results, tmp_path / "flows.parquet") == whole
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_scheduler_that_dies_is_told_and_nothing_is_lost(small, tmp_path):
+    from distributed import Client, LocalCluster
+
+    file = tmp_path / "scheduler.json"
+    python = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    options = ["--no-dashboard", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)]
+    scheduler = subprocess.Popen([*python, *options], stderr=subprocess.DEVNULL)
+    worker = None
+    try:
+        while not file.exists():
+            time.sleep(0.05)
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard", "--nthreads", "1"]
+        command += ["--no-nanny", "--scheduler-file", str(file), "--death-timeout", "10"]
+        worker = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        with Client(scheduler_file=str(file), timeout=20) as client:
+            client.wait_for_workers(1, timeout=30)
+
+            def kill(done, count):
+                if done:
+                    scheduler.kill()
+
+            with pytest.raises(ackclock.Error) as caught:
+                sweep(small, set={"duration": "20 s"}, executor=client, store=tmp_path / "store", part=10, progress=kill)
+            assert "could not be computed" in str(caught.value) and "store" in caught.value.remedy
+        assert Store(tmp_path / "store").names()
+    finally:
+        scheduler.kill()
+        if worker:
+            worker.kill()
+
+
+def test_the_shell_sweeps_too(small, tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(ackclock.Scenario(small).to_toml())
+    command = [sys.executable, "-m", "ackclock", "sweep", str(file), "--store", str(tmp_path / "store")]
+    command += ["--set", "seeds=3", "--threads", "2"]
+    first = subprocess.run(command, capture_output=True, text=True)
+    assert first.returncode == 0 and "6 points, 6 of them computed now" in first.stdout, first.stderr
+    table = tmp_path / "groups.parquet"
+    again = subprocess.run([*command, "--table", "groups", "--out", str(table)], capture_output=True, text=True)
+    assert "0 of them computed now" in again.stdout and table.exists()
+    wrong = subprocess.run([*command, "--set", "flows.0.cuont=2"], capture_output=True, text=True)
+    assert wrong.returncode == 2 and "count" in wrong.stderr

@@ -1,0 +1,104 @@
+//! Turns among what happens at one instant.
+//!
+//! The engine of events takes timers first, then segments by their exits, then acknowledgements by theirs,
+//! and whatever an event sets off at the same instant right after it. So each event has a *cause*, a number
+//! that orders those of one instant: what set it off, or its own kind and exit. Packets that meet at a gate
+//! at the same instant pass it in the order of their causes.
+
+use crate::engine::timers::Timer;
+
+/// The numbers of flows, streams and exits must be below this.
+pub(super) const NUMBERS: u32 = 1 << 27;
+
+/// What set something off. Causes of the same instant are in the order of the engine of events.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Cause(u32);
+
+/// The kinds of causes, in order. Those of timers are in the order of [`Timer`].
+const START: u32 = 0;
+const STOP: u32 = 1;
+const RETRANSMISSION: u32 = 2;
+const PACING: u32 = 3;
+const DELAYED_ACK: u32 = 4;
+const WRITE: u32 = 5;
+const DATAGRAM: u32 = 6;
+const SEGMENT: u32 = 7;
+const ACK: u32 = 8;
+
+impl Cause {
+    const fn new(kind: u32, number: u32) -> Cause {
+        Cause(kind * NUMBERS + number)
+    }
+
+    /// A timer of a flow or stream.
+    pub(super) fn timer(timer: Timer) -> Cause {
+        match timer {
+            Timer::Start(flow) => Cause::new(START, flow),
+            Timer::Stop(flow) => Cause::new(STOP, flow),
+            Timer::Retransmission(flow) => Cause::new(RETRANSMISSION, flow),
+            Timer::Pacing(flow) => Cause::new(PACING, flow),
+            Timer::DelayedAck(flow) => Cause::new(DELAYED_ACK, flow),
+            Timer::Write(flow) => Cause::new(WRITE, flow),
+            Timer::CbrPacket(stream) => Cause::new(DATAGRAM, stream),
+            // These belong to no flow and no stream of this engine.
+            Timer::Transmitter(number)
+            | Timer::StartAgent(number)
+            | Timer::StopAgent(number)
+            | Timer::Departure(number)
+            | Timer::Report(number) => Cause::new(START, number),
+            Timer::MeasureTo | Timer::MeasureFrom | Timer::Probe => Cause::new(START, 0),
+        }
+    }
+
+    /// A segment that is at an exit.
+    #[inline]
+    pub(super) const fn segment(exit: u32) -> Cause {
+        Cause::new(SEGMENT, exit)
+    }
+
+    /// An acknowledgement that is at an exit.
+    #[inline]
+    pub(super) const fn ack(exit: u32) -> Cause {
+        Cause::new(ACK, exit)
+    }
+
+    /// True if an acknowledgement set it off: all segments of the instant that were due before are gone.
+    #[inline]
+    pub(super) const fn is_ack(self) -> bool {
+        self.0 >= ACK * NUMBERS
+    }
+
+    #[inline]
+    pub(super) const fn number(self) -> u32 {
+        self.0
+    }
+
+    #[inline]
+    pub(super) const fn of(number: u32) -> Cause {
+        Cause(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_in_the_order_of_the_engine_of_events() {
+        let timers = [
+            Timer::Start(1),
+            Timer::Stop(0),
+            Timer::Retransmission(2),
+            Timer::Pacing(1),
+            Timer::Pacing(2),
+            Timer::DelayedAck(0),
+            Timer::Write(0),
+            Timer::CbrPacket(0),
+        ];
+        assert!(timers.is_sorted());
+        let causes = timers.map(Cause::timer);
+        assert!(causes.is_sorted() && causes[7] < Cause::segment(0));
+        assert!(Cause::segment(NUMBERS - 1) < Cause::ack(0));
+        assert!(Cause::ack(0).is_ack() && !Cause::segment(NUMBERS - 1).is_ack());
+    }
+}

@@ -1,0 +1,345 @@
+//! Endpoints: senders take acknowledgements and timers in order of time, and send; receivers take segments,
+//! and acknowledge.
+//!
+//! A receiver runs ahead of its sender, up to the next barrier, unless the sender may replace it: the
+//! receiver of a flow with several transfers takes its turn with its sender.
+
+use super::cause::Cause;
+use super::layout::ENTRY;
+use super::{Phases, Source};
+use crate::engine::packets::{Acknowledgement, Segment};
+use crate::engine::timers::Timer;
+use ackclock_tcp::Ack;
+use ackclock_units::Time;
+
+impl Phases {
+    /// All senders, and the receivers that take turns with them, do what is due before `until`.
+    pub(super) fn run_flows(&mut self, until: Time) {
+        let mut next = self.agenda.from(0, until);
+        while let Some(number) = next {
+            let due = self.run_flow(number, until);
+            self.agenda.set(number, due);
+            next = self.agenda.from(number + 1, until);
+        }
+        for number in 0..self.sources.len() {
+            while let Source { next, .. } = self.sources[number]
+                && next < until
+            {
+                self.send_datagram(number, next);
+            }
+        }
+    }
+
+    /// One of them. Returns when it has something to do again. Of what is due at the same instant, timers go
+    /// first, then segments, then acknowledgements.
+    fn run_flow(&mut self, number: usize, until: Time) -> Time {
+        loop {
+            let (flow, ends) = (&self.flows[number], &self.ends[number]);
+            let mut timer = flow.rto_entry.min(flow.pace_entry).min(ends.alarm());
+            let (mut segment, ack) = (Time::NEVER, ends.acks.due());
+            if !ends.ahead {
+                timer = timer.min(flow.receiver.poll_timeout().unwrap_or(Time::NEVER));
+                segment = ends.data.due();
+            }
+            let now = timer.min(segment).min(ack);
+            if now >= until {
+                self.ends[number].acks.tidy();
+                return now;
+            }
+            if timer == now {
+                self.on_timer(number, now);
+            } else if segment == now {
+                let ends = &mut self.ends[number];
+                let cause = Cause::segment(ends.data_exit);
+                if let Some(&(_, packet)) = ends.data.take() {
+                    ends.data.tidy();
+                    self.receive(number, now, cause, &packet);
+                }
+            } else {
+                self.on_ack(number, now);
+            }
+        }
+    }
+
+    /// An acknowledgement is at its sender.
+    #[inline]
+    fn on_ack(&mut self, number: usize, now: Time) {
+        let flow = &mut self.flows[number];
+        let ends = &mut self.ends[number];
+        self.cause = Cause::ack(ends.ack_exit);
+        let Some((_, packet)) = ends.acks.take() else { return };
+        self.tally.before_window_changes(number, now, flow);
+        let draws = &mut flow.draws;
+        flow.sender.on_ack(now, &packet.0, || draws.uniform());
+        let all = if flow.writer.is_none() { flow.sender.is_done() } else { self.write(number, now) };
+        if all {
+            self.on_transfer_done(number, now);
+        }
+        self.transmit(number, now);
+    }
+
+    /// A timer is due. Those of the same instant go in the order of [`Timer`].
+    #[inline(never)] // keeps this code away from acknowledgements
+    fn on_timer(&mut self, number: usize, now: Time) {
+        let (flow, ends) = (&mut self.flows[number], &self.ends[number]);
+        let whose = number as u32;
+        let alarm = ends.alarms.last().copied().filter(|&(due, ..)| due == now);
+        let delayed = !ends.ahead && flow.receiver.poll_timeout() == Some(now);
+        let others = [
+            (flow.rto_entry == now, Timer::Retransmission(whose)),
+            (flow.pace_entry == now, Timer::Pacing(whose)),
+            (delayed, Timer::DelayedAck(whose)),
+        ];
+        let others = others.into_iter().filter_map(|(is_due, timer)| is_due.then_some(timer));
+        let Some(timer) = alarm.map(|(_, timer, _)| timer).into_iter().chain(others).min() else { return };
+        self.cause = Cause::timer(timer);
+        match timer {
+            Timer::Retransmission(_) => {
+                flow.rto_entry = Time::NEVER;
+                self.tally.before_window_changes(number, now, flow);
+                flow.sender.on_timeout(now);
+                self.transmit(number, now);
+            }
+            Timer::Pacing(_) => {
+                flow.pace_entry = Time::NEVER;
+                self.transmit(number, now);
+            }
+            Timer::DelayedAck(_) => self.acknowledge_late(number, now),
+            _ => self.on_alarm(number, now),
+        }
+    }
+
+    /// The earliest alarm of a flow is due.
+    fn on_alarm(&mut self, number: usize, now: Time) {
+        let Some((_, timer, cause)) = self.ends[number].alarms.pop() else { return };
+        self.cause = cause;
+        match timer {
+            Timer::Start(_) => self.on_start(number, now),
+            Timer::Stop(_) => self.on_stop(number, now),
+            _ => self.on_burst(number, now),
+        }
+    }
+
+    fn on_start(&mut self, number: usize, now: Time) {
+        if self.flows[number].begin(number, now, &mut self.tally) {
+            self.on_burst(number, now);
+        }
+    }
+
+    fn on_stop(&mut self, number: usize, now: Time) {
+        let flow = &mut self.flows[number];
+        if flow.stop() {
+            self.tally.before_window_changes(number, now, flow);
+            self.on_transfer_done(number, now);
+        }
+    }
+
+    /// A burst is due, or the application starts.
+    fn on_burst(&mut self, number: usize, now: Time) {
+        if let Some(writer) = &mut self.flows[number].writer {
+            writer.begin(now);
+            self.write(number, now);
+        }
+        self.transmit(number, now);
+    }
+
+    /// The application writes what its socket has room for. True if everything is written and acknowledged.
+    #[cold]
+    fn write(&mut self, number: usize, now: Time) -> bool {
+        let (due, all) = self.flows[number].write(now);
+        if let Some(due) = due {
+            self.ends[number].add(due, Timer::Write(number as u32), Some((now, self.cause)));
+        }
+        all
+    }
+
+    /// A transfer is completely acknowledged.
+    #[cold]
+    fn on_transfer_done(&mut self, number: usize, now: Time) {
+        if let Some(start) = self.flows[number].transfer_done(number, now, &mut self.tally) {
+            self.ends[number].add(start, Timer::Start(number as u32), Some((now, self.cause)));
+        }
+    }
+
+    /// Sends what a flow's sender may send, and updates its timers.
+    #[inline]
+    fn transmit(&mut self, number: usize, now: Time) {
+        if !self.flows[number].active {
+            return; // between two transfers
+        }
+        loop {
+            let flow = &mut self.flows[number];
+            let Some(data) = flow.sender.poll_transmit(now) else { break };
+            let (mut packet, exit) = (Segment(data), flow.out.exit);
+            if !flow.out.alone {
+                let gate = self.ends[number].out as usize;
+                self.gates[gate].data.push(ENTRY | number as u32, now, self.cause, packet);
+                continue;
+            }
+            match flow.out.stage.pass(&mut self.links, now, &mut packet, |_, _, _, _| {}) {
+                Ok(due) => self.forward_segment(exit, due, (now, self.cause), packet),
+                Err(detour) => self.divert_segment(exit, (now, self.cause), detour, packet),
+            }
+        }
+        let flow = &mut self.flows[number];
+        if let Some(deadline) = flow.sender.poll_timeout() {
+            flow.rto_entry = flow.rto_entry.min(deadline);
+        }
+        if let Some(due) = flow.sender.poll_pacing(now) {
+            flow.pace_entry = flow.pace_entry.min(due);
+        }
+    }
+
+    /// A stream sends the datagram that is due at `now`.
+    fn send_datagram(&mut self, number: usize, now: Time) {
+        let &mut Source { ref mut stream, ref mut next, gate, .. } = &mut self.sources[number];
+        let Some((mut packet, following)) = stream.send(now) else {
+            *next = Time::NEVER;
+            return;
+        };
+        *next = following;
+        let exit = stream.out.exit;
+        self.cause = Cause::timer(Timer::CbrPacket(number as u32));
+        if !stream.out.alone {
+            let entry = ENTRY | self.owners.stream(number) as u32;
+            return self.gates[gate as usize].data.push(entry, now, self.cause, packet);
+        }
+        match stream.out.stage.pass(&mut self.links, now, &mut packet, |_, _, _, _| {}) {
+            Ok(due) => self.forward_segment(exit, due, (now, self.cause), packet),
+            Err(detour) => self.divert_segment(exit, (now, self.cause), detour, packet),
+        }
+    }
+
+    /// A segment reaches its endpoint at `at`. `ordered`: after all that came before.
+    #[inline]
+    pub(super) fn arrive(&mut self, owner: usize, at: Time, cause: Cause, packet: Segment, ordered: bool) {
+        let Some(ends) = self.ends.get_mut(owner) else { return self.arrive_at_sink(owner, at, packet) };
+        if ends.ahead && at < self.looks.next {
+            return self.receive(owner, at, cause, &packet);
+        }
+        if ends.ahead {
+            if ends.data.is_empty() {
+                self.held_back.push(owner as u32);
+            }
+        } else {
+            self.agenda.sooner(owner, at);
+        }
+        if ordered {
+            ends.data.push(at, packet);
+        } else {
+            ends.data.insert(at, packet);
+        }
+    }
+
+    /// A datagram reaches the end of its path.
+    #[cold]
+    fn arrive_at_sink(&mut self, owner: usize, at: Time, packet: Segment) {
+        let Some(number) = self.owners.as_stream(owner) else { return };
+        let Source { stream, held, .. } = &mut self.sources[number];
+        if at < self.looks.next {
+            return stream.receive(&packet);
+        }
+        if held.is_empty() {
+            self.held_back.push(owner as u32);
+        }
+        held.insert(at, packet);
+    }
+
+    /// A barrier is passed: what is due before the next one is received.
+    pub(super) fn release(&mut self) {
+        let mut held_back = std::mem::take(&mut self.held_back);
+        held_back.retain(|&owner| !self.release_one(owner as usize));
+        self.held_back.append(&mut held_back);
+    }
+
+    /// The same of one owner. True if nothing is left.
+    fn release_one(&mut self, owner: usize) -> bool {
+        let until = self.looks.next;
+        if owner < self.flows.len() {
+            while self.ends[owner].data.due() < until
+                && let Some(&(at, packet)) = self.ends[owner].data.take()
+            {
+                let cause = Cause::segment(self.ends[owner].data_exit);
+                self.receive(owner, at, cause, &packet);
+            }
+            self.ends[owner].data.tidy();
+            return self.ends[owner].data.is_empty();
+        }
+        let Some(number) = self.owners.as_stream(owner) else { return true };
+        let Source { stream, held, .. } = &mut self.sources[number];
+        while held.due() < until
+            && let Some((_, packet)) = held.take()
+        {
+            stream.receive(packet);
+        }
+        held.tidy();
+        held.is_empty()
+    }
+
+    /// A receiver takes a segment at `at`. If it runs ahead, an acknowledgement that was due until then goes
+    /// first.
+    #[inline]
+    fn receive(&mut self, number: usize, at: Time, cause: Cause, packet: &Segment) {
+        let flow = &mut self.flows[number];
+        if flow.receiver.poll_timeout().is_some_and(|deadline| deadline <= at) {
+            self.acknowledge_late(number, at);
+        }
+        self.cause = cause;
+        let flow = &mut self.flows[number];
+        let ack = flow.receiver.on_data(at, &packet.0);
+        if flow.writer.is_some() {
+            self.read_some(number, at);
+        }
+        if let Some(ack) = ack {
+            self.acknowledge(number, at, ack);
+        }
+    }
+
+    /// The receiving program reads a segment that has arrived at `at`.
+    #[cold]
+    fn read_some(&mut self, number: usize, at: Time) {
+        let flow = &mut self.flows[number];
+        let delivered = flow.receiver.delivered();
+        let complete = flow.writer.as_mut().is_some_and(|writer| writer.arrived(at, delivered));
+        if complete && let Some(start) = flow.on_response(number, at, &mut self.tally) {
+            self.ends[number].add(start, Timer::Start(number as u32), Some((at, self.cause)));
+        }
+    }
+
+    /// The receivers that run ahead send the delayed acknowledgements that are due before `until`.
+    pub(super) fn run_receivers(&mut self, until: Time) {
+        for place in 0..self.delaying.len() {
+            let number = self.delaying[place] as usize;
+            if let Some(deadline) = self.flows[number].receiver.poll_timeout().filter(|&it| it < until) {
+                self.acknowledge_late(number, deadline);
+            }
+        }
+    }
+
+    /// A receiver's delayed acknowledgement that was due until `at`.
+    #[cold]
+    fn acknowledge_late(&mut self, number: usize, at: Time) {
+        let receiver = &mut self.flows[number].receiver;
+        if let Some(deadline) = receiver.poll_timeout().filter(|&deadline| deadline <= at)
+            && let Some(ack) = receiver.on_timeout(deadline)
+        {
+            self.cause = Cause::timer(Timer::DelayedAck(number as u32));
+            self.acknowledge(number, deadline, ack);
+        }
+    }
+
+    /// A receiver sends an acknowledgement at `at`.
+    #[inline(always)] // the packet stays in registers
+    fn acknowledge(&mut self, number: usize, at: Time, ack: Ack) {
+        let back = &self.flows[number].back;
+        let (mut packet, exit) = (Acknowledgement(ack), back.exit);
+        if !back.alone {
+            let gate = self.ends[number].back as usize;
+            return self.gates[gate].acks.push(ENTRY | number as u32, at, self.cause, packet);
+        }
+        match back.stage.pass(&mut self.links, at, &mut packet, |_, _, _, _| {}) {
+            Ok(due) => self.forward_ack(exit, due, packet),
+            Err(detour) => self.divert_ack(exit, (at, self.cause), detour, packet),
+        }
+    }
+}

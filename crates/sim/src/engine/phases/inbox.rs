@@ -1,0 +1,247 @@
+//! Packets on their way to a gate. They are sorted when the gate takes them.
+
+use super::cause::Cause;
+use crate::engine::packets::{Acknowledgement, Segment};
+use ackclock_units::Time;
+
+/// When a packet is due, and its turn among those of the same instant: its cause, and then its place. Packets
+/// with the same cause come in the order of their places.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(super) struct Key {
+    due: u64,
+    turn: u64,
+}
+
+impl Key {
+    #[inline]
+    fn new(due: Time, cause: Cause, place: usize) -> Key {
+        Key { due: due.as_nanos(), turn: u64::from(cause.number()) << 32 | place as u64 }
+    }
+
+    #[inline]
+    pub(super) fn due(self) -> Time {
+        Time::from_nanos(self.due)
+    }
+
+    #[inline]
+    pub(super) fn cause(self) -> Cause {
+        Cause::of((self.turn >> 32) as u32)
+    }
+
+    #[inline]
+    fn place(self) -> usize {
+        self.turn as u32 as usize
+    }
+}
+
+/// The packets of one kind for one gate.
+pub(super) struct Inbox<P> {
+    /// Keys apart from packets, because only keys are moved when they are sorted. Those before `head` are
+    /// taken, and those before `sorted` in order.
+    keys: Vec<Key>,
+    head: usize,
+    sorted: usize,
+    /// Each with its exit. They stay in their places until most of them are taken.
+    packets: Vec<(u32, P)>,
+}
+
+impl<P> Default for Inbox<P> {
+    fn default() -> Inbox<P> {
+        Inbox { keys: Vec::new(), head: 0, sorted: 0, packets: Vec::new() }
+    }
+}
+
+impl<P: Copy> Inbox<P> {
+    /// A packet is due at `due`, at `exit`.
+    #[inline(always)] // the packet stays in registers
+    pub(super) fn push(&mut self, exit: u32, due: Time, cause: Cause, packet: P) {
+        self.keys.push(Key::new(due, cause, self.packets.len()));
+        self.packets.push((exit, packet));
+    }
+
+    /// Sorts what has come. Returns the number of packets that are due before `until`.
+    pub(super) fn sort(&mut self, until: Time, room: &mut Room<P>) -> usize {
+        if self.sorted < self.keys.len() {
+            room.sort(&mut self.keys[self.sorted..]);
+            room.merge(&mut self.keys, self.head, self.sorted);
+            self.sorted = self.keys.len();
+        }
+        self.keys[self.head..].partition_point(|key| key.due() < until)
+    }
+
+    /// The key of the packet with this number, after [`Inbox::sort`].
+    #[inline]
+    pub(super) fn key(&self, number: usize) -> Key {
+        self.keys[self.head + number]
+    }
+
+    /// The packet with this key, and its exit.
+    #[inline(always)] // the packet stays in registers
+    pub(super) fn get(&self, key: Key) -> (u32, P) {
+        self.packets[key.place()]
+    }
+
+    /// Removes the first packets, up to this number of them.
+    pub(super) fn remove(&mut self, number: usize, room: &mut Room<P>) {
+        self.head += number;
+        if 2 * self.head < self.keys.len() {
+            return;
+        }
+        room.packets.clear();
+        room.packets.extend(self.keys[self.head..].iter().map(|key| self.packets[key.place()]));
+        self.keys.drain(..self.head);
+        for (place, key) in self.keys.iter_mut().enumerate() {
+            *key = Key::new(key.due(), key.cause(), place);
+        }
+        std::mem::swap(&mut self.packets, &mut room.packets);
+        (self.head, self.sorted) = (0, self.keys.len());
+    }
+
+    /// Appends what came to another inbox later.
+    pub(super) fn append(&mut self, later: &Inbox<P>) {
+        for &key in &later.keys[later.head..] {
+            let (exit, packet) = later.get(key);
+            self.push(exit, key.due(), key.cause(), packet);
+        }
+    }
+}
+
+/// The packets on their way to a gate.
+#[derive(Default)]
+pub(super) struct Gate {
+    pub(super) data: Inbox<Segment>,
+    pub(super) acks: Inbox<Acknowledgement>,
+}
+
+/// Room for sorting, shared by all inboxes of a kind.
+#[derive(Default)]
+pub(super) struct Room<P> {
+    keys: Vec<Key>,
+    counts: Vec<u32>,
+    packets: Vec<(u32, P)>,
+}
+
+impl<P> Room<P> {
+    /// Sorts keys. Their times are spread fairly evenly, so they are dealt into as many buckets as there are
+    /// keys, by time, and then only neighbours change places.
+    fn sort(&mut self, keys: &mut [Key]) {
+        if keys.is_sorted() {
+            return;
+        }
+        let (first, last) =
+            keys.iter().fold((u64::MAX, 0), |(first, last), key| (first.min(key.due), last.max(key.due)));
+        let buckets = keys.len().next_power_of_two().trailing_zeros();
+        let span = u64::BITS - (last - first).leading_zeros();
+        let shift = span.saturating_sub(buckets);
+        let bucket = |key: &Key| ((key.due - first) >> shift) as usize;
+        let Room { counts, keys: dealt, .. } = self;
+        counts.clear();
+        counts.resize(((last - first) >> shift) as usize + 1, 0);
+        for key in &*keys {
+            counts[bucket(key)] += 1;
+        }
+        let mut before = 0;
+        for count in &mut *counts {
+            before += std::mem::replace(count, before);
+        }
+        // What is left from before is overwritten.
+        dealt.resize(dealt.len().max(keys.len()), Key::default());
+        let dealt = &mut dealt[..keys.len()];
+        for key in &*keys {
+            let place = &mut counts[bucket(key)];
+            dealt[*place as usize] = *key;
+            *place += 1;
+        }
+        keys.copy_from_slice(dealt);
+        settle(keys, counts);
+    }
+
+    /// Merges the keys from `first` up to `second` with those from there on. Both are sorted, and most of the
+    /// latter come last.
+    fn merge(&mut self, keys: &mut [Key], first: usize, second: usize) {
+        let Some(&least) = keys.get(second) else { return };
+        let first = first + keys[first..second].partition_point(|&key| key < least);
+        if first == second {
+            return;
+        }
+        let earlier = second - first;
+        self.keys.resize(self.keys.len().max(earlier), Key::default());
+        let earlier = &mut self.keys[..earlier];
+        earlier.copy_from_slice(&keys[first..second]);
+        let (mut from, mut later) = (0, second);
+        for place in first..keys.len() {
+            let Some(&key) = earlier.get(from) else { return };
+            if later < keys.len() && keys[later] < key {
+                keys[place] = keys[later];
+                later += 1;
+            } else {
+                keys[place] = key;
+                from += 1;
+            }
+        }
+    }
+}
+
+/// Below this, neighbours that change places are faster than a sort.
+const FEW: usize = 24;
+
+/// Sorts keys that are in order but for those of the same bucket. `ends`: where each bucket ends.
+fn settle(keys: &mut [Key], ends: &[u32]) {
+    let mut begin = 0;
+    for &end in ends {
+        let bucket = &mut keys[begin..end as usize];
+        if bucket.len() > FEW {
+            bucket.sort_unstable();
+        } else {
+            for at in 1..bucket.len() {
+                let key = bucket[at];
+                let mut to = at;
+                while to > 0 && bucket[to - 1] > key {
+                    bucket[to] = bucket[to - 1];
+                    to -= 1;
+                }
+                bucket[to] = key;
+            }
+        }
+        begin = end as usize;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_stable_sort(
+            rounds in prop::collection::vec(
+                (prop::collection::vec((0_u64..400, 0_u32..4), 0..120), 0_u64..500, any::<bool>()), 1..6
+            ),
+        ) {
+            let (mut inbox, mut room) = (Inbox::default(), Room::default());
+            let mut naive: Vec<(u64, u32, usize)> = Vec::new();
+            let mut number = 0;
+            for (packets, until, together) in rounds {
+                for (due, exit) in packets {
+                    // All at once, or far apart.
+                    let due = if together { 100 } else { due * due * due };
+                    inbox.push(exit, Time::from_nanos(due), Cause::segment(exit), number);
+                    naive.push((due, exit, number));
+                    number += 1;
+                }
+                let until = until * until * until;
+                naive.sort_by_key(|&(due, exit, _)| (due, exit));
+                let ready = inbox.sort(Time::from_nanos(until), &mut room);
+                prop_assert_eq!(ready, naive.iter().filter(|(due, ..)| *due < until).count());
+                for (place, &(due, exit, number)) in naive[..ready].iter().enumerate() {
+                    let key = inbox.key(place);
+                    prop_assert_eq!((key.due().as_nanos(), key.cause()), (due, Cause::segment(exit)));
+                    prop_assert_eq!(inbox.get(key), (exit, number));
+                }
+                inbox.remove(ready, &mut room);
+                naive.drain(..ready);
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The parts of a run that can be computed one after the other, and how far each may run ahead of the others.
+//!
+//! A *part* is all flows' endpoints that send, all receivers that may run ahead of their senders, or one
+//! gate. A part feeds another one if packets go from it to the other without meeting a third. Each such way
+//! has a least time, its *lag*. What is done before an instant in all parts that feed a part decides what
+//! reaches it before that instant plus the lag. So all packets that reach a gate at the same instant are
+//! known before the first of them passes. Lags may be zero, but not all around a loop.
+
+use super::cause::NUMBERS;
+use crate::engine::in_flight::Entrance;
+use crate::engine::owners::Owners;
+use ackclock_net::{Access, Link, Stage, accesses, stages};
+use ackclock_scenario::plan::{FlowPlan, Plan};
+use ackclock_units::Duration;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+/// The senders of all flows and streams, and the receivers that may not run ahead of their senders.
+pub(super) const FLOWS: usize = 0;
+/// The receivers that run ahead of their senders.
+pub(super) const RECEIVERS: usize = 1;
+/// The first gate.
+pub(super) const GATES: usize = 2;
+
+/// No gate: the exit is at an endpoint.
+pub(super) const ENDPOINT: u32 = u32::MAX;
+/// With the number of an owner: its packet enters the network at a gate, so there is no exit before.
+pub(super) const ENTRY: u32 = 1 << 31;
+
+/// The end of a stage.
+pub(super) struct Exit {
+    /// The path's owner.
+    pub(super) owner: u32,
+    /// The next gate, counted from 0, or [`ENDPOINT`].
+    pub(super) gate: u32,
+    /// The stage that begins at this gate. Its exit is the next number.
+    pub(super) stage: Option<Stage>,
+    /// True if packets come here in order of time.
+    pub(super) ordered: bool,
+}
+
+/// The parts of a run.
+pub(super) struct Layout {
+    pub(super) data: Vec<Exit>,
+    pub(super) acks: Vec<Exit>,
+    /// The starts of the paths of segments and of acknowledgements.
+    pub(super) out: Vec<Entrance>,
+    pub(super) back: Vec<Entrance>,
+    /// The link of each gate.
+    pub(super) gates: Vec<u32>,
+    /// All parts, in an order in which packets meet them.
+    pub(super) order: Vec<usize>,
+    /// The parts that feed each part, with the lag of the shortest way.
+    pub(super) feeders: Vec<Vec<(usize, Duration)>>,
+    /// Whether the receiver of each flow may run ahead of its sender.
+    pub(super) ahead: Vec<bool>,
+}
+
+/// Why a run needs the engine of events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unfit(&'static str);
+
+impl Unfit {
+    /// Observers see every packet in order of time.
+    pub(crate) const OBSERVED: Unfit = Unfit("what every packet does is observed");
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.0)
+    }
+}
+
+/// Divides a run into parts.
+///
+/// # Errors
+///
+/// [`Unfit`] if it cannot be divided so that the results are exact.
+pub(super) fn layout(plan: &Plan, owners: &Owners) -> Result<Layout, Unfit> {
+    if !owners.rate().is_empty() {
+        return Err(Unfit("a flow has a rate-based transport"));
+    }
+    let (data, reverse) = owners.paths(plan);
+    check_links(&plan.links, data.iter().chain(&reverse).copied().flatten().copied())?;
+    let accesses = accesses(&plan.links, plan.measured, &data, &reverse);
+    let mut draft = Draft { plan, accesses, gates: BTreeMap::new(), lags: HashMap::new(), turns: Vec::new() };
+    let flows: Vec<&FlowPlan> = owners.tcp().iter().map(|&flow| &plan.flows[flow as usize]).collect();
+    let mut ahead: Vec<bool> = flows.iter().map(|flow| never_reconnects(flow)).collect();
+    let smallest: Vec<u64> = flows.iter().map(|flow| u64::from(flow.config.header)).collect();
+    let datagrams = plan.streams.iter().map(|stream| u64::from(stream.bytes));
+    let sizes: Vec<u64> = smallest.iter().copied().chain(datagrams).collect();
+    let (out, data_exits) = draft.lay(&data, &sizes, false, |owner, exits| {
+        let last = exits.last().is_some_and(|exit| exit.ordered);
+        let flow = ahead.get_mut(owner);
+        // Streams only count what they receive, in whatever order it comes.
+        let is_ahead = flow.is_none_or(|flow| {
+            *flow &= last;
+            *flow
+        });
+        (FLOWS, if is_ahead { RECEIVERS } else { FLOWS })
+    })?;
+    let (back, ack_exits) = draft
+        .lay(&reverse, &smallest, true, |owner, _| (if ahead[owner] { RECEIVERS } else { FLOWS }, FLOWS))?;
+    if data_exits.len().max(ack_exits.len()).max(data.len()) >= NUMBERS as usize {
+        return Err(Unfit("there are too many paths"));
+    }
+    let layout = draft.finish(data_exits, ack_exits, out, back, ahead);
+    if stands_still(&layout.feeders) { Err(Unfit("a path takes no time")) } else { Ok(layout) }
+}
+
+/// True if the receiver of a flow is never replaced, and asks for nothing.
+fn never_reconnects(flow: &FlowPlan) -> bool {
+    flow.asking.is_none() && flow.requests.repeat <= 1
+}
+
+/// No packet may come back to one of these links.
+fn check_links(links: &[Link], mut used: impl Iterator<Item = usize>) -> Result<(), Unfit> {
+    if used.any(|link| links[link].retransmits()) { Err(Unfit("a link retransmits")) } else { Ok(()) }
+}
+
+/// True if parts wait for each other in a circle without any lag, so that none of them ever goes on.
+fn stands_still(feeders: &[Vec<(usize, Duration)>]) -> bool {
+    let mut waits: Vec<Vec<usize>> = feeders
+        .iter()
+        .map(|feeders| feeders.iter().filter(|(_, lag)| lag.is_zero()).map(|&(from, _)| from).collect())
+        .collect();
+    // Parts that wait for nobody go on; then those that wait only for them, and so on.
+    let mut goes: Vec<bool> = waits.iter().map(Vec::is_empty).collect();
+    for _ in 0..feeders.len() {
+        for part in 0..waits.len() {
+            waits[part].retain(|&from| !goes[from]);
+            goes[part] |= waits[part].is_empty();
+        }
+    }
+    goes.contains(&false)
+}
+
+/// A layout in the making.
+struct Draft<'a> {
+    plan: &'a Plan,
+    accesses: Vec<Access>,
+    /// The number of the gate at each link.
+    gates: BTreeMap<u32, usize>,
+    /// Where packets meet each gate at the latest: on their way back or not, and at which stage.
+    turns: Vec<(bool, usize)>,
+    /// The least time from part to part.
+    lags: HashMap<(usize, usize), Duration>,
+}
+
+impl Draft<'_> {
+    /// Lays out all paths of a kind. `sizes`: the smallest packet on each, bytes. `ends`: the parts where the
+    /// path of an owner with these exits begins and ends.
+    fn lay(
+        &mut self,
+        paths: &[&[usize]],
+        sizes: &[u64],
+        is_back: bool,
+        mut ends: impl FnMut(usize, &[Exit]) -> (usize, usize),
+    ) -> Result<(Vec<Entrance>, Vec<Exit>), Unfit> {
+        let plan = self.plan;
+        let links = &plan.links;
+        let (mut entrances, mut exits) = (Vec::with_capacity(paths.len()), Vec::new());
+        for (owner, (path, &bytes)) in paths.iter().zip(sizes).enumerate() {
+            let stages = stages(path, &self.accesses, links);
+            let first = exits.len();
+            let mut following = stages.iter().skip(1).cloned();
+            for (place, stage) in stages.iter().enumerate() {
+                let next = following.next();
+                let gate = next.as_ref().and_then(|next| next.gate);
+                let gate = gate.map_or(ENDPOINT, |link| self.gate(link, (is_back, place)));
+                exits.push(Exit {
+                    owner: owner as u32,
+                    gate,
+                    stage: next,
+                    ordered: stage.keeps_order(links),
+                });
+            }
+            let (begin, end) = ends(owner, &exits[first..]);
+            let shared = stages.first().and_then(|stage| stage.gate);
+            let shared = shared.filter(|&link| self.accesses[link as usize] == Access::InTurn);
+            let mut part = begin;
+            if let Some(link) = shared {
+                let gate = GATES + self.gate(link, (is_back, 0)) as usize;
+                self.feed(part, gate, Duration::ZERO);
+                part = gate;
+            }
+            for (stage, exit) in stages.iter().zip(&exits[first..]) {
+                let next = if exit.gate == ENDPOINT { end } else { GATES + exit.gate as usize };
+                let lag =
+                    stage.gate.iter().chain(&stage.along).map(|&link| least(&links[link as usize], bytes));
+                let lag = lag.fold(Duration::ZERO, |sum, lag| sum + lag);
+                let steps = stage.gate.is_some_and(|link| links[link as usize].is_stepped());
+                if lag.is_zero() && (steps || exit.gate == ENDPOINT) {
+                    return Err(Unfit("a link takes no time"));
+                }
+                self.feed(part, next, lag);
+                part = next;
+            }
+            let first = stages.into_iter().take(1).map(|stage| Entrance {
+                stage,
+                exit: first,
+                alone: shared.is_none(),
+            });
+            entrances.extend(first);
+        }
+        Ok((entrances, exits))
+    }
+
+    /// Packets go from one part to the next, and take at least `lag`.
+    fn feed(&mut self, from: usize, to: usize, lag: Duration) {
+        let known = self.lags.entry((from, to)).or_insert(lag);
+        *known = lag.min(*known);
+    }
+
+    /// The number of the gate at a link.
+    fn gate(&mut self, link: u32, turn: (bool, usize)) -> u32 {
+        let fresh = self.gates.len();
+        let number = *self.gates.entry(link).or_insert(fresh);
+        self.turns.resize(self.turns.len().max(number + 1), turn);
+        self.turns[number] = self.turns[number].max(turn);
+        number as u32
+    }
+
+    fn finish(
+        self,
+        data: Vec<Exit>,
+        acks: Vec<Exit>,
+        out: Vec<Entrance>,
+        back: Vec<Entrance>,
+        ahead: Vec<bool>,
+    ) -> Layout {
+        let mut gates: Vec<(u32, usize)> = self.gates.into_iter().collect();
+        gates.sort_unstable_by_key(|&(_, number)| number);
+        let mut turns: Vec<((bool, usize), usize)> =
+            self.turns.into_iter().enumerate().map(|(gate, turn)| (turn, GATES + gate)).collect();
+        turns.sort_unstable();
+        let there = turns.iter().filter(|((is_back, _), _)| !is_back).map(|&(_, part)| part);
+        let way_back = turns.iter().filter(|((is_back, _), _)| *is_back).map(|&(_, part)| part);
+        let order = [FLOWS].into_iter().chain(there).chain([RECEIVERS]).chain(way_back).collect();
+        let mut feeders = vec![Vec::new(); GATES + gates.len()];
+        for ((from, to), lag) in self.lags {
+            feeders[to].push((from, lag));
+        }
+        let gates = gates.into_iter().map(|(link, _)| link).collect();
+        Layout { data, acks, out, back, gates, order, feeders, ahead }
+    }
+}
+
+/// The least time that a packet of so many bytes spends on a link.
+fn least(link: &Link, bytes: u64) -> Duration {
+    let changes = link.variable_rate().is_some();
+    link.delay() + if changes { Duration::ZERO } else { link.rate().time_for(bytes) }
+}

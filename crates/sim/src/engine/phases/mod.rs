@@ -1,0 +1,239 @@
+//! The engine in phases: one part of a run after the other, each up to the instant that nothing unknown can
+//! reach it before.
+//!
+//! A path is a loop: sender, gates, receiver, gates, sender. What a sender does now reaches it again after a
+//! round-trip time at the earliest. So each sender takes all acknowledgements of a window of time in
+//! sequence, then each gate all packets of that window, sorted by time, with the receivers behind it, and so
+//! on. There is no search for the next event, and the state of one part at a time is at hand.
+//!
+//! The results are those of the engine of events, to the last bit: parts share no state, their random numbers
+//! are their own, and packets of the same instant pass a gate in the same order. Where that cannot be shown,
+//! a run is [`Unfit`].
+//!
+//! A measuring window or a probe looks at all parts at one instant. So no part runs beyond the next one, and
+//! at such a barrier all of them stand at the same time.
+
+mod agenda;
+mod cause;
+mod endpoints;
+mod ends;
+mod gates;
+mod inbox;
+mod layout;
+mod mail;
+mod stepped;
+
+pub use layout::Unfit;
+
+use super::cbr::CbrSource;
+use super::flow::Flow;
+use super::in_flight::Entrance;
+use super::owners::Owners;
+use super::packets::{Acknowledgement, Segment};
+use super::tally::Tally;
+use super::transmitters::{QueuedPacket, Transmitters};
+use super::{SampleBarriers, counted, measured};
+use ackclock_net::Link;
+use ackclock_scenario::measured::Measured;
+use ackclock_scenario::plan::Plan;
+use ackclock_units::{Duration, Time};
+use agenda::Agenda;
+use cause::Cause;
+use ends::Ends;
+use inbox::{Gate, Room};
+use layout::{ENDPOINT, Exit, FLOWS, GATES, Layout, RECEIVERS, layout};
+use mail::Mail;
+
+/// A run in phases.
+pub(crate) struct Phases {
+    duration: Time,
+    probe: Option<Duration>,
+    links: Vec<Link>,
+    flows: Vec<Flow>,
+    /// What waits at the endpoints of each flow.
+    ends: Vec<Ends>,
+    /// When each flow has something to do as a sender.
+    agenda: Agenda,
+    sources: Vec<Source>,
+    owners: Owners,
+    /// The exits of segments and of acknowledgements.
+    data: Vec<Exit>,
+    acks: Vec<Exit>,
+    gates: Vec<Gate>,
+    /// The link of each gate.
+    gate_links: Vec<u32>,
+    transmitters: Transmitters,
+    /// All parts, in the order of a round.
+    order: Vec<usize>,
+    /// The parts that feed each part, and the least time from there.
+    feeders: Vec<Vec<(usize, Duration)>>,
+    /// The instant before which each part has done everything.
+    clocks: Vec<Time>,
+    /// The flows whose receivers run ahead and may delay acknowledgements.
+    delaying: Vec<u32>,
+    /// The owners whose receivers run ahead, and have segments that are due after the next barrier.
+    held_back: Vec<u32>,
+    room: (Room<Segment>, Room<Acknowledgement>),
+    looks: SampleBarriers,
+    tally: Tally,
+    /// The cause of what an endpoint does now.
+    cause: Cause,
+    /// Packets taken by a part so far.
+    taken: u64,
+}
+
+/// A stream, when it sends next, and its datagrams that arrive after the next barrier.
+struct Source {
+    stream: CbrSource,
+    /// The gate in which its datagrams enter the network, if they share their first link.
+    gate: u32,
+    next: Time,
+    held: Mail<Segment>,
+}
+
+impl Phases {
+    /// Prepares a run of `plan`.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfit`] if the results would not be exact.
+    pub(super) fn new(plan: &Plan) -> Result<Phases, Unfit> {
+        let owners = Owners::of(plan);
+        let Layout { data, acks, out, back, gates, order, feeders, ahead } = layout(plan, &owners)?;
+        let entry = |end: &Entrance| {
+            let gate = end.stage.gate.and_then(|link| gates.iter().position(|&other| other == link));
+            gate.map_or(ENDPOINT, |gate| gate as u32)
+        };
+        let mut links = plan.links.clone();
+        links.iter_mut().skip(plan.measured).for_each(Link::leave_uncounted);
+        let (mut out, mut back) = (out.into_iter(), back.into_iter());
+        let tcp = owners.tcp().iter().zip(out.by_ref().take(owners.tcp().len()).zip(back.by_ref()));
+        let flows: Vec<Flow> = tcp
+            .filter_map(|(&number, ends)| Flow::new(number, plan.flows[number as usize].clone(), ends))
+            .collect();
+        let sources = plan.streams.iter().zip(out).map(|(stream, out)| Source {
+            gate: entry(&out),
+            next: stream.start,
+            stream: CbrSource::new(stream.clone(), out),
+            held: Mail::default(),
+        });
+        let sources: Vec<Source> = sources.collect();
+        let (last_data, last_acks) = (last_exits(&data), last_exits(&acks));
+        let ends = flows.iter().zip(ahead).enumerate().map(|(number, (flow, ahead))| {
+            let gates = (entry(&flow.out), entry(&flow.back));
+            Ends::new(number as u32, flow, ahead, gates, (last_data[number], last_acks[number]))
+        });
+        let ends: Vec<Ends> = ends.collect();
+        let is_delaying =
+            |&(flow, ends): &(&Flow, &Ends)| ends.ahead && flow.plan.config.delayed_ack.is_some();
+        let delaying = flows.iter().zip(&ends).enumerate().filter(|(_, both)| is_delaying(both));
+        Ok(Phases {
+            duration: plan.duration,
+            probe: plan.probe,
+            tally: Tally::new(plan.flows.len(), plan.streams.len(), plan.measured, plan.probe.is_some()),
+            looks: SampleBarriers::new(plan),
+            agenda: Agenda::new(flows.len()),
+            delaying: delaying.map(|(number, _)| number as u32).collect(),
+            held_back: Vec::new(),
+            gates: gates.iter().map(|_| Gate::default()).collect(),
+            gate_links: gates,
+            transmitters: Transmitters::new(&links),
+            clocks: vec![Time::ZERO; feeders.len()],
+            room: (Room::default(), Room::default()),
+            sources,
+            taken: 0,
+            cause: Cause::of(0),
+            links,
+            flows,
+            ends,
+            owners,
+            data,
+            acks,
+            order,
+            feeders,
+        })
+    }
+
+    /// Takes at least so many packets, then returns. False when the run is over.
+    pub(super) fn run_some(&mut self, packets: u32) -> bool {
+        let enough = self.taken + u64::from(packets);
+        while self.taken < enough {
+            if !self.round() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The virtual time up to which everything is done.
+    pub(super) fn now(&self) -> Time {
+        self.clocks.iter().copied().fold(self.duration, Time::min)
+    }
+
+    /// Runs to the end. Returns the measurements.
+    pub(super) fn run(mut self) -> Measured {
+        while self.round() {}
+        let mut in_flight: Vec<u64> = self.flows.iter().map(|flow| flow.beyond_the_end).collect();
+        for held in self.transmitters.held() {
+            let owner = self.data.get(held.exit).map_or(usize::MAX, |exit| exit.owner as usize);
+            if let (QueuedPacket::Segment(_), Some(count)) = (held.packet, in_flight.get_mut(owner)) {
+                *count += 1;
+            }
+        }
+        measured(self.tally, &self.flows, &[], in_flight, self.owners.numbers(), self.duration)
+    }
+
+    /// Each part does what it can. False when the run is over.
+    fn round(&mut self) -> bool {
+        let barrier = self.looks.next;
+        for turn in 0..self.order.len() {
+            let part = self.order[turn];
+            let feeders = self.feeders[part].iter();
+            let until = feeders.fold(barrier, |until, &(from, lag)| until.min(self.clocks[from] + lag));
+            if until <= self.clocks[part] {
+                continue;
+            }
+            match part {
+                FLOWS => self.run_flows(until),
+                RECEIVERS => self.run_receivers(until),
+                gate => self.run_gate(gate - GATES, until),
+            }
+            self.clocks[part] = until;
+        }
+        if self.clocks.iter().any(|&clock| clock < barrier) {
+            return true;
+        }
+        if barrier == self.looks.over {
+            return false;
+        }
+        self.look(barrier);
+        true
+    }
+
+    /// All parts stand at a barrier. Its timers go before everything else at this instant.
+    fn look(&mut self, now: Time) {
+        self.settle_all(now);
+        let Phases { tally, links, flows, sources, looks, .. } = self;
+        let streams = || sources.iter().map(|source| source.stream.tally());
+        if looks.measure_to == now {
+            looks.measure_to = Time::NEVER;
+            tally.measure_to(now, links, counted(flows, &[]), streams());
+        }
+        if looks.measure_from == now {
+            looks.measure_from = Time::NEVER;
+            tally.measure_from(now, links, counted(flows, &[]), streams());
+        }
+        if let Some(interval) = self.probe.filter(|_| looks.probe == now) {
+            tally.probe(now, interval, links, counted(flows, &[]), streams());
+            looks.probe = now + interval;
+        }
+        looks.update();
+        self.release();
+    }
+}
+
+/// The last exit of each owner.
+fn last_exits(exits: &[Exit]) -> Vec<u32> {
+    let is_last = |&(_, exit): &(usize, &Exit)| exit.gate == ENDPOINT;
+    exits.iter().enumerate().filter(is_last).map(|(number, _)| number as u32).collect()
+}

@@ -1,0 +1,250 @@
+//! The handshake: what is offered, what is agreed on (RFC 9293 section 3.5, RFC 7323, RFC 2018, RFC 3168).
+
+use super::{Agreed, Connection, Context, Phase, Seeds, Why};
+use crate::options::Options;
+use crate::outbound::Opened;
+use crate::sequence::Numbering;
+use ackclock_net::Ecn;
+use ackclock_registry::{Chosen, Listed};
+use ackclock_tcp::{Config, Sender, Undo, detection, recovery};
+use ackclock_units::{Duration, Time};
+use ackclock_wire::Options as HeaderOptions;
+use ackclock_wire::endpoint::{Header, flag};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// RFC 7323 section 2.3.
+const MAX_SHIFT: u8 = 14;
+/// Windows up to 8 MiB, whatever the buffer is at first (Linux with its usual limit: the same).
+const LEAST_SHIFT: u8 = 7;
+/// The largest window without a shift.
+const MAX_WINDOW: u64 = 65_535;
+/// What is assumed of a peer that does not say (RFC 9293 section 3.7.1).
+const DEFAULT_MSS: u32 = 536;
+const DEFAULT_MSS_6: u32 = 1220;
+/// Linux (TCP_MIN_SND_MSS): a peer that asks for less would cost a packet for every few bytes.
+const LEAST_PAYLOAD: u32 = 48;
+/// The timestamps of a segment, with their padding (RFC 7323 appendix A).
+const TIMESTAMPS: u32 = 12;
+const TCP_HEADER: u32 = 20;
+/// The longest interval between SYNs.
+const MAX_INTERVAL: Duration = Duration::from_secs(60);
+/// RFC 6298 (5.7): the first timeout of a connection whose SYN was lost.
+const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
+
+/// The length of the IP and the TCP header between these ends.
+fn headers(end: &SocketAddr) -> u32 {
+    TCP_HEADER + if end.is_ipv4() { 20 } else { 40 }
+}
+
+/// The smallest shift that brings a receive buffer into 16 bits. It leaves room for a buffer that grows.
+fn shift(buffer: usize) -> u8 {
+    (LEAST_SHIFT..MAX_SHIFT).find(|&shift| buffer as u64 >> shift <= MAX_WINDOW).unwrap_or(MAX_SHIFT)
+}
+
+impl Connection {
+    /// The largest window that can be told, bytes.
+    pub(super) fn largest_window(&self) -> u64 {
+        MAX_WINDOW << self.agreed.our_shift
+    }
+
+    /// Opens a connection: a SYN leaves.
+    pub(crate) fn connect(
+        context: &mut Context<'_>,
+        local: SocketAddr,
+        remote: SocketAddr,
+        options: Arc<Options>,
+        seeds: Seeds,
+    ) -> Connection {
+        let mut connection = Connection::new(context.now, local, remote, options, seeds);
+        connection.send_syn(context);
+        connection
+    }
+
+    /// Answers a SYN.
+    pub(crate) fn answer(
+        context: &mut Context<'_>,
+        header: &Header,
+        options: Arc<Options>,
+        seeds: Seeds,
+    ) -> Connection {
+        let mut connection = Connection::new(context.now, header.to, header.from, options, seeds);
+        connection.phase = Phase::SynReceived;
+        connection.take_offer(context.now, header);
+        connection.send_syn(context);
+        connection
+    }
+
+    /// SYN, or SYN and ACK.
+    fn send_syn(&mut self, context: &mut Context<'_>) {
+        let (now, answers) = (context.now, self.phase == Phase::SynReceived);
+        let tcp = &self.options.tcp;
+        let offers = |agreed: bool| !answers || agreed;
+        let mtu = self.options.mtu.min(65_535);
+        let mss = (mtu - headers(&self.local).min(mtu)).min(u32::from(u16::MAX)) as u16;
+        let timestamps = tcp.timestamps && offers(self.agreed.timestamps);
+        let mut options = HeaderOptions::default();
+        options.mss = Some(mss);
+        options.window_scale = offers(self.agreed.scales).then(|| shift(self.options.receive_buffer));
+        // Without it a peer acknowledges every segment out of order by itself, which recoveries that count
+        // duplicates need. Linux otherwise joins such acknowledgements (tcp_comp_sack_nr).
+        options.sack_permitted = tcp.recovery.scheme().selective && offers(self.agreed.sack);
+        options.timestamps = timestamps.then(|| (self.tick(now), self.inbound.stamp()));
+        // RFC 3168 section 6.1.1. RFC 9768 peers take the answer for that of RFC 3168, too.
+        let ecn = match (answers, tcp.ecn) {
+            (false, true) => flag::ECE | flag::CWR,
+            (true, _) if self.agreed.ecn => flag::ECE,
+            _ => 0,
+        };
+        context.out.push_back(Header {
+            from: self.local,
+            to: self.remote,
+            seq: self.ours.initial,
+            ack: if answers { self.theirs.wire(0) } else { 0 },
+            flags: flag::SYN | ecn | if answers { flag::ACK } else { 0 },
+            window: (self.options.receive_buffer as u64).min(MAX_WINDOW) as u16,
+            ecn: Ecn::NotEct,
+            identification: 0,
+            options,
+        });
+    }
+
+    /// The SYN timer has expired. False: the connection has ended.
+    pub(super) fn repeat_syn(&mut self, context: &mut Context<'_>) -> bool {
+        let now = context.now;
+        if now.since(self.opening.began) >= self.options.give_up_opening {
+            self.end(Why::TimedOut);
+            return false;
+        }
+        self.opening.again = true;
+        self.opening.interval = self.opening.interval.saturating_mul(2).min(MAX_INTERVAL);
+        self.opening.due = now + self.opening.interval;
+        self.send_syn(context);
+        true
+    }
+
+    /// Takes what the peer's SYN offers.
+    fn take_offer(&mut self, now: Time, header: &Header) {
+        let (tcp, offer) = (&self.options.tcp, &header.options);
+        self.theirs = Numbering { initial: header.seq };
+        let default = if self.local.is_ipv4() { DEFAULT_MSS } else { DEFAULT_MSS_6 };
+        let timestamps = tcp.timestamps && offer.timestamps.is_some();
+        let scales = offer.window_scale.is_some();
+        let ecn = match header.has(flag::ACK) {
+            true => header.flags & (flag::ECE | flag::CWR) == flag::ECE,
+            false => header.has(flag::ECE | flag::CWR),
+        };
+        self.agreed = Agreed {
+            mss: offer.mss.map_or(default, u32::from),
+            timestamps,
+            sack: offer.sack_permitted && tcp.recovery.scheme().selective,
+            ecn: tcp.ecn && ecn,
+            scales,
+            their_shift: offer.window_scale.unwrap_or(0).min(MAX_SHIFT),
+            our_shift: if scales { shift(self.options.receive_buffer) } else { 0 },
+        };
+        if let Some((stamp, _)) = offer.timestamps.filter(|_| timestamps) {
+            self.inbound.note_stamp(now, 0, stamp);
+            self.first_stamp = Some((stamp, now));
+        }
+        self.inbound.limit_window(if scales { u64::MAX } else { MAX_WINDOW });
+        self.heard = now;
+    }
+
+    /// A segment arrives after a SYN was sent (RFC 9293 section 3.10.7.3).
+    pub(super) fn arrive_syn_sent(&mut self, context: &mut Context<'_>, header: &Header) {
+        let acknowledges = header.has(flag::ACK);
+        let acceptable = acknowledges && header.ack == self.ours.wire(0);
+        if acknowledges && !acceptable {
+            if !header.has(flag::RST) {
+                self.send_reset_at(context, header.ack);
+            }
+            return;
+        }
+        if header.has(flag::RST) {
+            if acceptable {
+                self.end(Why::Refused);
+            }
+            return;
+        }
+        if !header.has(flag::SYN) {
+            return;
+        }
+        self.take_offer(context.now, header);
+        if acceptable {
+            self.establish(context.now, u64::from(header.window));
+            self.send_ack(context);
+        } else {
+            self.phase = Phase::SynReceived; // both open at the same time
+            self.send_syn(context);
+        }
+    }
+
+    /// The peer has acknowledged our SYN. `window` is its receive window, bytes.
+    pub(super) fn establish(&mut self, now: Time, window: u64) {
+        let payload = self.payload(self.options.mtu);
+        let mut config = self.config(payload);
+        let selective = self.agreed.sack && config.recovery.scheme().selective;
+        let (control, needs) = (self.options.control.build(), self.options.control.needs());
+        let opened = Opened { payload: payload.into(), selective, nagle: self.options.nagle, window };
+        self.outbound.begin(now, &opened, |room| {
+            config.peer_window = room;
+            Sender::new(config, control, needs, 0, 0, now)
+        });
+        self.phase = Phase::Synchronised;
+        self.window_from = (0, 0);
+        (self.heard, self.busy_since) = (now, now);
+        self.opened_at = Some(now);
+        self.news.connected = true;
+        self.news.writable |= self.wants_room;
+    }
+
+    /// The most bytes of a segment, over a path that carries packets of this size.
+    pub(super) fn payload(&self, mtu: u32) -> u32 {
+        let options = if self.agreed.timestamps { TIMESTAMPS } else { 0 };
+        let most = mtu.min(65_535).saturating_sub(headers(&self.local));
+        self.agreed.mss.min(most).saturating_sub(options).max(LEAST_PAYLOAD)
+    }
+
+    /// The settings of the sender, as far as the peer goes along.
+    fn config(&self, payload: u32) -> Config {
+        let options = if self.agreed.timestamps { TIMESTAMPS } else { 0 };
+        let mut config = Config {
+            payload: payload as u16,
+            header: (headers(&self.local) + options) as u16,
+            timestamps: self.agreed.timestamps,
+            ecn: self.agreed.ecn,
+            l4s: self.options.tcp.l4s && self.agreed.ecn,
+            dctcp_echo: self.options.tcp.dctcp_echo && self.agreed.ecn,
+            ..self.options.tcp.clone()
+        };
+        if !self.agreed.sack {
+            // What needs selective acknowledgements would never repair a loss before its timeout.
+            if config.recovery.scheme().selective {
+                config.recovery = default("newreno");
+            }
+            if config.detection.scheme().selective {
+                config.detection = detection::Settings::defaults(&detection::DUPACKS);
+            }
+        }
+        let proof = match config.undo {
+            Undo::Never => true,
+            Undo::Duplicates => self.agreed.sack,
+            Undo::Eifel => self.agreed.timestamps,
+        };
+        if !proof {
+            config.undo = Undo::Never;
+        }
+        if self.opening.again {
+            config.initial_window = 1.0; // RFC 5681 section 3.1: the SYN or its answer was lost
+            config.rto_initial = AFTER_LOST_SYN.max(config.rto_initial);
+        }
+        config
+    }
+}
+
+/// The recovery of this name with its defaults.
+fn default(name: &str) -> recovery::Settings {
+    let scheme = recovery::Scheme::find(name).unwrap_or(&recovery::SACK);
+    Chosen::defaults(scheme)
+}

@@ -1,0 +1,41 @@
+//! Any packets and any operations; the cases are those of the fuzz target.
+
+#[path = "common/attack.rs"]
+mod attack;
+
+use attack::{Case, Step};
+use proptest::prelude::*;
+
+fn step() -> impl Strategy<Value = Step> {
+    let near = prop_oneof![Just(0), -3000_i32..3000, any::<i32>()];
+    let sacks = proptest::collection::vec((-3000_i32..60_000, -3000_i32..60_000), 0..4);
+    let segment = (0_u16..4, near.clone(), near, any::<u8>(), any::<u16>(), 0_usize..3000, sacks);
+    prop_oneof![
+        2 => proptest::collection::vec(any::<u8>(), 0..120).prop_map(Step::Bytes),
+        20 => segment.prop_map(|(from, seq, ack, flags, window, payload, sacks)| {
+            Step::Segment { from, seq, ack, flags: flags & 0xdf, window, payload, sacks }
+        }),
+        4 => (1_usize..100_000).prop_map(Step::Write),
+        3 => (1_usize..100_000).prop_map(Step::Read),
+        1 => Just(Step::Close),
+        1 => Just(Step::Abort),
+        1 => Just(Step::Release),
+        2 => Just(Step::Connect),
+        4 => (1_u64..5000).prop_map(Step::Wait),
+        1 => (0_u16..2000).prop_map(Step::TooBig),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(300), ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_breaks_a_host(
+        steps in proptest::collection::vec(step(), 1..200),
+        initial: u32,
+        nagle: bool,
+        selective: bool,
+    ) {
+        Case { initial, nagle, selective, steps }.run();
+    }
+}

@@ -1,0 +1,219 @@
+//! Both engines give the same, byte by byte: the document of a point, and the samples of its probes.
+//! `make engines` runs some thousands of random scenarios, and every scenario and experiment.
+
+mod common;
+
+use ackclock_scenario::plan::EngineKind;
+use ackclock_scenario::{Point, Sweep};
+use ackclock_study::reproduce::Library;
+use ackclock_study::run::{RunError, run_point};
+use ackclock_units::Duration;
+use common::random::{config, controls, recoveries, scenario};
+use common::{bytes, points};
+use proptest::prelude::*;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// What an engine gives for a point, with or without probes at a default interval. `None` if it cannot
+/// compute it exactly.
+fn by(engine: EngineKind, point: &Point, probes: bool) -> Option<(String, String)> {
+    let mut point = point.clone();
+    point.scenario.engine = Some(engine);
+    match run_point(&point, probes, &AtomicBool::new(false)) {
+        Ok(result) => {
+            assert_eq!(result.engine, Some(engine));
+            Some((bytes(&result), format!("{:?}", result.series)))
+        }
+        Err(RunError::Unfit(_)) if engine == EngineKind::Phases => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Compares both engines. False if only one of them can compute the point.
+fn agree(point: &Point, probes: bool) -> Result<bool, String> {
+    let Some(phases) = by(EngineKind::Phases, point, probes) else { return Ok(false) };
+    let events = by(EngineKind::Events, point, probes).expect("it computes everything");
+    if phases == events {
+        return Ok(true);
+    }
+    let same = |(one, other): &(char, char)| one == other;
+    let document = phases.0 != events.0;
+    let (one, other) = if document { (phases.0, events.0) } else { (phases.1, events.1) };
+    let at = one.chars().zip(other.chars()).take_while(same).count();
+    let part = |text: &str| text.chars().skip(at.saturating_sub(300)).take(400).collect::<String>();
+    Err(format!(
+        "probes: {probes}; document differs: {document}\nphases: {}\nevents: {}",
+        part(&one),
+        part(&other)
+    ))
+}
+
+fn labelled(flows: &[String]) -> String {
+    let label = |(number, flow)| format!("[[flows]]\nlabel = \"group {number}\"\n{flow}");
+    flows.iter().enumerate().map(label).collect()
+}
+
+/// Dumbbells that the engine in phases can compute: what they have in common with others is in `scenario`.
+fn dumbbell() -> impl Strategy<Value = String> {
+    let more = prop::sample::subsequence(
+        vec![
+            "start = { uniform = [\"0 s\", \"500 ms\"] }",
+            "stop = \"1.5 s\"",
+            "reverse = true",
+            "count = 7",
+            "rtt = \"90 ms\"",
+            "tcp = { delayed_ack = true }",
+            "tcp = { initial_window = 2, counting = \"acks\", timestamps = false, ecn = true }",
+            "jitter = \"3 ms\"",
+            "tcp = { pacing = true }",
+            "detection = \"rack\"",
+        ],
+        0..=4,
+    );
+    let flow = (controls(), recoveries(), more).prop_map(|(control, recovery, more)| {
+        let mut more = more;
+        let mut tcp = false;
+        more.retain(|key| !key.starts_with("tcp") || !std::mem::replace(&mut tcp, true));
+        let recovery = if more.iter().any(|key| key.contains("rack")) { "sack" } else { recovery };
+        format!("control = \"{control}\"\nrecovery = \"{recovery}\"\n{}\n", more.join("\n"))
+    });
+    let queue = prop::sample::select(&[
+        "{ droptail = \"20 packets\" }",
+        "{ droptail = \"0.5 bdp\" }",
+        "{ droptail = \"3 packets\" }",
+        "{ red = { limit = \"60 packets\", min = \"5 packets\", max = \"20 packets\", mark = true } }",
+        "\"unlimited\"",
+    ]);
+    let loss = prop::sample::select(&[
+        "",
+        ", loss = 0.01",
+        ", duplicate = 0.02",
+        ", jitter = \"2 ms\"",
+        ", reorder = { share = 0.05, delay = { uniform = [\"0 ms\", \"9 ms\"] } }",
+    ]);
+    (any::<u32>(), 1_u32..40, 1_u32..30_000, queue, loss, prop::collection::vec(flow, 1..4), any::<bool>(), any::<bool>())
+        .prop_map(|(seed, mbit, micros, queue, loss, flows, access, probe)| {
+            let access = if access { "access = { rate = \"50 Mbit/s\", delay = \"1 ms\" }\n" } else { "" };
+            let probe = if probe { "probe = \"9 ms\"\n" } else { "" };
+            format!(
+                "seed = {seed}\nduration = \"2 s\"\n{probe}[topology.dumbbell]\n\
+                 bottleneck = {{ rate = \"{mbit} Mbit/s\", delay = \"{micros} us\", queue = {queue}{loss} }}\n{access}{}",
+                labelled(&flows)
+            )
+        })
+}
+
+proptest! {
+    #![proptest_config(config(30))]
+
+    #[test]
+    fn on_random_dumbbells(text in dumbbell(), from in 0_u32..1000, length in 1_u32..1000) {
+        let measured = format!("measure = [\"{from} ms\", \"{} ms\"]\n{text}", from + length);
+        for text in [&text, &measured] {
+            let point = &points(text)[0];
+            match agree(point, false) {
+                Ok(_) => {}
+                Err(differ) => return Err(TestCaseError::fail(format!("{differ}\n{text}"))),
+            }
+        }
+    }
+
+    #[test]
+    fn on_any_scenario(text in scenario(), probes in any::<bool>()) {
+        if let Err(differ) = agree(&points(&text)[0], probes) {
+            return Err(TestCaseError::fail(format!("{differ}\n{text}")));
+        }
+    }
+}
+
+/// All files under a directory whose names end so.
+fn files(directory: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(directory)];
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(&directory).expect("it is there") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "toml") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The beginning of every point, at most so much of its traffic. Returns what suits the engine in phases, and
+/// what not.
+fn compare(path: &Path, points: &[Point], packets: f64) -> (u32, u32) {
+    let (mut suits, mut others) = (0, 0);
+    for point in points {
+        let mut point = point.clone();
+        let built = point.scenario.build().expect("it is right");
+        let rates = built.plan.links[..built.plan.measured].iter().map(|link| link.rate().bps_f64());
+        let span = Duration::from_secs_f64(packets * 12_000.0 / rates.fold(1.0, f64::max));
+        let last = built.plan.flows.iter().map(|flow| flow.start.as_nanos()).max().unwrap_or(0);
+        let span = Duration::from_nanos(span.as_nanos().saturating_add(last));
+        point.scenario.expects.clear();
+        point.scenario.duration = point.scenario.duration.min(span);
+        let (from, to) = point.scenario.measure;
+        point.scenario.measure = (from.min(point.scenario.duration), to.min(point.scenario.duration));
+        for probes in [false, true] {
+            match agree(&point, probes) {
+                Ok(true) => suits += 1,
+                Ok(false) => others += 1,
+                Err(differ) => panic!("{} {:?}: {differ}", path.display(), point.parameters),
+            }
+        }
+    }
+    (suits, others)
+}
+
+fn compare_all(directory: &str, points: usize, packets: f64) -> (u32, u32) {
+    let mut sum = (0, 0);
+    for path in files(directory) {
+        let text = std::fs::read_to_string(&path).expect("a text");
+        let Ok(sweep) = Sweep::read(&path.display().to_string(), &text, &[]) else { continue };
+        let step = sweep.points.len().div_ceil(points).max(1);
+        let some: Vec<Point> = sweep.points.into_iter().step_by(step).collect();
+        let (suits, others) = compare(&path, &some, packets);
+        eprintln!("{}: {suits} in phases, {others} not", path.display());
+        sum = (sum.0 + suits, sum.1 + others);
+    }
+    sum
+}
+
+#[test]
+fn on_the_examples() {
+    let (suits, _) = compare_all("scenarios", 2, 3_000.0);
+    assert!(suits > 0);
+}
+
+#[test]
+#[ignore = "minutes: `make engines`"]
+fn on_every_scenario() {
+    for directory in ["scenarios", "benches/peers/cases"] {
+        let (suits, others) = compare_all(directory, 40, 60_000.0);
+        eprintln!("{directory}: {suits} in phases, {others} not");
+        assert!(suits > 0);
+    }
+}
+
+#[test]
+#[ignore = "minutes: `make engines`"]
+fn on_every_experiment() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let library = Library::from_directory(&directory).expect("they are right");
+    let mut sum = (0, 0);
+    for experiment in library.experiments() {
+        for (name, sweep) in library.sweeps(experiment).expect("they are right") {
+            let step = sweep.points.len().div_ceil(6).max(1);
+            let some: Vec<Point> = sweep.points.into_iter().step_by(step).collect();
+            let (suits, others) = compare(Path::new(&name), &some, 20_000.0);
+            sum = (sum.0 + suits, sum.1 + others);
+        }
+    }
+    eprintln!("{} in phases, {} not", sum.0, sum.1);
+    assert!(sum.0 > 0);
+}
