@@ -18,7 +18,9 @@ pub(crate) use serve::Serve;
 
 use ackclock_scenario::plan::EngineKind;
 use ackclock_units::{Duration, QuantityError};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use ackclock_view::catalogue::Kind;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -322,8 +324,8 @@ pub(crate) struct Emulate {
 #[derive(Args)]
 pub(crate) struct List {
     /// What to list; default: everything.
-    #[arg(value_enum)]
-    pub(crate) what: Option<Listed>,
+    #[arg(value_parser = kind())]
+    pub(crate) what: Option<Kind>,
     /// Which controller runs where: in the simulator, in TCP, in QUIC stacks, in the kernel.
     #[arg(long, conflicts_with = "what")]
     pub(crate) hosts: bool,
@@ -332,15 +334,10 @@ pub(crate) struct List {
     pub(crate) json: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Listed {
-    Controls,
-    Recoveries,
-    Detections,
-    SlowStarts,
-    Stacks,
-    Queues,
-    Experiments,
+/// The words of [`Kind`].
+fn kind() -> impl TypedValueParser<Value = Kind> {
+    let words = PossibleValuesParser::new(Kind::ALL.map(Kind::word));
+    words.try_map(|word| Kind::ALL.into_iter().find(|kind| kind.word() == word).ok_or("an unknown kind"))
 }
 
 #[derive(Args)]
@@ -349,8 +346,8 @@ pub(crate) struct Show {
     pub(crate) name: String,
     /// Where the name is looked for; everywhere if not given. A controller and a recovery may have the same
     /// name.
-    #[arg(long, value_enum)]
-    pub(crate) kind: Option<Listed>,
+    #[arg(long, value_parser = kind())]
+    pub(crate) kind: Option<Kind>,
     /// Print one JSON document instead of text.
     #[arg(long)]
     pub(crate) json: bool,

@@ -4,10 +4,8 @@
 mod screen;
 
 mod args;
-mod catalogue;
 mod commands;
 mod failure;
-mod input;
 mod interrupt;
 mod memory;
 mod output;

@@ -15,48 +15,6 @@ mod tables;
 
 use pyo3::prelude::*;
 
-/// What can be chosen by name: the command line's list.
-#[path = "../../cli/src/catalogue.rs"]
-mod catalogue;
-
-/// Reads a scenario file, as the command line does.
-#[path = "../../cli/src/input.rs"]
-mod input;
-
-/// Pictures and names: what notebooks show of the command line's report.
-#[allow(dead_code, reason = "the report uses more of it")]
-#[path = "../../cli/src/view"]
-mod view {
-    pub(crate) mod charts;
-    pub(crate) mod gallery;
-    pub(crate) mod names;
-    pub(crate) mod shown;
-}
-
-/// What the reader of files calls a failure.
-mod failure {
-    /// Bad input.
-    pub(crate) enum Failure {
-        /// What is wrong with it.
-        Report(miette::Report),
-    }
-}
-
-/// What the list calls its kinds.
-mod args {
-    /// A registry, or the published experiments.
-    #[derive(Clone, Copy, PartialEq, Eq)]
-    pub(crate) enum Listed {
-        Controls,
-        Recoveries,
-        Detections,
-        SlowStarts,
-        Stacks,
-        Queues,
-        Experiments,
-    }
-}
-
 /// The engine.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {

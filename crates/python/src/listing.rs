@@ -1,10 +1,9 @@
 //! What can be chosen by name: lists, and what is known of one.
 
-use crate::args::Listed;
-use crate::catalogue::{Named, catalogue, json};
 use crate::error::{raised, wrong};
 use ackclock_scenario::nearest;
 use ackclock_study::reproduce::Library;
+use ackclock_view::catalogue::{Kind, Named, catalogue, json};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -20,7 +19,7 @@ pub(crate) fn list() -> PyResult<String> {
         .collect();
     for (family, work, members) in library.families() {
         entries.extend(members.iter().map(|it| {
-            json!({"kind": Listed::Experiments.word(), "name": it.id, "what": it.title,
+            json!({"kind": Kind::Experiments.word(), "name": it.id, "what": it.title,
                    "source": format!("{work}, {}", it.section), "family": family})
         }));
     }
@@ -36,7 +35,7 @@ pub(crate) fn show(name: &str, kind: Option<&str>) -> PyResult<String> {
         return Ok(json(named).to_string());
     }
     let library = Library::built_in().map_err(raised)?;
-    let experiments = asked(Listed::Experiments.word());
+    let experiments = asked(Kind::Experiments.word());
     if let Some(experiment) = library.find(name).filter(|_| experiments) {
         return Ok(experiment.to_json().to_string());
     }

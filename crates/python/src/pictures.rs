@@ -1,9 +1,9 @@
 //! The pictures of the command line's report, for notebooks. They are drawn by the same code.
 
-use crate::view::gallery::Gallery;
-use crate::view::shown::shown;
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::PointResult;
+use ackclock_view::gallery::Gallery;
+use ackclock_view::shown::shown;
 
 /// A picture: its name, its title, and itself as SVG.
 pub(crate) type Picture = (String, String, String);

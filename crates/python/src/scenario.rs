@@ -1,11 +1,10 @@
 //! Scenarios: from a file, from text, or from a dictionary, with values set before they are read.
 
 use crate::error::{raised, wrong};
-use crate::failure::Failure;
-use crate::input;
 use crate::sweep::Sweep;
 use ackclock_scenario::{Document, Expansion, Node, Value};
 use ackclock_study::comparison::Comparison;
+use ackclock_study::input;
 use pyo3::prelude::*;
 use std::path::Path;
 
@@ -20,7 +19,7 @@ impl Scenario {
     /// Reads the file at `path`.
     #[staticmethod]
     fn of_file(path: &str) -> PyResult<Scenario> {
-        let text = input::read(Path::new(path)).map_err(|Failure::Report(report)| raised(report))?;
+        let text = input::read(Path::new(path)).map_err(raised)?;
         Scenario::of_text(path, &text)
     }
 

@@ -2,9 +2,9 @@
 //! the parameters and the seed of its point. Fields of fields have dotted names: `goodput_bps.total`.
 
 use crate::error::wrong;
-use crate::view::shown::PointView;
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Expansion, Value};
+use ackclock_view::shown::PointView;
 use arrow_array::builder::{
     BooleanBuilder, Float32Builder, Float64Builder, StringBuilder, UInt32Builder, UInt64Builder,
 };

@@ -5,6 +5,7 @@ pub mod comparison;
 mod dry_run;
 pub mod estimators;
 pub mod expect;
+pub mod input;
 mod packets;
 pub mod predict;
 pub mod reproduce;

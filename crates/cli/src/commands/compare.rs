@@ -1,9 +1,8 @@
 //! `ackclock compare`: builds a scenario from the command line.
 
-use crate::args;
 use crate::commands::run::Job;
 use crate::failure::Failure;
-use crate::view::request::Request;
+use crate::{args, program};
 use ackclock_scenario::Sweep;
 use ackclock_study::comparison::Comparison;
 
@@ -13,7 +12,7 @@ pub(crate) fn run(command: &args::Compare) -> Result<(), Failure> {
     let sweep = Sweep::expand(document)?;
     let job = Job {
         sweep: &sweep,
-        request: Request::new(&text, &[]),
+        request: program::request(&text, &[]),
         out: Some(&command.out),
         store: None,
         captures: &[],

@@ -4,7 +4,6 @@
 //! program.
 
 use crate::args::{Arguments, Completions, Docs, Man};
-use crate::catalogue::{kernel_usage, set_lines, unsaid_lines};
 use crate::failure::Failure;
 use crate::view::matrix::Matrix;
 use ackclock_cc::{Scheme, Settings, schemes, slow_start};
@@ -13,6 +12,7 @@ use ackclock_rate::Transport;
 use ackclock_registry::{Entry, Listed as _};
 use ackclock_scenario::stacks;
 use ackclock_tcp::{detection, recovery};
+use ackclock_view::catalogue::{kernel_usage, set_lines, unsaid_lines};
 use clap::CommandFactory;
 use miette::{IntoDiagnostic, WrapErr};
 use std::fmt::Write as _;

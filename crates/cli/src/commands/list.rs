@@ -1,16 +1,16 @@
 //! `ackclock list`.
 
-use crate::args::{List, Listed};
-use crate::catalogue::catalogue;
+use crate::args::List;
 use crate::failure::Failure;
 use crate::view::matrix::Matrix;
 use crate::view::table::plain_table;
 use ackclock_study::reproduce::{Library, check};
+use ackclock_view::catalogue::{Kind, catalogue};
 use serde_json::{Value, json};
 
 /// What is listed.
 struct Entry {
-    kind: Listed,
+    kind: Kind,
     name: String,
     what: String,
     source: String,
@@ -29,7 +29,7 @@ fn entries(library: &Library) -> Vec<Entry> {
     let experiments = families.iter().flat_map(|(family, work, members)| {
         members.iter().map(move |e| {
             let source = format!("{work}, {}", e.section);
-            entry(Listed::Experiments, &e.id, &e.title, &source, Some((*family).to_owned()))
+            entry(Kind::Experiments, &e.id, &e.title, &source, Some((*family).to_owned()))
         })
     });
     named.chain(experiments).collect()
@@ -49,7 +49,7 @@ pub(crate) fn run(command: &List) -> Result<(), Failure> {
         return Ok(());
     }
     let library = Library::built_in()?;
-    if command.what == Some(Listed::Experiments) {
+    if command.what == Some(Kind::Experiments) {
         for experiment in library.experiments() {
             check(&library, experiment)?;
         }
@@ -76,7 +76,7 @@ pub(crate) fn run(command: &List) -> Result<(), Failure> {
         vec![kind.word().to_owned(), name.clone(), what.clone(), source.clone()]
     });
     say!("{}", plain_table(&["kind", "name", "what it does", "source"], rows));
-    if command.what == Some(Listed::Experiments) {
+    if command.what == Some(Kind::Experiments) {
         let families = library.families();
         let families = families.iter().map(|(family, work, all)| format!("{family} ({}, {work})", all.len()));
         say!("families: {}", families.collect::<Vec<_>>().join(", "));

@@ -2,8 +2,9 @@
 
 use crate::args::Monitor;
 use crate::failure::Failure;
-use crate::{input, interrupt};
+use crate::interrupt;
 use ackclock_monitor::{ArchiveError, MonitorError, News, Plan};
+use ackclock_study::input;
 use miette::{Report, miette};
 use std::sync::atomic::Ordering;
 use std::thread;

@@ -3,10 +3,11 @@
 use crate::args::Predict;
 use crate::failure::Failure;
 use crate::view::table::plain_table;
-use crate::{input, interrupt, memory};
+use crate::{interrupt, memory};
 use ackclock_cc::predictor::{Options, Threshold};
 use ackclock_scenario::predictions::{BINS, Outcome, Predictions};
 use ackclock_scenario::{Document, Node, Settle, Sweep, Value};
+use ackclock_study::input;
 use ackclock_study::predict::{predictions, read_capture};
 use ackclock_study::run::{RunError, run_point};
 use ackclock_units::Duration;

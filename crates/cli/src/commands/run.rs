@@ -3,17 +3,18 @@
 use crate::failure::Failure;
 use crate::output::{self, OutputDirectory};
 use crate::progress::Progress;
-use crate::view::request::Request;
 use crate::view::table;
-use crate::{args, input, interrupt, memory, program};
+use crate::{args, interrupt, memory, program};
 use ackclock_scenario::Sweep;
 use ackclock_scenario::plan::EngineKind;
 use ackclock_scenario::results::{Expectation, PointResult};
 use ackclock_sim::engine::NoObserver;
 use ackclock_study::captures::{self, Captures};
+use ackclock_study::input;
 use ackclock_study::run::{check, judge_points};
 use ackclock_study::runner::{Runner, RunnerError};
 use ackclock_study::store::{PointStore, StoreError};
+use ackclock_view::request::Request;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::path::Path;
 
@@ -36,7 +37,7 @@ pub(crate) fn run(command: &args::Run) -> Result<(), Failure> {
     for point in &mut sweep.points {
         point.scenario.engine = command.engine.map(EngineKind::from);
     }
-    let request = Request::new(&text, &command.settings);
+    let request = program::request(&text, &command.settings);
     let job = Job {
         sweep: &sweep,
         request: Request { captured: !command.captures.is_empty(), ..request },

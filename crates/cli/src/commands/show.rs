@@ -1,17 +1,17 @@
 //! `ackclock show`.
 
-use crate::args::{Listed, Show};
-use crate::catalogue::{Named, catalogue, json};
+use crate::args::Show;
 use crate::commands::reproduce;
 use crate::failure::Failure;
 use crate::view::table::plain_table;
 use ackclock_registry::Entry;
 use ackclock_scenario::nearest;
 use ackclock_study::reproduce::Library;
+use ackclock_view::catalogue::{Kind, Named, catalogue, json};
 use miette::miette;
 
 pub(crate) fn run(command: &Show) -> Result<(), Failure> {
-    let asked = |kind: Listed| command.kind.is_none_or(|wanted| wanted == kind);
+    let asked = |kind: Kind| command.kind.is_none_or(|wanted| wanted == kind);
     let all: Vec<Named> = catalogue().into_iter().filter(|named| asked(named.kind)).collect();
     let found: Vec<&Named> = all.iter().filter(|named| named.entry.name == command.name).collect();
     if let Some(first) = found.first() {
@@ -25,7 +25,7 @@ pub(crate) fn run(command: &Show) -> Result<(), Failure> {
         return Ok(());
     }
     let library = Library::built_in()?;
-    if let Some(experiment) = library.find(&command.name).filter(|_| asked(Listed::Experiments)) {
+    if let Some(experiment) = library.find(&command.name).filter(|_| asked(Kind::Experiments)) {
         if command.json {
             say!("{}", experiment.to_json());
         } else {
@@ -34,7 +34,7 @@ pub(crate) fn run(command: &Show) -> Result<(), Failure> {
         return Ok(());
     }
     let names = all.iter().map(|named| named.entry.name);
-    let ids = library.experiments().iter().filter(|_| asked(Listed::Experiments)).map(|it| &*it.id);
+    let ids = library.experiments().iter().filter(|_| asked(Kind::Experiments)).map(|it| &*it.id);
     let help = match nearest(&command.name, names.chain(ids)) {
         Some(name) => format!("did you mean \"{name}\"? `ackclock list` says what there is"),
         None => "`ackclock list` says what there is".to_owned(),
@@ -53,7 +53,7 @@ fn describe(named: &Named) -> String {
     }
     if !named.sets.is_empty() {
         text += match named.kind {
-            Listed::Stacks => "\nIt sets:\n",
+            Kind::Stacks => "\nIt sets:\n",
             _ => "\nWhere a scenario says nothing:\n",
         };
     }

@@ -3,11 +3,11 @@
 use super::csv::Csv;
 use super::directory::OutputDirectory;
 use crate::failure::Failure;
-use crate::view::charts::chart::Mark;
-use crate::view::charts::sequence::{LOOKS, seconds, steps};
-use crate::view::names::slug;
-use crate::view::shown::PointView;
 use ackclock_scenario::flow_trace::FlowTrace;
+use ackclock_view::charts::chart::Mark;
+use ackclock_view::charts::sequence::{LOOKS, seconds, steps};
+use ackclock_view::names::slug;
+use ackclock_view::shown::PointView;
 use std::fmt::Write;
 use std::path::Path;
 

@@ -9,17 +9,17 @@ mod tidy;
 pub(crate) use directory::{OutputDirectory, check};
 
 use crate::failure::Failure;
-use crate::view::charts::chart::Chart;
-#[cfg(feature = "png")]
-use crate::view::charts::png;
-use crate::view::gallery::Gallery;
-use crate::view::names::slug;
-use crate::view::report;
-use crate::view::request::Request;
-use crate::view::shown::{PointView, shown};
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::{Expectation, PointResult, Timing};
 use ackclock_study::captures::Captures;
+use ackclock_view::charts::chart::Chart;
+#[cfg(feature = "png")]
+use ackclock_view::charts::png;
+use ackclock_view::gallery::Gallery;
+use ackclock_view::names::slug;
+use ackclock_view::report;
+use ackclock_view::request::Request;
+use ackclock_view::shown::{PointView, shown};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -4,8 +4,8 @@ use super::courses;
 use super::csv::Csv;
 use super::directory::OutputDirectory;
 use crate::failure::Failure;
-use crate::view::names::{plain, seconds};
-use crate::view::shown::PointView;
+use ackclock_view::names::{plain, seconds};
+use ackclock_view::shown::PointView;
 use std::path::Path;
 
 /// Writes the series of every point, and a table of the points if there are several.

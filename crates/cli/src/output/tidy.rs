@@ -4,9 +4,9 @@
 use super::csv::Csv;
 use super::directory::OutputDirectory;
 use crate::failure::Failure;
-use crate::view::charts::across::number;
-use crate::view::names::plain;
 use ackclock_scenario::results::{CAUSES, FlowResult, GroupResult, LinkResult, PointResult, Transfers};
+use ackclock_view::charts::across::number;
+use ackclock_view::names::plain;
 use std::path::Path;
 
 /// A column: its name, and the value of a row.

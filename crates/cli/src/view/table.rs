@@ -1,11 +1,10 @@
 //! Results as tables for people.
 
-use super::figures::{self, Tables};
-use super::seen::measurements;
-use super::shown::{PointView, shown};
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::{Expectation, PointResult};
-use ackclock_units::Duration;
+use ackclock_view::figures::{self, Tables, jitter};
+use ackclock_view::seen::measurements;
+use ackclock_view::shown::{PointView, shown};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use std::io::IsTerminal;
@@ -64,18 +63,6 @@ fn print_expectations(at: &str, expectations: &[Expectation]) {
             say!("       {}", why.unwrap_or_else(|| measurements(&expectation.seen, false)));
         }
     }
-}
-
-/// Says which packets jitter delays, if any.
-pub(crate) fn jitter(results: &[PointResult]) -> Option<String> {
-    let late = results.iter().filter_map(PointResult::jitter).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
-    late.map(|(flows, most)| {
-        let whose = if flows == 1 { "one flow".to_owned() } else { format!("{flows} flows") };
-        format!(
-            "Jitter: packets of {whose} leave their hosts up to {} late, at random (jitter = \"off\" ends this).",
-            Duration::from_secs_f64(most)
-        )
-    })
 }
 
 /// The most warnings that a table shows.

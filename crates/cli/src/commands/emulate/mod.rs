@@ -10,13 +10,13 @@ pub(crate) use tracing::Tracing;
 use crate::failure::Failure;
 use crate::output::{self, OutputDirectory};
 use crate::progress::Progress;
-use crate::view::request::Request as Asked;
 use crate::view::table;
-use crate::{args, input, interrupt};
+use crate::{args, interrupt, program};
 use ackclock_live::{Fidelity, Load, Outcome, Program, Request};
 use ackclock_scenario::results::{Expectation, PointResult};
 use ackclock_scenario::{Document, Sweep};
 use ackclock_study::captures;
+use ackclock_study::input;
 use ackclock_study::run::{check, judge, judge_points};
 use controllers::Counts;
 use miette::{Report, miette};
@@ -194,7 +194,7 @@ fn write(
 ) -> Result<(), Failure> {
     let results: Vec<PointResult> = emulated.iter().map(|it| it.outcome.result.clone()).collect();
     let (results, over_points) = judged(command, sweep, results);
-    let asked = Asked::new(&input::read(&command.file)?, &command.settings);
+    let asked = program::request(&input::read(&command.file)?, &command.settings);
     output::write(&directory, &asked, sweep, &results, &over_points)?;
     let own: Vec<&Fidelity> = emulated.iter().map(|it| &it.outcome.emulation).collect();
     directory.write("emulation.json", format!("{:#}\n", json!(own)).as_bytes())?;

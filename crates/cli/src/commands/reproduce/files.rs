@@ -1,11 +1,11 @@
 //! The output directory: the page, its pictures, the verdicts, and the results of every point.
 
 use super::emulated::Emulated;
-use crate::view::gallery::picture;
 use ackclock_files::Folder;
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::PointResult;
 use ackclock_study::reproduce::{Pictured, Plan, Planned, Reproduction, Source};
+use ackclock_view::gallery::picture;
 use miette::miette;
 use serde_json::json;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Verdicts and their numbers in words.
 
 use super::emulated::Trust;
-use crate::view::seen::{measurements, number};
 use ackclock_study::reproduce::{Case, Counts, Judged, Reproduction, Verdict};
+use ackclock_view::seen::{measurements, number};
 use serde_json::json;
 
 /// A claim with more cases than this does not show all of them.

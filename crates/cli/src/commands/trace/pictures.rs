@@ -1,10 +1,10 @@
 //! What is drawn of a connection: its segments, acknowledgements and windows over time, what is outstanding,
 //! throughput and round-trip time. The same as SVG and in the language of `xplot`.
 
-use crate::view::charts::axis::Axis;
-use crate::view::charts::chart::{Chart, Curve, Mark, Style};
 use ackclock_study::trace::{Connection, Event};
 use ackclock_units::Time;
+use ackclock_view::charts::axis::Axis;
+use ackclock_view::charts::chart::{Chart, Curve, Mark, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

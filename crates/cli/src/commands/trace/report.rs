@@ -3,9 +3,9 @@
 use super::pictures::Drawn;
 use super::rows;
 use crate::failure::Failure;
-use crate::view::charts::chart::Chart;
-use crate::view::report::fill;
 use ackclock_study::trace::{Connection, Trace};
+use ackclock_view::charts::chart::Chart;
+use ackclock_view::report::fill;
 use serde::Serialize;
 
 const TEMPLATE: &str = include_str!("report.html");
@@ -53,7 +53,7 @@ pub(super) fn page(name: &str, traced: &Trace, drawn: &Drawn, most: usize) -> Re
         left_out: traced.connections.len() - shown.len(),
         version: env!("CARGO_PKG_VERSION"),
     };
-    fill(TEMPLATE, page)
+    Ok(fill(TEMPLATE, page)?)
 }
 
 fn overview(connection: &Connection) -> [String; 6] {

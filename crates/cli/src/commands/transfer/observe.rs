@@ -2,11 +2,11 @@
 
 use super::megabits;
 use crate::failure::Failure;
-use crate::view::charts::axis::Axis;
-use crate::view::charts::chart::{Chart, Curve, Style};
 use ackclock_files::Folder;
 use ackclock_transfer::host::{Seen, Stage, Watch};
 use ackclock_units::Duration;
+use ackclock_view::charts::axis::Axis;
+use ackclock_view::charts::chart::{Chart, Curve, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::{Context, IntoDiagnostic, Report};
 use std::path::Path;

@@ -4,16 +4,20 @@ use super::names::{bytes, plain, seeded, short};
 use super::seeds::averaged;
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::{CAUSES, FlowResult, Percentiles, PointResult};
+use ackclock_units::Duration;
 use serde::Serialize;
 
 /// A table of texts. The first columns are words, the others numbers.
 #[derive(Serialize)]
-pub(crate) struct Tables {
-    pub(crate) header: Vec<String>,
-    pub(crate) words: usize,
-    pub(crate) rows: Vec<Vec<String>>,
+pub struct Tables {
+    /// The names of the columns, with their units behind a line break.
+    pub header: Vec<String>,
+    /// How many of the first columns are words.
+    pub words: usize,
+    /// As long as the header each.
+    pub rows: Vec<Vec<String>>,
     /// A note for the reader; may be empty.
-    pub(crate) note: &'static str,
+    pub note: &'static str,
     #[serde(skip)]
     seeded: bool,
 }
@@ -268,7 +272,19 @@ fn traffic(sweep: &Sweep, results: &[PointResult]) -> Tables {
 }
 
 /// All tables that have rows.
-pub(crate) fn all(sweep: &Sweep, results: &[PointResult]) -> Vec<Tables> {
+pub fn all(sweep: &Sweep, results: &[PointResult]) -> Vec<Tables> {
     let tables = [groups, transfers, sizes, links, traffic].map(|of| of(sweep, results));
     tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
+}
+
+/// Says which packets jitter delays, if any.
+pub fn jitter(results: &[PointResult]) -> Option<String> {
+    let late = results.iter().filter_map(PointResult::jitter).reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
+    late.map(|(flows, most)| {
+        let whose = if flows == 1 { "one flow".to_owned() } else { format!("{flows} flows") };
+        format!(
+            "Jitter: packets of {whose} leave their hosts up to {} late, at random (jitter = \"off\" ends this).",
+            Duration::from_secs_f64(most)
+        )
+    })
 }

@@ -3,8 +3,8 @@
 
 use super::axis::{Axis, tidy};
 use super::chart::{Chart, Curve, MAX_CURVES, Mark, Style};
-use crate::view::names::bytes;
-use crate::view::shown::PointView;
+use crate::names::bytes;
+use crate::shown::PointView;
 use ackclock_scenario::results::{FlowResult, GroupResult, Percentiles, SizeClass};
 
 /// With fewer finished transfers a distribution says little.
@@ -19,7 +19,7 @@ pub(super) fn charts(shown: &PointView<'_>) -> Vec<Chart> {
 }
 
 /// The times of equal transfers in one chart, with the curves of all points of a small sweep.
-pub(crate) fn overlaid(points: &[PointView<'_>]) -> Option<Chart> {
+pub fn overlaid(points: &[PointView<'_>]) -> Option<Chart> {
     let longest = points.iter().max_by(|a, b| a.result.duration_s.total_cmp(&b.result.duration_s))?;
     let mut curves: Vec<Curve> = Vec::new();
     for shown in points {

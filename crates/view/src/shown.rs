@@ -6,17 +6,18 @@ use ackclock_scenario::series::{Sample, Series};
 use std::ops::Range;
 
 /// A point with its result and names.
-pub(crate) struct PointView<'a> {
-    pub(crate) result: &'a PointResult,
+pub struct PointView<'a> {
+    /// What it is made of.
+    pub result: &'a PointResult,
     /// Its name for people: its coordinates in the sweep. Empty if there is only one point.
-    pub(crate) name: String,
+    pub name: String,
     /// The same as the name of a directory. Empty if there is only one point.
-    pub(crate) folder: String,
+    pub folder: String,
 }
 
 impl PointView<'_> {
     /// The label and the flows of each group.
-    pub(crate) fn groups(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
+    pub fn groups(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
         let mut from = 0;
         self.result.groups.iter().map(move |group| {
             let flows = from..from + group.count;
@@ -26,20 +27,20 @@ impl PointView<'_> {
     }
 
     /// The name of a flow: the label of its group, with a number if the group has several flows.
-    pub(crate) fn flow_name(&self, flow: usize) -> String {
+    pub fn flow_name(&self, flow: usize) -> String {
         let (label, members) =
             self.groups().find(|(_, members)| members.contains(&flow)).unwrap_or(("flow", flow..flow + 1));
         if members.len() == 1 { label.to_owned() } else { format!("{label} {}", flow - members.start + 1) }
     }
 
     /// The links that appear in reports.
-    pub(crate) fn links(&self) -> impl Iterator<Item = usize> {
+    pub fn links(&self) -> impl Iterator<Item = usize> {
         let links = self.result.links.iter().enumerate();
         links.filter(|(_, link)| link.is_telling()).map(|(number, _)| number)
     }
 
     /// The goodput and throughput of a flow since the sample before, bit/s.
-    pub(crate) fn rates(&self, series: &Series, flow: usize, look: usize) -> (f64, f64) {
+    pub fn rates(&self, series: &Series, flow: usize, look: usize) -> (f64, f64) {
         let Some(before) = look.checked_sub(1) else { return (0.0, 0.0) };
         let per_second = 8.0 / series.at[look].since(series.at[before]).as_secs_f64();
         let (Sample { delivered, arrived, .. }, result) =
@@ -49,14 +50,14 @@ impl PointView<'_> {
     }
 
     /// The measuring window, if it is not the whole run.
-    pub(crate) fn window(&self) -> Option<[f64; 2]> {
+    pub fn window(&self) -> Option<[f64; 2]> {
         let [from, to] = self.result.measure_s;
         (from > 0.0 || to < self.result.duration_s).then_some([from, to])
     }
 }
 
 /// All points with their names.
-pub(crate) fn shown(results: &[PointResult]) -> Vec<PointView<'_>> {
+pub fn shown(results: &[PointResult]) -> Vec<PointView<'_>> {
     let seeded = seeded(results);
     let digits = results.len().to_string().len();
     let names = results.iter().map(|result| (result, name(result, seeded)));

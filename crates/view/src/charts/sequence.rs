@@ -3,8 +3,8 @@
 
 use super::axis::Axis;
 use super::chart::{Chart, Curve, Mark, Style};
-use crate::view::names::slug;
-use crate::view::shown::PointView;
+use crate::names::slug;
+use crate::shown::PointView;
 use ackclock_scenario::flow_trace::{Event, EventKind};
 
 /// The number of flows of a point that get pictures.
@@ -12,12 +12,13 @@ const MAX_PICTURED: usize = 4;
 /// The picture of an episode also shows this share of its length before and after it.
 const AROUND: f64 = 0.25;
 
-pub(crate) fn seconds(ns: u64) -> f64 {
+/// Nanoseconds as seconds.
+pub fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
 /// How an event is drawn: its name, mark and colour, and the colour and command of `xplot`.
-pub(crate) const LOOKS: [(EventKind, &str, Mark, Style, &str, &str); 5] = [
+pub const LOOKS: [(EventKind, &str, Mark, Style, &str, &str); 5] = [
     (EventKind::Acked, "acknowledged", Mark::Line, Style::Aside, "green", "line"),
     (EventKind::Arrived, "delivered", Mark::Dot, Style::Colour(5), "blue", "dot"),
     (EventKind::New, "sent", Mark::Dot, Style::Colour(0), "white", "dot"),
@@ -26,7 +27,7 @@ pub(crate) const LOOKS: [(EventKind, &str, Mark, Style, &str, &str); 5] = [
 ];
 
 /// The pictures of a point: each traced flow over the whole run, and around its first episode.
-pub(crate) fn charts(shown: &PointView<'_>) -> Vec<Chart> {
+pub fn charts(shown: &PointView<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
     for course in shown.result.courses.iter().take(MAX_PICTURED) {
         let name = shown.flow_name(course.flow);
@@ -57,7 +58,7 @@ fn chart<'a>(id: &str, title: String, events: impl Iterator<Item = &'a Event> + 
 }
 
 /// The line of acknowledgements stays constant until the next one, and never falls.
-pub(crate) fn steps(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+pub fn steps(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let mut line: Vec<(f64, f64)> = Vec::with_capacity(2 * points.len());
     for (at, acked) in points {
         match line.last() {

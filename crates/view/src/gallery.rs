@@ -9,20 +9,21 @@ use ackclock_scenario::results::PointResult;
 use ackclock_study::reproduce::Pictured;
 
 /// The largest number of points with pictures of their own. With more points the CSV files are more useful.
-pub(crate) const MAX_PICTURED: usize = 100;
+pub const MAX_PICTURED: usize = 100;
 
 /// The charts of a report.
-pub(crate) struct Gallery {
+pub struct Gallery {
     /// Results against a swept value, and times of transfers of all points.
-    pub(crate) across: Vec<Chart>,
+    pub across: Vec<Chart>,
     /// All points in one chart.
-    pub(crate) overlaid: Vec<Chart>,
+    pub overlaid: Vec<Chart>,
     /// The charts of each point; none for points without pictures.
-    pub(crate) points: Vec<Vec<Chart>>,
+    pub points: Vec<Vec<Chart>>,
 }
 
 impl Gallery {
-    pub(crate) fn new(sweep: &Sweep, results: &[PointResult], points: &[PointView<'_>]) -> Gallery {
+    /// All pictures of these results.
+    pub fn new(sweep: &Sweep, results: &[PointResult], points: &[PointView<'_>]) -> Gallery {
         let pictured =
             |(number, shown)| if number < MAX_PICTURED { curves::of_point(shown) } else { Vec::new() };
         let mut across = across::charts(sweep, results);
@@ -38,7 +39,7 @@ impl Gallery {
 }
 
 /// A picture of an experiment's results as SVG, with its title, if they can be shown in this way.
-pub(crate) fn picture(sweep: &Sweep, results: &[PointResult], what: Pictured) -> Option<(String, String)> {
+pub fn picture(sweep: &Sweep, results: &[PointResult], what: Pictured) -> Option<(String, String)> {
     let across = |id| across::charts(sweep, results).into_iter().find(|chart| chart.id == id);
     let over_time = |in_flight| {
         let points = shown(results);

@@ -8,10 +8,9 @@ use super::names::{plain, seeded, short};
 use super::request::Request;
 use super::seen::measurements;
 use super::shown::{PointView, shown};
-use crate::failure::Failure;
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::{Evidence, Expectation, PointResult};
-use miette::IntoDiagnostic;
+use miette::{IntoDiagnostic, Report};
 use minijinja::Environment;
 use minijinja::value::Serde;
 use serde::Serialize;
@@ -23,13 +22,17 @@ const HEAD: &str = include_str!("head.html");
 const STYLE: &str = include_str!("style.css");
 
 /// Fills a template that begins as every page does. Texts are escaped, because its name ends in .html.
-pub(crate) fn fill(template: &str, data: impl Serialize) -> Result<String, Failure> {
+///
+/// # Errors
+///
+/// If the template is wrong, or asks for data that is not there.
+pub fn fill(template: &str, data: impl Serialize) -> Result<String, Report> {
     let mut templates = Environment::new();
     templates.add_template("style.css", STYLE).into_diagnostic()?;
     templates.add_template("head.html", HEAD).into_diagnostic()?;
     templates.add_template("page.html", template).into_diagnostic()?;
     let template = templates.get_template("page.html").into_diagnostic()?;
-    template.render(Serde(data)).into_diagnostic().map_err(Failure::Report)
+    template.render(Serde(data)).into_diagnostic()
 }
 
 /// The data of the template.
@@ -87,13 +90,17 @@ struct Verdict<'a> {
 }
 
 /// Writes the page.
-pub(crate) fn page(
+///
+/// # Errors
+///
+/// If the template is wrong.
+pub fn page(
     request: &Request,
     sweep: &Sweep,
     results: &[PointResult],
     over_points: &[Expectation],
     gallery: &Gallery,
-) -> Result<String, Failure> {
+) -> Result<String, Report> {
     let points = &shown(results)[..];
     let scenario = sweep.points.first().map(|point| point.scenario.to_json()).unwrap_or_default();
     let page = Page {
@@ -232,7 +239,7 @@ fn summary(sweep: &Sweep, results: &[PointResult], scenario: &serde_json::Value)
     } else {
         sentences.push(format!("The random streams’ seed is {}.", first.seed));
     }
-    sentences.extend(super::table::jitter(results));
+    sentences.extend(figures::jitter(results));
     let segments: u64 = results.iter().map(|result| result.delivered_segments).sum();
     let delivered = grouped(segments as f64);
     sentences.push(format!("In all {delivered} segments were delivered."));

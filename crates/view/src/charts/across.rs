@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::chart::{Chart, Curve, MAX_CURVES, Style};
 use super::curves::Unit;
-use crate::view::names::{plain, short};
+use crate::names::{plain, short};
 use ackclock_scenario::Sweep;
 use ackclock_scenario::results::{BurstResult, LinkResult, PointResult, Transfers};
 use ackclock_units::{Bytes, Duration, Rate};
@@ -110,7 +110,7 @@ fn busiest(point: &PointResult) -> Option<&LinkResult> {
 }
 
 /// The number that a value of an axis stands for.
-pub(crate) fn number(value: &serde_json::Value) -> Option<f64> {
+pub fn number(value: &serde_json::Value) -> Option<f64> {
     let text = match value {
         serde_json::Value::String(text) => text,
         other => return other.as_f64(),
@@ -143,7 +143,7 @@ fn numeric_axis<'a>(sweep: &'a Sweep, results: &[PointResult]) -> Option<(&'a st
 
 /// Charts of every quantity against the numeric axis. None if there is no such axis, or if there were too
 /// many curves.
-pub(crate) fn charts(sweep: &Sweep, results: &[PointResult]) -> Vec<Chart> {
+pub fn charts(sweep: &Sweep, results: &[PointResult]) -> Vec<Chart> {
     let Some((axis, ticks)) = numeric_axis(sweep, results) else { return Vec::new() };
     let groups = results.first().map_or(0, |point| point.groups.len());
     if results.iter().any(|point| point.groups.len() != groups) {

@@ -15,15 +15,37 @@ pub(super) fn text_width(text: &str) -> u32 {
 
 /// The horizontal axis of a chart.
 #[derive(Clone, Debug)]
-pub(crate) enum Axis {
+pub enum Axis {
     /// From time zero to `duration`, s. Averages are over `window`, if that is not the whole run.
-    Time { duration: f64, window: Option<[f64; 2]> },
+    Time {
+        /// How long the run takes, s.
+        duration: f64,
+        /// The measured time, s; shaded.
+        window: Option<[f64; 2]>,
+    },
     /// A part of a run, s.
-    Span { from: f64, to: f64 },
+    Span {
+        /// Its begin, s.
+        from: f64,
+        /// Its end, s.
+        to: f64,
+    },
     /// The values of a sweep's axis, as they were written.
-    Values { label: String, log: bool, ticks: Vec<(f64, String)> },
+    Values {
+        /// What the values are.
+        label: String,
+        /// Is the axis logarithmic?
+        log: bool,
+        /// Where a value is written, and how.
+        ticks: Vec<(f64, String)>,
+    },
     /// Logarithmic, from the first of these ticks to the last. Values and ticks are positive.
-    Log { label: &'static str, ticks: Vec<(f64, String)> },
+    Log {
+        /// What the values are.
+        label: &'static str,
+        /// Where a value is written, and how.
+        ticks: Vec<(f64, String)>,
+    },
 }
 
 impl Default for Axis {
@@ -125,7 +147,7 @@ fn step(least: f64) -> f64 {
 }
 
 /// A number for an axis: with no more digits than necessary, and with separated thousands.
-pub(crate) fn tidy(value: f64) -> String {
+pub fn tidy(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude >= 1_000.0 && value.fract() == 0.0 {
         return grouped(value);
@@ -141,7 +163,7 @@ pub(crate) fn tidy(value: f64) -> String {
 }
 
 /// A whole number with thin spaces between thousands.
-pub(crate) fn grouped(value: f64) -> String {
+pub fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = if value < 0.0 { "-".to_owned() } else { String::new() };
     for (position, digit) in digits.chars().enumerate() {

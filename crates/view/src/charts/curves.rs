@@ -3,8 +3,8 @@
 use super::axis::Axis;
 use super::chart::{Chart, Curve, MAX_CURVES, Style};
 use super::{sequence, transfers};
-use crate::view::names::seconds;
-use crate::view::shown::PointView;
+use crate::names::seconds;
+use crate::shown::PointView;
 use ackclock_scenario::series::{Sample, Series};
 use std::ops::Range;
 
@@ -174,7 +174,7 @@ impl Quantity {
 }
 
 /// All charts of one point.
-pub(crate) fn of_point(shown: &PointView<'_>) -> Vec<Chart> {
+pub fn of_point(shown: &PointView<'_>) -> Vec<Chart> {
     let Some(series) = &shown.result.series else { return transfers::charts(shown) };
     let mut charts = Vec::new();
     for quantity in &QUANTITIES {
@@ -241,7 +241,7 @@ impl<'a> Overlay<'a> {
 }
 
 /// Charts with the curves of all points of a small sweep. Empty if there were too many.
-pub(crate) fn overlaid(points: &[PointView<'_>]) -> Vec<Chart> {
+pub fn overlaid(points: &[PointView<'_>]) -> Vec<Chart> {
     let Some(overlay) = Overlay::of(points).filter(|_| points.len() > 1) else { return Vec::new() };
     let mut charts: Vec<Chart> = QUANTITIES.iter().map(|quantity| overlay.chart(quantity)).collect();
     charts.insert(2, queue_chart(overlay.longest, busiest_queues(&overlay.all)));
@@ -249,7 +249,7 @@ pub(crate) fn overlaid(points: &[PointView<'_>]) -> Vec<Chart> {
 }
 
 /// One chart for all points: throughput at the receiver, or segments in flight.
-pub(crate) fn one(points: &[PointView<'_>], in_flight: bool) -> Option<Chart> {
+pub fn one(points: &[PointView<'_>], in_flight: bool) -> Option<Chart> {
     let quantity = if in_flight { &IN_FLIGHT } else { &QUANTITIES[0] };
     Overlay::of(points).map(|overlay| overlay.chart(quantity))
 }

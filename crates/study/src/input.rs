@@ -1,6 +1,5 @@
 //! Reads a scenario file, and reports what is wrong before its first key.
 
-use crate::failure::Failure;
 use ackclock_scenario::Document;
 use miette::{Report, miette};
 use std::fs::File;
@@ -10,12 +9,12 @@ use std::path::Path;
 /// No real scenario is larger than this, bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Reads the text of a file.
-pub(crate) fn read(path: &Path) -> Result<String, Failure> {
-    text(path).map_err(Failure::Report)
-}
-
-fn text(path: &Path) -> Result<String, Report> {
+/// Reads the text of a scenario file.
+///
+/// # Errors
+///
+/// With what to do: if the file cannot be read, is larger than 64 MiB, is a capture, or has no line of TOML.
+pub fn read(path: &Path) -> Result<String, Report> {
     let name = path.display();
     let wrong = |help: &str, what: &str| miette!(help = help.to_owned(), "{name}: {what}");
     if path.is_dir() {
@@ -54,7 +53,7 @@ fn text(path: &Path) -> Result<String, Report> {
 }
 
 /// True if a file begins like a capture: pcap in both byte orders and units of time, or pcapng.
-pub(crate) fn is_capture(bytes: &[u8]) -> bool {
+pub fn is_capture(bytes: &[u8]) -> bool {
     const MAGIC: [[u8; 4]; 5] = [
         [0x0A, 0x0D, 0x0D, 0x0A],
         [0xA1, 0xB2, 0xC3, 0xD4],

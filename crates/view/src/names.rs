@@ -4,7 +4,7 @@ use ackclock_scenario::results::PointResult;
 use ackclock_units::Time;
 
 /// A size for people: `10 kB`.
-pub(crate) fn bytes(count: u64) -> String {
+pub fn bytes(count: u64) -> String {
     let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
     match units.into_iter().find(|&(worth, _)| count >= worth) {
         Some((worth, unit)) => format!("{} {unit}", count as f64 / worth as f64),
@@ -13,12 +13,12 @@ pub(crate) fn bytes(count: u64) -> String {
 }
 
 /// An instant in seconds, exact to the last digit that is shown.
-pub(crate) fn seconds(at: Time) -> f64 {
+pub fn seconds(at: Time) -> f64 {
     at.as_nanos() as f64 / 1e9
 }
 
 /// A value of an axis as it was written, without quotes.
-pub(crate) fn plain(value: &serde_json::Value) -> String {
+pub fn plain(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::String(text) => text.clone(),
         serde_json::Value::Number(number) => match number.as_f64() {
@@ -31,7 +31,7 @@ pub(crate) fn plain(value: &serde_json::Value) -> String {
 }
 
 /// The last part of an axis's name, which identifies it.
-pub(crate) fn short(axis: &str) -> String {
+pub fn short(axis: &str) -> String {
     match axis.rsplit('.').next() {
         Some(last) if last.parse::<usize>().is_err() => last.to_owned(),
         _ => axis.to_owned(),
@@ -39,12 +39,12 @@ pub(crate) fn short(axis: &str) -> String {
 }
 
 /// True if there are points that differ only in their seed.
-pub(crate) fn seeded(results: &[PointResult]) -> bool {
+pub fn seeded(results: &[PointResult]) -> bool {
     results.windows(2).any(|pair| pair[0].parameters == pair[1].parameters)
 }
 
 /// A name that every file system accepts.
-pub(crate) fn slug(name: &str) -> String {
+pub fn slug(name: &str) -> String {
     let mut slug = String::new();
     for letter in name.chars().take(60) {
         if letter.is_ascii_alphanumeric() || letter == '.' {

@@ -9,7 +9,7 @@ const MAX_CALLS: usize = 24;
 const SHOWN_CALLS: usize = 12;
 
 /// The calls of the expression itself with their values, in one line.
-pub(crate) fn measurements(seen: &[Evidence], markdown: bool) -> String {
+pub fn measurements(seen: &[Evidence], markdown: bool) -> String {
     let quote = if markdown { "`" } else { "" };
     let own = || seen.iter().filter(|seen| !seen.published && seen.depth == 0);
     let count = own().count();
@@ -28,7 +28,7 @@ pub(crate) fn measurements(seen: &[Evidence], markdown: bool) -> String {
 }
 
 /// A number, or several, short enough for a table.
-pub(crate) fn number(value: &Value) -> String {
+pub fn number(value: &Value) -> String {
     match value {
         Value::Number(number) => shown(number.as_f64().unwrap_or(f64::NAN)),
         Value::Object(entries) => entries

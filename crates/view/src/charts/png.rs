@@ -22,7 +22,11 @@ const DENSITY: f32 = 2.0;
 const LINE_HEIGHT: f32 = 1.24;
 
 /// The chart as a PNG file.
-pub(crate) fn paint(chart: &Chart) -> Result<Vec<u8>> {
+///
+/// # Errors
+///
+/// If the picture has no area, or cannot be encoded.
+pub fn paint(chart: &Chart) -> Result<Vec<u8>> {
     let (width, height) = chart.size();
     let [across, down] = [width, height].map(|side| (side as f32 * DENSITY) as u32);
     let mut pixels =
@@ -253,7 +257,7 @@ impl OutlineBuilder for Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::charts::chart::Curve;
+    use crate::charts::chart::Curve;
 
     /// The pixels of a chart that are not those of `other`.
     fn differing(chart: &Chart, other: &Chart) -> Vec<(u32, u32)> {

@@ -12,19 +12,22 @@ use std::collections::HashSet;
 
 /// A curve.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Curve {
-    pub(crate) label: String,
+pub struct Curve {
+    /// Its name in the legend.
+    pub label: String,
     /// Time in seconds and value, in order. A value that is not finite is a gap.
-    pub(crate) points: Vec<(f64, f64)>,
-    pub(crate) style: Style,
-    pub(crate) mark: Mark,
+    pub points: Vec<(f64, f64)>,
+    /// How its points are connected.
+    pub style: Style,
+    /// How its points are marked.
+    pub mark: Mark,
     /// Time, lower bound and upper bound of the values behind the curve.
-    pub(crate) band: Vec<(f64, f64, f64)>,
+    pub band: Vec<(f64, f64, f64)>,
 }
 
 /// How the points of a curve are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub enum Mark {
     /// A line through all points.
     #[default]
     Line,
@@ -38,7 +41,7 @@ pub(crate) enum Mark {
 
 /// The colour of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
+pub enum Style {
     /// One of the colours of the palette.
     Colour(usize),
     /// Thin and grey: a reference for the other curves.
@@ -53,21 +56,25 @@ impl Default for Style {
 
 /// A chart.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Chart {
+pub struct Chart {
     /// The name of its file.
-    pub(crate) id: String,
-    pub(crate) title: String,
-    pub(crate) unit: String,
-    pub(crate) curves: Vec<Curve>,
-    pub(crate) x: Axis,
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// The unit of its values; may be empty.
+    pub unit: String,
+    /// In the order of their colours.
+    pub curves: Vec<Curve>,
+    /// The horizontal axis.
+    pub x: Axis,
     /// True if the vertical axis need not begin at zero.
-    pub(crate) afloat: bool,
+    pub afloat: bool,
     /// Half the width, for many small charts.
-    pub(crate) small: bool,
+    pub small: bool,
 }
 
 /// The largest number of curves in one chart that can be told apart.
-pub(crate) const MAX_CURVES: usize = 8;
+pub const MAX_CURVES: usize = 8;
 
 /// The palette of Okabe and Ito, whose colours people with colour blindness can tell apart. Their yellow is
 /// too pale on white and is replaced by a wine red, their black by a grey that works on both backgrounds.
@@ -173,12 +180,12 @@ impl Chart {
     }
 
     /// The chart as an SVG file.
-    pub(crate) fn to_svg(&self) -> String {
+    pub fn to_svg(&self) -> String {
         self.draw(Some(WHITE))
     }
 
     /// The chart as an element of the report, in the colours of the page.
-    pub(crate) fn to_inline(&self) -> String {
+    pub fn to_inline(&self) -> String {
         themed(&self.draw(None), &self.heading())
     }
 
@@ -396,7 +403,7 @@ mod tests {
         let svg = labelled.to_svg();
         assert!(!svg.contains('\u{7}') && svg.contains("a &amp; b") && svg.contains("漢字"));
         #[cfg(feature = "png")]
-        assert!(crate::view::charts::png::paint(&labelled).is_ok());
+        assert!(crate::charts::png::paint(&labelled).is_ok());
     }
 
     #[test]

@@ -1,0 +1,10 @@
+//! Line charts as SVG and PNG.
+
+pub mod across;
+pub mod axis;
+pub mod chart;
+pub mod curves;
+#[cfg(feature = "png")]
+pub mod png;
+pub mod sequence;
+pub mod transfers;
