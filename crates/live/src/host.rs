@@ -4,8 +4,8 @@
 //! it. So nothing is left, however the process ends.
 
 use crate::error::LiveError;
-use crate::netlink::Netlink;
 use ackclock_stack::Tun;
+use ackclock_stack::netlink::Netlink;
 use ackclock_units::Duration;
 use netlink_packet_route::link::LinkAttribute;
 use netlink_packet_route::route::RouteMetric;

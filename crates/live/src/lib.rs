@@ -18,7 +18,6 @@ mod lanes;
 mod lateness;
 mod layout;
 mod looks;
-mod netlink;
 mod own;
 mod paced;
 pub mod privilege;

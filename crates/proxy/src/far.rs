@@ -6,6 +6,7 @@ use crate::handover::{DEVICE_V6, Handover};
 use crate::near;
 use crate::pair::Reserved;
 use crate::settings::{Settings, Towards};
+use ackclock_stack::netlink::Netlink;
 use ackclock_stack::{ConnectionId, Host, Limits, ListenerId, Options, Port, Tun};
 use ackclock_units::Time;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -82,8 +83,8 @@ impl Far {
             Towards::Clients => Some(Entrance::open(&mut stack, settings, &options)?),
         };
         let (tun, device) = make().map_err(ProxyError::Device)?;
-        let index = device::index(&device).map_err(ProxyError::Device)?;
-        device::raise(index, mtu, far.is_ipv6().then_some(DEVICE_V6)).map_err(ProxyError::Device)?;
+        let route = far.is_ipv6().then_some(DEVICE_V6);
+        let index = device::raise(&device, mtu, route).map_err(ProxyError::Device)?;
         let handover = match &entrance {
             None => Handover::to_server(&device, index, far)?,
             Some(entrance) => Handover::to_clients(&device, index, entrance.address)?,
@@ -172,10 +173,11 @@ impl Far {
 
 /// A device under the first name that is free.
 fn make() -> io::Result<(Tun, String)> {
+    let netlink = Netlink::open()?;
     for number in 0..NUMBERS {
         let name = format!("{NAME}{number}");
         // A persistent device of somebody else would be joined instead of made.
-        if device::index(&name).is_ok() {
+        if netlink.index(&name).is_ok() {
             continue;
         }
         match Tun::make(&name) {

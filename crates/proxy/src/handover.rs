@@ -35,37 +35,26 @@ const PORTS: &str = "ports";
 /// TCP.
 const TCP: u8 = 6;
 
-/// Where the fields of a family's headers are, bytes. Those of the quoted packet count from the ICMP header,
-/// which has 8 bytes; ours have no options and no extension headers.
+/// Where the fields of a family's headers are, bytes. Ours have no options and no extension headers.
 struct Layout {
+    protocol: u32,
     source: u32,
     destination: u32,
+    /// The length of an address.
     address: u32,
+    /// The length of the header.
+    header: u32,
     icmp: u8,
     /// The type of "destination unreachable" (RFC 792) or "packet too big" (RFC 4443).
     unreachable: u8,
-    quoted_destination: u32,
-    quoted_ports: u32,
 }
 
-const V4: Layout = Layout {
-    source: 12,
-    destination: 16,
-    address: 4,
-    icmp: 1,
-    unreachable: 3,
-    quoted_destination: 8 + 16,
-    quoted_ports: 8 + 20,
-};
-const V6: Layout = Layout {
-    source: 8,
-    destination: 24,
-    address: 16,
-    icmp: 58,
-    unreachable: 2,
-    quoted_destination: 8 + 24,
-    quoted_ports: 8 + 40,
-};
+const V4: Layout =
+    Layout { protocol: 9, source: 12, destination: 16, address: 4, header: 20, icmp: 1, unreachable: 3 };
+const V6: Layout =
+    Layout { protocol: 6, source: 8, destination: 24, address: 16, header: 40, icmp: 58, unreachable: 2 };
+/// The ICMP header before the packet that an error quotes.
+const QUOTE: u32 = 8;
 
 /// The rules, as long as this lives.
 pub(crate) struct Handover {
@@ -165,7 +154,7 @@ fn handed(family: Family, index: u32) -> Vec<DefaultNla> {
 
 /// Segments from the server to ports of the stack, and ICMP errors about segments to it.
 fn arriving_from(family: Family, index: u32, server: SocketAddr) -> [Vec<DefaultNla>; 2] {
-    let Layout { source, address, quoted_destination, quoted_ports, .. } = *layout(family);
+    let Layout { source, destination, address, header, .. } = *layout(family);
     let (ip, number) = (octets(server.ip()), server.port().to_be_bytes());
     let segment = vec![
         meta(Meta::Protocol, Register::One),
@@ -177,17 +166,20 @@ fn arriving_from(family: Family, index: u32, server: SocketAddr) -> [Vec<Default
         payload(Base::Transport, 2, 2, Register::One),
         member(Register::One, PORTS),
     ];
-    // What this machine forwards to others may have the same ports.
-    let segment = [segment, local_destination(Register::One).to_vec()].concat();
     let error = vec![
-        payload(Base::Transport, quoted_destination, address, Register::One),
+        payload(Base::Transport, QUOTE + destination, address, Register::One),
         equals(Register::One, &ip),
-        payload(Base::Transport, quoted_ports + 2, 2, Register::One),
+        payload(Base::Transport, QUOTE + header + 2, 2, Register::One),
         equals(Register::One, &number),
-        payload(Base::Transport, quoted_ports, 2, Register::One),
+        payload(Base::Transport, QUOTE + header, 2, Register::One),
         member(Register::One, PORTS),
     ];
-    [[segment, handed(family, index)].concat(), [unreachable(family), error, handed(family, index)].concat()]
+    // What this machine forwards to others may have the same ports.
+    let ours = || local_destination(Register::One).to_vec();
+    [
+        [segment, ours(), handed(family, index)].concat(),
+        [unreachable(family), error, ours(), handed(family, index)].concat(),
+    ]
 }
 
 /// A segment for this address and port of the machine.
@@ -210,21 +202,33 @@ fn addressed(family: Family, local: SocketAddr) -> Vec<DefaultNla> {
     segment.into_iter().chain(to).collect()
 }
 
-/// ICMP errors about segments from this port.
+/// ICMP errors about segments from this address and port.
 fn quoting(family: Family, index: u32, local: SocketAddr) -> Vec<DefaultNla> {
-    let ours = vec![
-        payload(Base::Transport, layout(family).quoted_ports, 2, Register::One),
+    let Layout { source, address, header, .. } = *layout(family);
+    let port = vec![
+        payload(Base::Transport, QUOTE + header, 2, Register::One),
         equals(Register::One, &local.port().to_be_bytes()),
     ];
-    [unreachable(family), ours, handed(family, index)].concat()
+    // A service of the same port on another address of this machine keeps its errors.
+    let from = match local.ip() {
+        ip if ip.is_unspecified() => Vec::new(),
+        ip => vec![
+            payload(Base::Transport, QUOTE + source, address, Register::One),
+            equals(Register::One, &octets(ip)),
+        ],
+    };
+    [unreachable(family), port, from, handed(family, index)].concat()
 }
 
+/// An ICMP error of the kind that says how large packets may be, about a segment of TCP.
 fn unreachable(family: Family) -> Vec<DefaultNla> {
-    let Layout { icmp, unreachable, .. } = *layout(family);
+    let Layout { protocol, icmp, unreachable, .. } = *layout(family);
     vec![
         meta(Meta::Protocol, Register::One),
         equals(Register::One, &[icmp]),
         payload(Base::Transport, 0, 1, Register::One),
         equals(Register::One, &[unreachable]),
+        payload(Base::Transport, QUOTE + protocol, 1, Register::One),
+        equals(Register::One, &[TCP]),
     ]
 }

@@ -5,6 +5,7 @@
 //! the kernel removes it with all of its chains, rules and sets when the socket is closed, however the
 //! process ends.
 
+use ackclock_stack::netlink::descriptor;
 use netlink_packet_core::{
     DefaultNla, Emitable, ErrorBuffer, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NLMSG_ERROR,
     NetlinkBuffer, NetlinkHeader,
@@ -13,7 +14,6 @@ use netlink_sys::protocols::NETLINK_NETFILTER;
 use netlink_sys::{Socket, SocketAddr};
 use rustix::net::sockopt;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 /// The answer to a transaction takes microseconds. A kernel that needs longer does not answer.
@@ -85,7 +85,7 @@ impl Filter {
         let mut socket = Socket::new(NETLINK_NETFILTER)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
-        sockopt::set_socket_timeout(borrow(&socket), sockopt::Timeout::Recv, Some(PATIENCE))?;
+        sockopt::set_socket_timeout(descriptor(&socket), sockopt::Timeout::Recv, Some(PATIENCE))?;
         Ok(Filter { socket, sequence: 0 })
     }
 
@@ -147,12 +147,6 @@ impl Filter {
             }
         }
     }
-}
-
-#[allow(unsafe_code, reason = "netlink-sys' socket shows its descriptor only as a number")]
-fn borrow(socket: &Socket) -> BorrowedFd<'_> {
-    // SAFETY: the descriptor stays open as long as the borrowed socket.
-    unsafe { BorrowedFd::borrow_raw(socket.as_raw_fd()) }
 }
 
 /// `struct nfgenmsg` of the messages around a transaction.

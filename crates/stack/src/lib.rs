@@ -2,8 +2,8 @@
 //! detection of the registry.
 //!
 //! A [`Host`] has no I/O: it receives packets and the time, and tells what to send and when to wake it. A
-//! [`Port`] joins it to a [`Tun`] device, or to anything else that passes packets in that form. The peer
-//! needs nothing but TCP.
+//! [`Port`] joins it to a [`Tun`] device, or to anything else that passes packets in that form; [`netlink`]
+//! sets devices up. The peer needs nothing but TCP.
 //!
 //! Between the wire and the [sender](ackclock_tcp::Sender), which counts in segments and knows no
 //! connections, are: bytes and sequence numbers of 32 bits; handshake, options and end (RFC 9293, RFC 7323,
@@ -13,6 +13,7 @@ mod connection;
 mod host;
 mod inbound;
 mod knowledge;
+pub mod netlink;
 mod options;
 mod outbound;
 mod port;

@@ -7,6 +7,7 @@ mod far;
 mod left;
 mod peers;
 mod place;
+mod stolen;
 
 use common::{Checked, Named, ensure, in_real_time_and_long, stderr};
 use libtest_mimic::Failed;
@@ -37,6 +38,7 @@ fn main() {
         ("two_proxies_in_front_of_a_port", taken),
         ("without_the_capability", unprivileged),
         ("over_a_path_that_reorders", far::reordered),
+        ("errors_about_others_are_not_taken", stolen::errors),
     ];
     let long: &[Named] = &[("beside_the_kernel", far::beside_the_kernel)];
     in_real_time_and_long(always, privileged, long);
