@@ -11,7 +11,7 @@ help: ## list these targets
 # --- Tests ---
 
 .PHONY: test lint
-test: lint python ## everything that a change must pass; as root it installs what it needs
+test: lint python browser ## everything that a change must pass; as root it installs what it needs
 	features="$$($(FEATURES))"; cargo test --workspace $$features
 	$(QUIC) test -q --features quinn,noq
 	@{ $(KERNEL_TOOLS); } || \
@@ -49,6 +49,8 @@ tools: ## installs what the tests need, as root on Debian
 		echo "tshark cannot be installed: what ackclock trace tells is not compared with it" >&2
 	@command -v iperf3 >/dev/null || $(call install,iperf3) || \
 		echo "iperf3 cannot be installed: the tests with its clients and servers are left out" >&2
+	@{ $(BROWSER_TOOLS); } || { $(call install,chromium nodejs) && { command -v npm >/dev/null || $(call install,npm); }; } || \
+		echo "chromium, nodejs and npm cannot be installed: the tests of pages in a browser are left out" >&2
 
 # --- Python ---
 
@@ -100,6 +102,22 @@ quic-runs: ## the QUIC examples over emulated paths: docs/src/quic-runs.md; root
 
 quic-loopback: ## our CUBIC and quinn's own on loopback, alternately
 	$(QUIC) run --release -q --features quinn-programs --example loopback
+
+# --- Pages in a browser ---
+
+# The tests, their driver and the checker of types. What is installed is what package-lock.json says.
+BROWSER = tests/browser
+BROWSER_TOOLS = command -v chromium >/dev/null && command -v npm >/dev/null && \
+	node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18 ? 1 : 0)'
+
+.PHONY: browser
+browser: tools ## pages in a headless Chromium: they answer, look as they did, and keep nobody out
+	@if { $(BROWSER_TOOLS); }; then cargo build -q -p ackclock && $(MAKE) -s $(BROWSER)/node_modules/ready && cd $(BROWSER) && npm test --silent; \
+	else echo "SKIPPED: pages in a browser: chromium, npm or node 18 is missing" >&2; fi
+
+$(BROWSER)/node_modules/ready: $(BROWSER)/package-lock.json
+	cd $(BROWSER) && npm ci --silent --no-audit --no-fund
+	touch $@
 
 # --- Fuzzing ---
 

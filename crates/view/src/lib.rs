@@ -1,6 +1,7 @@
 //! Results for people: names, tables, charts, the report, and what can be chosen by name. Nothing here reads
 //! or writes a file.
 
+pub mod assets;
 pub mod catalogue;
 pub mod charts;
 pub mod figures;

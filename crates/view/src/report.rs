@@ -1,5 +1,6 @@
 //! The report: one HTML file that needs no other file.
 
+use super::assets::{CHARTS_CSS, STYLE_CSS, UPLOT_CSS, UPLOT_JS, report_script};
 use super::charts::axis::grouped;
 use super::charts::chart::Chart;
 use super::figures::{self, Tables};
@@ -19,7 +20,22 @@ use std::collections::BTreeSet;
 const TEMPLATE: &str = include_str!("report.html");
 /// How every page begins: its title, and its style.
 const HEAD: &str = include_str!("head.html");
-const STYLE: &str = include_str!("style.css");
+/// What pages have in common: pictures, and their scripts.
+const PARTS: &str = include_str!("parts.html");
+
+/// A chart in a page: the still picture, and the data from which the page's script draws one that answers.
+#[derive(Serialize)]
+pub struct Figure {
+    svg: String,
+    data: String,
+}
+
+impl Figure {
+    /// Of this chart.
+    pub fn of(chart: &Chart) -> Figure {
+        Figure { svg: chart.to_inline(), data: chart.to_script() }
+    }
+}
 
 /// Fills a template that begins as every page does. Texts are escaped, because its name ends in .html.
 ///
@@ -28,8 +44,12 @@ const STYLE: &str = include_str!("style.css");
 /// If the template is wrong, or asks for data that is not there.
 pub fn fill(template: &str, data: impl Serialize) -> Result<String, Report> {
     let mut templates = Environment::new();
-    templates.add_template("style.css", STYLE).into_diagnostic()?;
+    let safe = |text: &str| minijinja::Value::from_safe_string(text.to_owned());
+    templates.add_global("style", safe(&[STYLE_CSS, UPLOT_CSS, CHARTS_CSS].join("\n")));
+    templates.add_global("frames", safe(UPLOT_JS));
+    templates.add_global("script", safe(&report_script()));
     templates.add_template("head.html", HEAD).into_diagnostic()?;
+    templates.add_template("parts.html", PARTS).into_diagnostic()?;
     templates.add_template("page.html", template).into_diagnostic()?;
     let template = templates.get_template("page.html").into_diagnostic()?;
     template.render(Serde(data)).into_diagnostic()
@@ -50,8 +70,8 @@ struct Page<'a> {
     swatches: bool,
     /// Are there points that differ in nothing but their seed?
     seeded: bool,
-    across: Vec<String>,
-    overlaid: Vec<String>,
+    across: Vec<Figure>,
+    overlaid: Vec<Figure>,
     sections: Vec<Section>,
     unpictured: usize,
     window: Option<[f64; 2]>,
@@ -75,8 +95,8 @@ struct Headline {
 struct Section {
     name: String,
     anchor: String,
-    charts: Vec<String>,
-    small: Vec<String>,
+    charts: Vec<Figure>,
+    small: Vec<Figure>,
 }
 
 /// An expectation and its results.
@@ -116,8 +136,8 @@ pub fn page(
         tables: figures::all(sweep, results),
         swatches: !gallery.overlaid.is_empty() && !seeded(results),
         seeded: seeded(results),
-        across: gallery.across.iter().map(Chart::to_inline).collect(),
-        overlaid: gallery.overlaid.iter().map(Chart::to_inline).collect(),
+        across: gallery.across.iter().map(Figure::of).collect(),
+        overlaid: gallery.overlaid.iter().map(Figure::of).collect(),
         sections: sections(points, gallery),
         unpictured: points.len().saturating_sub(MAX_PICTURED),
         window: points.first().and_then(PointView::window),
@@ -168,8 +188,8 @@ fn sections(points: &[PointView<'_>], gallery: &Gallery) -> Vec<Section> {
             Section {
                 name: shown.name.clone(),
                 anchor: shown.folder.clone(),
-                charts: large.into_iter().map(Chart::to_inline).collect(),
-                small: small.into_iter().map(Chart::to_inline).collect(),
+                charts: large.into_iter().map(Figure::of).collect(),
+                small: small.into_iter().map(Figure::of).collect(),
             }
         })
         .collect()

@@ -4,8 +4,7 @@ use super::pictures::Drawn;
 use super::rows;
 use crate::failure::Failure;
 use ackclock_study::trace::{Connection, Trace};
-use ackclock_view::charts::chart::Chart;
-use ackclock_view::report::fill;
+use ackclock_view::report::{Figure, fill};
 use serde::Serialize;
 
 const TEMPLATE: &str = include_str!("report.html");
@@ -30,7 +29,7 @@ struct Section {
     a: String,
     b: String,
     elapsed: String,
-    charts: Vec<String>,
+    charts: Vec<Figure>,
     /// A number's name, and its value in either direction.
     rows: Vec<(&'static str, String, String)>,
 }
@@ -76,7 +75,7 @@ fn section(connection: &Connection, drawn: &Drawn) -> Section {
         a: a.to_string(),
         b: b.to_string(),
         elapsed: format!("{elapsed_s:.6}"),
-        charts: drawn.of(connection).iter().map(Chart::to_inline).collect(),
+        charts: drawn.of(connection).iter().map(Figure::of).collect(),
         rows: both.map(|((name, there), (_, back))| (name, there, back)).collect(),
     }
 }

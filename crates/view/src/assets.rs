@@ -1,0 +1,49 @@
+//! Scripts and styles of pages with charts. They need no network, no other file and no `eval`: a page may
+//! hold them, or a server may serve each at its name.
+
+/// uPlot, which draws the frames of charts: a classic script that defines `uPlot`. Its licence is MIT.
+pub const UPLOT_JS: &str = include_str!("../assets/vendor/uPlot.iife.min.js");
+/// The style that uPlot needs.
+pub const UPLOT_CSS: &str = include_str!("../assets/vendor/uPlot.min.css");
+/// The modules of charts, by the names under which they import each other: a server puts them side by side.
+/// `charts.js` has `draw(figure, data, options)`, `Group` and `controls`, and needs `uPlot`. The data are
+/// those of [`Chart::to_data`](crate::charts::chart::Chart::to_data). A module stands behind those that it
+/// imports.
+pub const MODULES: [(&str, &str); 5] = [
+    ("elements.js", include_str!("../assets/elements.js")),
+    ("curves.js", include_str!("../assets/curves.js")),
+    ("group.js", include_str!("../assets/group.js")),
+    ("painting.js", include_str!("../assets/painting.js")),
+    ("charts.js", include_str!("../assets/charts.js")),
+];
+/// The style of charts. The colours are those of [`STYLE_CSS`].
+pub const CHARTS_CSS: &str = include_str!("../assets/charts.css");
+/// The style of all pages, with the colours of light and dark.
+pub const STYLE_CSS: &str = include_str!("style.css");
+/// What a report does beside its charts.
+const REPORT_JS: &str = include_str!("../assets/report.js");
+
+/// The script of a report: all modules as one, because a page has no other file to import from.
+pub(crate) fn report_script() -> String {
+    let modules = MODULES.iter().map(|&(_, module)| module).chain([REPORT_JS]);
+    let lines = modules.flat_map(str::lines);
+    let own = lines.filter(|line| !line.starts_with("import ") && !line.starts_with("export {"));
+    own.map(|line| line.strip_prefix("export ").unwrap_or(line)).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a page may carry, bytes.
+    const MAX_SCRIPTS: usize = 150_000;
+
+    #[test]
+    fn the_scripts_of_a_page_are_small_and_import_nothing() {
+        let script = report_script();
+        assert!(!script.lines().any(|line| line.starts_with("import") || line.starts_with("export")));
+        assert!(!script.contains("</script") && !UPLOT_JS.contains("</script"), "they stand in a page");
+        let size = script.len() + UPLOT_JS.len();
+        assert!(size <= MAX_SCRIPTS, "{size} bytes");
+    }
+}
