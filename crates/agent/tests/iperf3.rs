@@ -1,20 +1,20 @@
 //! Strangers that speak iperf3's protocol, or nearly: to our server, and as servers to our client.
 
+mod common;
+
 use ackclock_agent::agent::Log;
 use ackclock_agent::iperf3::client::{self, Tested};
 use ackclock_agent::iperf3::message::{COOKIE, Parameters, State, UDP_ANSWER, UDP_HELLO, write_document};
 use ackclock_agent::iperf3::server::Server;
 use ackclock_agent::policy::Policy;
 use ackclock_agent::protocol::Refusal;
-use std::io::{ErrorKind, Read, Write};
+use common::{LONG, trickle};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, sleep, spawn};
 use std::time::{Duration, Instant};
-
-/// Nobody may hold anything for longer, however slow this machine is. What is held for ever is found anyway.
-const LONG: Duration = Duration::from_secs(60);
 
 /// A server on loopback that lives until it is dropped, and what it says.
 struct Running {
@@ -172,25 +172,6 @@ fn seconds_that_do_not_count_are_within_the_policy() {
     assert_eq!(error, "server_error");
 }
 
-fn trickle(mut stream: TcpStream, bytes: impl Iterator<Item = u8>) {
-    let begun = Instant::now();
-    stream.set_read_timeout(Some(Duration::from_millis(20))).expect("set");
-    for byte in bytes {
-        let gone = match stream.write_all(&[byte]) {
-            Ok(()) => match stream.read(&mut [0; 100]) {
-                Ok(length) => length == 0,
-                Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
-            },
-            Err(_) => true,
-        };
-        if gone {
-            return;
-        }
-        assert!(begun.elapsed() < LONG, "it still listens");
-    }
-    panic!("it has taken everything");
-}
-
 /// A document of 64 KiB, of which each byte comes in time and the whole would not for half an hour. (A cookie
 /// has only 37 bytes: `read_within` has its own test.)
 #[test]
@@ -198,7 +179,7 @@ fn a_client_that_says_a_byte_at_a_time_is_dropped() {
     let server = Running::start(Policy::default());
     let slow = server.control(b's');
     let bytes = (64_u32 << 10).to_be_bytes().into_iter().chain(std::iter::repeat_n(b' ', 64 << 10));
-    trickle(slow, bytes);
+    trickle(slow, bytes).expect("it is dropped");
     assert!(server.test(asked()).is_ok());
 }
 

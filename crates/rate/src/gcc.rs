@@ -20,9 +20,10 @@ mod sender;
 pub use receiver::Receiver;
 pub use sender::Sender;
 
+use crate::config::{self, Configured};
 use crate::law::Limits;
 use crate::scheme::Transport;
-use ackclock_registry::{Entry, Parameter, Settings};
+use ackclock_registry::{Entry, Parameter};
 use ackclock_units::{Duration, Time};
 use aimd::Aimd;
 use delay::DelayBased;
@@ -134,44 +135,20 @@ const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// What both endpoints of a connection need to know.
+/// Google Congestion Control.
 #[derive(Clone, Debug)]
-pub struct Config {
-    settings: Settings,
-    /// The size of a packet on the wire, bytes.
-    bytes: u32,
+pub enum Gcc {}
+
+impl Configured for Gcc {
+    const PARAMETERS: &'static [Parameter] = PARAMETERS;
 }
 
+/// What both endpoints of a connection need to know: the parameters of [`TRANSPORT`], and the size of packets.
+pub type Config = config::Config<Gcc>;
+
 impl Config {
-    /// The parameters of [`TRANSPORT`] as `settings`, for packets of `bytes` on the wire, which are at least
-    /// 1.
-    pub fn new(settings: Settings, bytes: u32) -> Config {
-        Config { settings, bytes: bytes.max(1) }
-    }
-
-    /// The defaults, for packets of `bytes`.
-    pub fn defaults(bytes: u32) -> Config {
-        Config::new(Settings::defaults(PARAMETERS), bytes)
-    }
-
-    fn number(&self, name: &str) -> f64 {
-        self.settings.get(name)
-    }
-
-    fn count(&self, name: &str) -> u64 {
-        self.settings.get(name)
-    }
-
     fn time(&self, name: &str) -> Duration {
         self.settings.get(name)
-    }
-
-    fn is(&self, name: &str, word: &str) -> bool {
-        self.settings.get::<&'static str>(name) == word
-    }
-
-    fn bits(&self) -> f64 {
-        f64::from(self.bytes) * 8.0
     }
 
     fn limits(&self) -> Limits {

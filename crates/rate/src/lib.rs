@@ -14,6 +14,7 @@
 
 pub mod acknowledged;
 pub mod blackout;
+mod config;
 mod endpoint;
 pub mod ewma;
 pub mod gcc;
@@ -33,6 +34,7 @@ mod time_mean;
 pub mod variant;
 pub mod xrtp;
 
+pub use config::{Config, Configured};
 pub use endpoint::{Counters, Receiver, Sender};
 pub use half::{Opening, ReceivingHalf, SendingHalf};
 pub use scheme::Transport;

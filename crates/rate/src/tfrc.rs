@@ -21,8 +21,9 @@ pub mod timeout;
 pub use receiver::Receiver;
 pub use sender::Sender;
 
+use crate::config::{self, Configured};
 use crate::scheme::Transport;
-use ackclock_registry::{Entry, Parameter, Settings};
+use ackclock_registry::{Entry, Parameter};
 use ackclock_units::Duration;
 
 /// The registry's entry.
@@ -92,34 +93,18 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::number("most_rate", 1e11, "bit/s", 1.0..=1e14, "not in the RFC"),
 ];
 
-/// What both endpoints of a connection need to know.
+/// TFRC.
 #[derive(Clone, Debug)]
-pub struct Config {
-    settings: Settings,
-    /// The size of a packet on the wire, bytes.
-    bytes: u32,
+pub enum Tfrc {}
+
+impl Configured for Tfrc {
+    const PARAMETERS: &'static [Parameter] = PARAMETERS;
 }
 
+/// What both endpoints of a connection need to know: the parameters of [`TRANSPORT`], and the size of packets.
+pub type Config = config::Config<Tfrc>;
+
 impl Config {
-    /// The parameters of [`TRANSPORT`] as `settings`, for packets of `bytes` on the wire, which are at least
-    /// 1.
-    pub fn new(settings: Settings, bytes: u32) -> Config {
-        Config { settings, bytes: bytes.max(1) }
-    }
-
-    /// The defaults, for packets of `bytes`.
-    pub fn defaults(bytes: u32) -> Config {
-        Config::new(Settings::defaults(PARAMETERS), bytes)
-    }
-
-    fn number(&self, name: &str) -> f64 {
-        self.settings.get(name)
-    }
-
-    fn count(&self, name: &str) -> u64 {
-        self.settings.get(name)
-    }
-
     /// The header, bytes: at most 1000, and smaller than a packet.
     fn header(&self) -> u32 {
         (self.count("header") as u32).min(self.bytes - 1)

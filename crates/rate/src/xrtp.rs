@@ -13,6 +13,7 @@ mod sender;
 pub use receiver::Receiver;
 pub use sender::Sender;
 
+use crate::config::{self, Configured};
 use crate::jitter::Clock;
 use crate::kde::{Estimate, Form, Kde, Kernel, Width};
 use crate::law::{JitterLaw, Limits};
@@ -20,7 +21,7 @@ use crate::loss::{Biaz, Discriminator, Hybrid, HybridSettings, Spike, ZigZag};
 use crate::pair::Pairing;
 use crate::scheme::Transport;
 use crate::variant::Variant;
-use ackclock_registry::{Entry, Given, Parameter, Settings};
+use ackclock_registry::{Entry, Given, Parameter};
 use ackclock_units::Duration;
 
 /// The registry's entry.
@@ -175,43 +176,18 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::number("most_rate", 1e11, "bit/s", 1.0..=1e14, "not stated"),
 ];
 
-/// What both endpoints of a connection need to know.
+/// XRTP.
 #[derive(Clone, Debug)]
-pub struct Config {
-    settings: Settings,
-    /// The size of a packet on the wire, bytes.
-    bytes: u32,
+pub enum Xrtp {}
+
+impl Configured for Xrtp {
+    const PARAMETERS: &'static [Parameter] = PARAMETERS;
 }
 
+/// What both endpoints of a connection need to know: the parameters of [`TRANSPORT`], and the size of packets.
+pub type Config = config::Config<Xrtp>;
+
 impl Config {
-    /// The parameters of [`TRANSPORT`] as `settings`, for packets of `bytes` on the wire, which are at least
-    /// 1.
-    pub fn new(settings: Settings, bytes: u32) -> Config {
-        Config { settings, bytes: bytes.max(1) }
-    }
-
-    /// The defaults, for packets of `bytes`.
-    pub fn defaults(bytes: u32) -> Config {
-        Config::new(Settings::defaults(PARAMETERS), bytes)
-    }
-
-    fn number(&self, name: &str) -> f64 {
-        self.settings.get(name)
-    }
-
-    fn count(&self, name: &str) -> u64 {
-        self.settings.get(name)
-    }
-
-    fn is(&self, name: &str, word: &str) -> bool {
-        self.settings.get::<&'static str>(name) == word
-    }
-
-    /// S, bits of a data packet on the wire.
-    fn bits(&self) -> f64 {
-        f64::from(self.bytes) * 8.0
-    }
-
     fn limits(&self) -> Limits {
         Limits { least: self.number("least_rate") * self.bits(), most: self.number("most_rate") }
     }

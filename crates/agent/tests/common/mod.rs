@@ -10,11 +10,15 @@ use ackclock_agent::protocol::{Meeting, Refusal, Reply, Request, VERSION};
 use ackclock_agent::script;
 use ackclock_agent::tls::{Identity, server_name};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
+
+/// Nobody may hold anything for longer, however slow this machine is. What is held for ever is found anyway.
+pub const LONG: Duration = Duration::from_secs(60);
 
 pub fn identity(authority: &Authority, name: &str, purpose: Purpose, hours: i64) -> Identity {
     let Made { certificate, key } = authority.sign(name, purpose, 48, hours).expect("a certificate");
@@ -150,4 +154,25 @@ pub fn hello(meeting: &Meeting, nonce: [u8; 16]) -> (TcpStream, Option<Verdict>)
     stream.read_exact(&mut answer).expect("an answer");
     let verdict = secrets(meeting).read_answer(nonce, &answer);
     (stream, verdict)
+}
+
+/// Says `bytes` one at a time, until the other end hangs up. Returns how long that took; none: it has taken
+/// them all.
+pub fn trickle(mut stream: TcpStream, bytes: impl Iterator<Item = u8>) -> Option<Duration> {
+    let begun = Instant::now();
+    stream.set_read_timeout(Some(Duration::from_millis(20))).expect("set");
+    for byte in bytes {
+        let gone = match stream.write_all(&[byte]) {
+            Ok(()) => match stream.read(&mut [0; 100]) {
+                Ok(length) => length == 0,
+                Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+            },
+            Err(_) => true,
+        };
+        if gone {
+            return Some(begun.elapsed());
+        }
+        assert!(begun.elapsed() < LONG, "it still listens");
+    }
+    None
 }
