@@ -16,6 +16,43 @@ pub struct FlowTrace {
     pub estimates: Vec<Estimate>,
     /// The loss episodes, in order of time.
     pub episodes: Vec<Episode>,
+    /// The queue in which this flow's segments waited longest. Of several flows that meet the same queue, the
+    /// first has it.
+    #[serde(default)]
+    pub queue: Option<QueueTrace>,
+}
+
+/// What passed the queue of a link, packet by packet, from the start of the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueueTrace {
+    /// The number of the link.
+    pub link: usize,
+    /// The first packets that reached it, in this order.
+    pub packets: Vec<Crossing>,
+}
+
+/// A packet at a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Crossing {
+    /// Whose it is.
+    pub owner: Owner,
+    /// When it came, ns.
+    pub came_ns: u64,
+    /// When its last bit left the link's transmitter, or when it was dropped, ns; `None` if it waited at the
+    /// end of the run.
+    pub ended_ns: Option<u64>,
+    /// True if it was dropped.
+    pub dropped: bool,
+}
+
+/// Whose packet it is: the number of a flow, or of an unresponsive stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Owner {
+    /// A flow.
+    Flow(u32),
+    /// A stream.
+    Stream(u32),
 }
 
 /// An event of a segment.
@@ -43,6 +80,9 @@ pub enum EventKind {
     Arrived,
     /// An acknowledgement reaches the sender.
     Acked,
+    /// An acknowledgement that reaches the sender reports a run of segments beyond it. The segment is the
+    /// last of the run that changed most recently.
+    Sacked,
 }
 
 /// The history of a segment.
@@ -86,11 +126,12 @@ pub struct Episode {
 
 impl EventKind {
     /// All names.
-    pub const ALL: [(&'static str, EventKind); 5] = [
+    pub const ALL: [(&'static str, EventKind); 6] = [
         ("new", EventKind::New),
         ("again", EventKind::Again),
         ("dropped", EventKind::Dropped),
         ("arrived", EventKind::Arrived),
         ("acked", EventKind::Acked),
+        ("sacked", EventKind::Sacked),
     ];
 }

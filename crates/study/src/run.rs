@@ -275,8 +275,8 @@ fn watched(point: &Point, built: &Built) -> f64 {
         let rate = rates.fold(f64::INFINITY, f64::min) / 8.0 / f64::from(flow.config.segment_bytes());
         rate * point.scenario.duration.as_secs_f64()
     };
-    // A segment is sent, arrives, and is acknowledged.
-    let course = 3 * size_of::<Event>() + size_of::<SegmentTrace>() + size_of::<Estimate>();
+    // A segment is sent, arrives, is acknowledged, and may be reported before.
+    let course = 4 * size_of::<Event>() + size_of::<SegmentTrace>() + size_of::<Estimate>();
     let reading = size_of::<Reading>() + size_of::<f32>();
     built.followed.iter().map(segments).sum::<f64>() * course as f64
         + built.prediction.iter().map(|it| segments(&it.flow)).sum::<f64>() * reading as f64

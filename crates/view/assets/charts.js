@@ -9,7 +9,7 @@
 // allows this module.
 
 import { copied, csv, element, exact, measured, tidy } from "./elements.js";
-import { curves, first } from "./curves.js";
+import { curves, extremes, first } from "./curves.js";
 import { Group } from "./group.js";
 import { Marks, paintBand, paintLine, paintValues, scaled } from "./painting.js";
 
@@ -263,9 +263,10 @@ export class Chart {
     const up = {
       stroke: stroke("--muted"),
       font: LETTERS,
-      size: 62,
+      size: (_, values) =>
+        Math.max(62, 14 + 7 * Math.max(...(values ?? [""]).map((text) => String(text).length))),
       gap: 4,
-      space: 34,
+      space: this.data.small ? 26 : 34,
       grid: { stroke: stroke("--grid"), width: 1 },
       ticks: { show: false },
       values: (_, splits) => splits.map((at) => (at === null ? "" : tidy(at))),
@@ -273,7 +274,7 @@ export class Chart {
     return {
       width,
       height,
-      padding: [6, 14, 0, 0],
+      padding: [6, ticks ? 28 : 14, 0, 0],
       legend: { show: false },
       scales: {
         x: { time: false, distr: this.logX ? 3 : 1, range: () => this.#across() },
@@ -333,7 +334,8 @@ export class Chart {
   /** What is shown of the horizontal axis. @returns {[number, number]} */
   #across() {
     const { from, to } = this.data.x;
-    const [low, high] = this.group.spans.get(this.axis) ?? [from, to];
+    let [low, high] = this.group.spans.get(this.axis) ?? [from, to];
+    if (high <= from || low >= to) [low, high] = [from, to]; // a picture of another part of the run
     if (!this.logX || low > 0) return [low, high];
     // The earliest that anything has: zero has no place on a logarithmic axis.
     let least = Infinity;
@@ -350,13 +352,10 @@ export class Chart {
     let [low, high] = [Infinity, -Infinity];
     const log = this.group.logValues;
     const count = (/** @type {Float64Array} */ xs, /** @type {(Float32Array | Float64Array)[]} */ all) => {
-      const [begin, end] = [first(xs, from), first(xs, to + Number.EPSILON * Math.abs(to))];
+      const [begin, end] = [first(xs, from), Math.min(first(xs, to) + 1, xs.length)];
       for (const ys of all) {
-        for (let at = begin; at < Math.min(end + 1, ys.length); at++) {
-          const y = ys[at];
-          if (y < low && (!log || y > 0) && y > -Infinity) low = y;
-          if (y > high && y < Infinity) high = y;
-        }
+        const [least, most] = extremes(ys, begin, end, log ? 0 : -Infinity);
+        [low, high] = [Math.min(low, least), Math.max(high, most)];
       }
     };
     for (const { label, xs, ys, band } of this.shown) {
@@ -478,7 +477,8 @@ export class Chart {
       const on = nearest >= 0 && !this.group.hidden.has(curve.label);
       const away = on ? frame.valToPos(curve.xs[nearest], "x") - left : Infinity;
       // A line stands for what is between its points; a mark only for itself.
-      const within = curve.mark === "line" ? Infinity : NEAR;
+      const inside = at >= curve.xs[0] && at <= curve.xs[curve.xs.length - 1];
+      const within = curve.mark === "line" && inside ? Infinity : NEAR;
       const value = on && Math.abs(away) <= within ? curve.ys[nearest] : NaN;
       this.readings[number].textContent = Number.isFinite(value) ? measured(value) : "";
       const bead = this.beads[number];

@@ -29,7 +29,7 @@
  */
 
 /** @param {string} text @returns {DataView<ArrayBuffer>} */
-function bytes(text) {
+export function bytes(text) {
   const raw = atob(text);
   const array = new Uint8Array(raw.length);
   for (let at = 0; at < raw.length; at++) array[at] = raw.charCodeAt(at);
@@ -65,6 +65,56 @@ export function first(xs, least) {
     else high = middle;
   }
   return low;
+}
+
+/** So many points are summed up together. */
+export const BLOCK = 32;
+
+/** @type {WeakMap<Float32Array | Float64Array, {low: Float64Array, high: Float64Array}>} */
+const summaries = new WeakMap();
+
+/** The least and the greatest of each full block of values; NaN where there is a gap. @param {Float32Array | Float64Array} ys */
+export function summary(ys) {
+  const known = summaries.get(ys);
+  if (known) return known;
+  const count = Math.floor(ys.length / BLOCK);
+  const [low, high] = [new Float64Array(count), new Float64Array(count)];
+  for (let block = 0; block < count; block++) {
+    let [least, most] = [Infinity, -Infinity];
+    for (let at = block * BLOCK; at < (block + 1) * BLOCK; at++) {
+      const y = ys[at];
+      if (!Number.isFinite(y)) {
+        least = most = NaN;
+        break;
+      }
+      if (y < least) least = y;
+      if (y > most) most = y;
+    }
+    low[block] = least;
+    high[block] = most;
+  }
+  const made = { low, high };
+  summaries.set(ys, made);
+  return made;
+}
+
+/** The least value above `above` and the greatest, of the points from `begin` to `end`. @param {Float32Array | Float64Array} ys @param {number} begin @param {number} end @param {number} above */
+export function extremes(ys, begin, end, above) {
+  const { low, high } = summary(ys);
+  let [least, most] = [Infinity, -Infinity];
+  for (let at = begin; at < end; at++) {
+    const block = at / BLOCK;
+    if (at % BLOCK === 0 && at + BLOCK <= end && low[block] > above) {
+      if (low[block] < least) least = low[block];
+      if (high[block] > most) most = high[block];
+      at += BLOCK - 1;
+      continue;
+    }
+    const y = ys[at];
+    if (y < least && y > above) least = y;
+    if (y > most && y < Infinity) most = y;
+  }
+  return [least, most];
 }
 
 /** The points of a curve, decoded. */

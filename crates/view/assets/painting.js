@@ -1,6 +1,6 @@
 // Paints curves on a canvas: only what is visible, and not more of it than there are pixels.
 
-import { first } from "./curves.js";
+import { BLOCK, first, summary } from "./curves.js";
 
 /**
  * @typedef {{left: number, top: number, width: number, height: number}} Box  pixels of the canvas
@@ -74,14 +74,42 @@ export function paintLine(ctx, curve, { x, y, from, to, usable }, ratio) {
     ctx.lineTo(column, last);
     low = high = last;
   };
+  const blocks = summary(ys);
   for (let at = begin; at < end; at++) {
+    // A block that is within one column of pixels is drawn at once.
+    const block = at / BLOCK;
+    if (at % BLOCK === 0 && at + BLOCK <= end && usable(blocks.low[block])) {
+      const behind = at + BLOCK - 1;
+      const start = x(xs[at]);
+      const here = Math.round(start);
+      if (here === Math.round(x(xs[behind]))) {
+        const top = y(blocks.high[block]);
+        const bottom = y(blocks.low[block]);
+        if (here === column) {
+          low = Math.min(low, top);
+          high = Math.max(high, bottom);
+        } else {
+          leave();
+          if (pen) ctx.lineTo(start, y(ys[at]));
+          else ctx.moveTo(start, y(ys[at]));
+          pen = true;
+          column = here;
+          low = top;
+          high = bottom;
+        }
+        last = y(ys[behind]);
+        at = behind;
+        continue;
+      }
+    }
     if (!usable(ys[at])) {
       leave();
       pen = false;
       column = NaN;
       continue;
     }
-    const [px, py] = [x(xs[at]), y(ys[at])];
+    const px = x(xs[at]);
+    const py = y(ys[at]);
     const here = Math.round(px);
     if (here === column) {
       if (py < low) low = py;
@@ -131,15 +159,28 @@ export class Marks {
     const large = box.width / Math.max(end - begin, 1) > ROOMY * ratio;
     const size = (large ? 2.5 : 1) * ratio;
     ctx.lineWidth = 1.3 * ratio;
+    const blocks = summary(ys);
+    const column = (/** @type {number} */ at) => Math.floor((x(at) - box.left) / ratio);
+    const row = (/** @type {number} */ at) => Math.floor((y(at) - box.top) / ratio);
     ctx.beginPath();
     for (let at = begin; at < end; at++) {
+      // Of a block that is within one pixel, one point is enough.
+      const block = at / BLOCK;
+      const behind = at + BLOCK - 1;
+      const summed = at % BLOCK === 0 && behind < end && usable(blocks.low[block]);
+      const alike =
+        summed && column(xs[at]) === column(xs[behind]) && row(blocks.low[block]) === row(blocks.high[block]);
+      if (alike) at = behind;
       if (!usable(ys[at])) continue;
-      const [px, py] = [x(xs[at]), y(ys[at])];
-      const [column, row] = [Math.floor((px - box.left) / ratio), Math.floor((py - box.top) / ratio)];
-      if (column < 0 || column >= columns || row < 0 || row >= rows) continue;
-      if (taken[row * columns + column] === pass) continue;
-      taken[row * columns + column] = pass;
-      if (mark === "dot" && !large) ctx.rect(px - size, py - size, 2 * size, 2 * size);
+      const px = x(xs[at]);
+      const py = y(ys[at]);
+      const across = Math.floor((px - box.left) / ratio);
+      const down = Math.floor((py - box.top) / ratio);
+      if (across < 0 || across >= columns || down < 0 || down >= rows) continue;
+      if (taken[down * columns + across] === pass) continue;
+      taken[down * columns + across] = pass;
+      if (mark === "dot" && !large)
+        ctx.fillRect(Math.round(px - size), Math.round(py - size), 2 * size, 2 * size);
       else if (mark === "cross") cross(ctx, px, py, 3 * ratio);
       else {
         const radius = mark === "ring" ? 3 * ratio : size;

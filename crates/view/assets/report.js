@@ -2,6 +2,7 @@
 
 import { Group, controls, draw } from "./charts.js";
 import { copied, csv, element } from "./elements.js";
+import { Animation } from "./packets.js";
 
 /** A cell as a number, if it is one: the mean of `9.1 ± 0.2`. @param {string} text */
 function number(text) {
@@ -86,7 +87,9 @@ const sight = new IntersectionObserver(
       if (!isIntersecting) continue;
       sight.unobserve(target);
       const figure = /** @type {HTMLElement} */ (target);
-      draw(figure, JSON.parse(figure.querySelector("script")?.textContent ?? ""), { group });
+      const data = JSON.parse(figure.querySelector("script")?.textContent ?? "");
+      if (figure.classList.contains("packets")) new Animation(figure, data);
+      else draw(figure, data, { group });
     }
   },
   { rootMargin: "300px" },

@@ -1,20 +1,27 @@
 //! Scripts and styles of pages with charts. They need no network, no other file and no `eval`: a page may
 //! hold them, or a server may serve each at its name.
 
-/// uPlot, which draws the frames of charts: a classic script that defines `uPlot`. Its licence is MIT.
-pub const UPLOT_JS: &str = include_str!("../assets/vendor/uPlot.iife.min.js");
+/// uPlot, which draws the frames of charts: a classic script that defines `uPlot`. Its licence, MIT, wants to
+/// be in every copy.
+pub const UPLOT_JS: &str = concat!(
+    "/*!\n",
+    include_str!("../assets/vendor/LICENSE-UPLOT"),
+    "*/\n",
+    include_str!("../assets/vendor/uPlot.iife.min.js")
+);
 /// The style that uPlot needs.
 pub const UPLOT_CSS: &str = include_str!("../assets/vendor/uPlot.min.css");
 /// The modules of charts, by the names under which they import each other: a server puts them side by side.
 /// `charts.js` has `draw(figure, data, options)`, `Group` and `controls`, and needs `uPlot`. The data are
-/// those of [`Chart::to_data`](crate::charts::chart::Chart::to_data). A module stands behind those that it
-/// imports.
-pub const MODULES: [(&str, &str); 5] = [
+/// those of [`Chart::to_data`](crate::charts::chart::Chart::to_data). `packets.js` animates a queue. A module
+/// stands behind those that it imports.
+pub const MODULES: [(&str, &str); 6] = [
     ("elements.js", include_str!("../assets/elements.js")),
     ("curves.js", include_str!("../assets/curves.js")),
     ("group.js", include_str!("../assets/group.js")),
     ("painting.js", include_str!("../assets/painting.js")),
     ("charts.js", include_str!("../assets/charts.js")),
+    ("packets.js", include_str!("../assets/packets.js")),
 ];
 /// The style of charts. The colours are those of [`STYLE_CSS`].
 pub const CHARTS_CSS: &str = include_str!("../assets/charts.css");

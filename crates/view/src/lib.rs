@@ -7,6 +7,7 @@ pub mod charts;
 pub mod figures;
 pub mod gallery;
 pub mod names;
+mod packets;
 pub mod report;
 pub mod request;
 mod seeds;

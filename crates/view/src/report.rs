@@ -3,9 +3,11 @@
 use super::assets::{CHARTS_CSS, STYLE_CSS, UPLOT_CSS, UPLOT_JS, report_script};
 use super::charts::axis::grouped;
 use super::charts::chart::Chart;
+use super::charts::heat::{self, Heat};
 use super::figures::{self, Tables};
 use super::gallery::{Gallery, MAX_PICTURED};
 use super::names::{plain, seeded, short};
+use super::packets;
 use super::request::Request;
 use super::seen::measurements;
 use super::shown::{PointView, shown};
@@ -71,6 +73,7 @@ struct Page<'a> {
     /// Are there points that differ in nothing but their seed?
     seeded: bool,
     across: Vec<Figure>,
+    heats: Vec<Heat>,
     overlaid: Vec<Figure>,
     sections: Vec<Section>,
     unpictured: usize,
@@ -97,6 +100,8 @@ struct Section {
     anchor: String,
     charts: Vec<Figure>,
     small: Vec<Figure>,
+    /// The data of its animations.
+    packets: Vec<String>,
 }
 
 /// An expectation and its results.
@@ -137,6 +142,7 @@ pub fn page(
         swatches: !gallery.overlaid.is_empty() && !seeded(results),
         seeded: seeded(results),
         across: gallery.across.iter().map(Figure::of).collect(),
+        heats: heat::maps(sweep, points),
         overlaid: gallery.overlaid.iter().map(Figure::of).collect(),
         sections: sections(points, gallery),
         unpictured: points.len().saturating_sub(MAX_PICTURED),
@@ -190,6 +196,7 @@ fn sections(points: &[PointView<'_>], gallery: &Gallery) -> Vec<Section> {
                 anchor: shown.folder.clone(),
                 charts: large.into_iter().map(Figure::of).collect(),
                 small: small.into_iter().map(Figure::of).collect(),
+                packets: packets::animations(shown),
             }
         })
         .collect()

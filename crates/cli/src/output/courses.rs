@@ -98,7 +98,7 @@ mod tests {
             text,
             "double double\ntitle\naflow\nxlabel\ntime (s)\nylabel\nsegment\ngreen\n\
              line 1.500000000 1 4.000000000 1\nline 4.000000000 1 4.000000000 5\nblue\nwhite\n\
-             dot 0.000000000 0\nyellow\nred\nx 2.000000000 2\ngo\n"
+             dot 0.000000000 0\nyellow\nmagenta\nred\nx 2.000000000 2\ngo\n"
         );
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! The follower is an observer of the engine. A run without traced flows does not contain it.
 
+use super::crossings::Crossings;
 use crate::engine::{Observer, PacketRef};
 use ackclock_net::Fate;
 use ackclock_scenario::flow_trace::{Episode, Estimate, Event, EventKind, FlowTrace, SegmentTrace};
@@ -28,6 +29,8 @@ struct Following {
 pub struct Follower {
     /// The traced flows, by the number of the flow.
     flows: Vec<Option<Box<Following>>>,
+    /// The queues on their ways.
+    crossings: Crossings,
     end: Time,
 }
 
@@ -47,7 +50,7 @@ impl Follower {
                 samples: (0, Duration::ZERO),
             }));
         }
-        Follower { flows, end: plan.duration }
+        Follower { flows, crossings: Crossings::new(plan, followed), end: plan.duration }
     }
 
     /// The traces, by flow.
@@ -64,7 +67,9 @@ impl Follower {
             }
             course
         });
-        finished.collect()
+        let mut courses: Vec<FlowTrace> = finished.collect();
+        self.crossings.give(&mut courses, end);
+        courses
     }
 }
 
@@ -148,8 +153,9 @@ impl Following {
     }
 }
 
-impl Observer for Follower {
-    fn at_link(&mut self, link: usize, _delay: Duration, packet: PacketRef<'_>, fate: Fate) {
+impl Follower {
+    /// A packet of any flow met its fate.
+    fn follow(&mut self, link: usize, packet: PacketRef<'_>, fate: Fate) {
         let flow = match packet {
             PacketRef::Data(flow, _) | PacketRef::Ack(flow, _) => flow,
             PacketRef::Datagram(..) | PacketRef::Report(..) | PacketRef::CbrPacket(..) => return,
@@ -161,9 +167,20 @@ impl Observer for Follower {
                 if link == following.ends[2] && ack.flags.epoch() == following.epoch =>
             {
                 following.note(at, EventKind::Acked, following.base + ack.ack);
+                let reported = ack.runs().next().filter(|_| ack.duplicate_report().is_none());
+                if let Some((_, end)) = reported {
+                    following.note(at, EventKind::Sacked, following.base + end - 1);
+                }
             }
             _ => {}
         }
+    }
+}
+
+impl Observer for Follower {
+    fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
+        self.crossings.at_link(link, delay, packet, fate);
+        self.follow(link, packet, fate);
     }
 
     fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
@@ -173,7 +190,8 @@ impl Observer for Follower {
         {
             following.under_way.insert((segment, data.sent_at), now); // dropped now, not when it came
         }
-        self.at_link(link, delay, packet, fate);
+        self.crossings.decided(now, link, delay, packet, fate);
+        self.follow(link, packet, fate);
     }
 
     fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {

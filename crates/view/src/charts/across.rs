@@ -15,17 +15,17 @@ const MIN_VALUES: usize = 3;
 const DECADES: f64 = 15.0;
 
 /// A quantity of a point, or of one of its groups.
-struct Quantity {
+pub(super) struct Quantity {
     id: &'static str,
-    title: &'static str,
-    unit: Unit,
+    pub(super) title: &'static str,
+    pub(super) unit: Unit,
     /// True: one curve per group. False: one curve for all.
-    of_groups: bool,
+    pub(super) of_groups: bool,
     /// Its value for a point and the number of a group.
-    value: fn(&PointResult, usize) -> f64,
+    pub(super) value: fn(&PointResult, usize) -> f64,
 }
 
-const QUANTITIES: [Quantity; 9] = [
+pub(super) const QUANTITIES: [Quantity; 9] = [
     Quantity {
         id: "goodput",
         title: "Goodput",

@@ -163,8 +163,15 @@ fn places(at: Vec<f64>) -> Places {
         return Places::Even { from, step: even, count: at.len() };
     }
     let step = (to - from) / f64::from(u32::MAX);
-    let counts = at.iter().flat_map(|at| (((at - from) / step).round() as u32).to_le_bytes());
-    Places::Counted { from, step, at: BASE64_STANDARD.encode(counts.collect::<Vec<u8>>()) }
+    let at = counted(at.into_iter().map(Some), from, step);
+    Places::Counted { from, step, at }
+}
+
+/// Base64 of little-endian u32 that count `step` from `from`; the greatest one for none.
+pub(crate) fn counted(at: impl Iterator<Item = Option<f64>>, from: f64, step: f64) -> String {
+    let count = |at: f64| ((at - from) / step).round() as u32;
+    let bytes = at.flat_map(|at| at.map_or(u32::MAX, count).to_le_bytes());
+    BASE64_STANDARD.encode(bytes.collect::<Vec<u8>>())
 }
 
 fn values(values: impl ExactSizeIterator<Item = f64>) -> Values {

@@ -4,7 +4,8 @@ pub mod across;
 pub mod axis;
 pub mod chart;
 pub mod curves;
-mod data;
+pub(crate) mod data;
+pub(crate) mod heat;
 #[cfg(feature = "png")]
 pub mod png;
 pub mod sequence;

@@ -11,6 +11,9 @@ use std::fmt::Write;
 /// Throughput is the mean over so many packets with data.
 const PACKETS: u64 = 10;
 
+/// A window that reaches this many times beyond what was sent is not drawn.
+const FAR: f64 = 4.0;
+
 /// Points, in order of time: seconds and a value.
 type Points = Vec<(f64, f64)>;
 
@@ -123,6 +126,9 @@ impl Course {
             band: Vec::new(),
         };
         let colour = Style::Colour;
+        // A window that is far beyond all that was sent would leave no room for it.
+        let most = |points: &Points| points.iter().map(|&(_, byte)| byte).fold(0.0, f64::max);
+        let window = if most(&self.window) > FAR * most(&self.new) { &Points::new() } else { &self.window };
         vec![
             chart(
                 "sequence",
@@ -130,7 +136,7 @@ impl Course {
                 "bytes",
                 vec![
                     curve("acknowledged", &self.acked, Style::Aside, Mark::Line),
-                    curve("window", &self.window, colour(5), Mark::Line),
+                    curve("window", window, colour(5), Mark::Line),
                     curve("sent", &self.new, colour(0), Mark::Dot),
                     curve("sent again", &self.again, colour(1), Mark::Ring),
                     curve("acknowledged selectively", &self.sacked, colour(3), Mark::Dot),
