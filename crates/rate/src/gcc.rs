@@ -143,7 +143,8 @@ impl Configured for Gcc {
     const PARAMETERS: &'static [Parameter] = PARAMETERS;
 }
 
-/// What both endpoints of a connection need to know: the parameters of [`TRANSPORT`], and the size of packets.
+/// What both endpoints of a connection need to know: the parameters of [`TRANSPORT`], and the size of
+/// packets.
 pub type Config = config::Config<Gcc>;
 
 impl Config {

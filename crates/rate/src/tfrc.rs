@@ -101,7 +101,8 @@ impl Configured for Tfrc {
     const PARAMETERS: &'static [Parameter] = PARAMETERS;
 }
 
-/// What both endpoints of a connection need to know: the parameters of [`TRANSPORT`], and the size of packets.
+/// What both endpoints of a connection need to know: the parameters of [`TRANSPORT`], and the size of
+/// packets.
 pub type Config = config::Config<Tfrc>;
 
 impl Config {

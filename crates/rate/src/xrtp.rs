@@ -184,7 +184,8 @@ impl Configured for Xrtp {
     const PARAMETERS: &'static [Parameter] = PARAMETERS;
 }
 
-/// What both endpoints of a connection need to know: the parameters of [`TRANSPORT`], and the size of packets.
+/// What both endpoints of a connection need to know: the parameters of [`TRANSPORT`], and the size of
+/// packets.
 pub type Config = config::Config<Xrtp>;
 
 impl Config {
