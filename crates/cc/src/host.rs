@@ -169,8 +169,8 @@ mod tests {
         assert_eq!(runs(&SIMULATOR).len(), schemes().len());
         for (host, more) in [
             (&QUINN, [].as_slice()),
-            (&NOQ, ["copa", "bbr", "bbr3"].as_slice()),
-            (&S2N_QUIC, ["dctcp", "copa", "bbr", "bbr3"].as_slice()),
+            (&NOQ, ["copa", "bbr", "bbr3", "policy"].as_slice()),
+            (&S2N_QUIC, ["dctcp", "copa", "bbr", "bbr3", "policy"].as_slice()),
         ] {
             let runs = runs(host);
             for name in everywhere.iter().chain(more) {

@@ -4,8 +4,10 @@
 //! use that description.
 
 use crate::Controller;
+use crate::blueprint::Blueprint;
 use ackclock_registry::{self as registry, Domain, Entry, Parameter, SettingsError, Value};
 use std::fmt;
+use std::sync::Arc;
 
 /// A scheme's entry in the registry.
 pub struct Scheme {
@@ -103,6 +105,8 @@ pub enum Given<'a> {
     Word(&'a str),
     /// A controller with its parameters.
     Control(&'a Settings),
+    /// What a file says, read and checked.
+    File(&'a Arc<dyn Blueprint>),
 }
 
 /// The settings of a scheme: a valid value for every parameter.
@@ -112,6 +116,8 @@ pub struct Settings {
     values: registry::Settings,
     /// The settings of the controller underneath, if there is one.
     under: Option<Box<Settings>>,
+    /// What the controller is built from, if that is not in the registry.
+    blueprint: Option<Arc<dyn Blueprint>>,
 }
 
 impl PartialEq for Settings {
@@ -132,7 +138,26 @@ impl Settings {
             scheme,
             values: registry::Settings::defaults(scheme.parameters),
             under: under.map(Box::new),
+            blueprint: None,
         }
+    }
+
+    /// The settings of a controller that the program around brings along: `scheme` describes it, and has no
+    /// parameters.
+    pub fn brought(scheme: &'static Scheme, blueprint: Arc<dyn Blueprint>) -> Settings {
+        Settings { blueprint: Some(blueprint), ..Settings::defaults(scheme) }
+    }
+
+    /// What the controller is built from, if that is not in the registry.
+    pub fn blueprint(&self) -> Option<&Arc<dyn Blueprint>> {
+        self.blueprint.as_ref()
+    }
+
+    /// The same for the connections of one group of flows.
+    #[must_use]
+    pub fn of_group(mut self, label: &str) -> Settings {
+        self.blueprint = self.blueprint.map(|blueprint| blueprint.of_group(label));
+        self
     }
 
     /// The scheme of these settings.
@@ -156,8 +181,24 @@ impl Settings {
             }
             Given::Word(word) => registry::Given::Word(word),
             Given::Control(settings) => return self.put_under(name, Some(settings.clone())),
+            Given::File(blueprint) => return self.put_file(name, blueprint),
         };
         self.values.set(name, plain)
+    }
+
+    /// True if the parameter `name` is a file.
+    pub fn takes_file(&self, name: &str) -> bool {
+        self.values.parameter(name).is_some_and(|parameter| matches!(parameter.domain, Domain::File))
+    }
+
+    /// Sets what a file says.
+    fn put_file(&mut self, name: &str, blueprint: &Arc<dyn Blueprint>) -> Result<(), SettingsError> {
+        if !self.takes_file(name) {
+            return self.values.set(name, registry::Given::Word("a file")); // says what there is
+        }
+        self.values.put(name, Value::File(blueprint.checksum()));
+        self.blueprint = Some(Arc::clone(blueprint));
+        Ok(())
     }
 
     /// True if the parameter `name` is a controller underneath.
@@ -265,6 +306,7 @@ pub const fn schemes() -> &'static [&'static Scheme] {
         &crate::copa::SCHEME,
         &crate::bbr::SCHEME,
         &crate::bbr3::SCHEME,
+        &crate::policy::SCHEME,
         &crate::none::SCHEME,
     ]
 }

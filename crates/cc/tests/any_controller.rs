@@ -55,6 +55,7 @@ fn settings_from(scheme: &'static Scheme, picks: &[f64]) -> Settings {
                     _ => range.start() + (range.end() - range.start()) * 5.0 * (pick - 0.8),
                 })
             }
+            Domain::File => continue, // its text is checked where it is read
             Domain::Count(_) | Domain::Time(_) | Domain::Size(_) | Domain::Room => {
                 panic!("{}.{}: no controller has such a parameter", scheme.name, parameter.name)
             }

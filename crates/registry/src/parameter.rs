@@ -37,6 +37,8 @@ pub enum Value {
     Size(Bytes),
     /// Room in a queue.
     Room(Room),
+    /// A file that was read: a checksum of what it says.
+    File(u64),
     /// No value: the entry then chooses one from something else, which these words name.
     Otherwise(&'static str),
     /// No value, and one must be given.
@@ -62,6 +64,8 @@ pub enum Domain {
     Room,
     /// A controller, by name or with its own parameters. It must not itself contain another controller.
     Controller,
+    /// A file. Who reads the settings reads it, because the entry itself has no I/O.
+    File,
 }
 
 impl Parameter {
@@ -132,6 +136,12 @@ impl Parameter {
         Parameter { name, unit: "", about, default: Value::Choice(default), domain: Domain::Controller }
     }
 
+    /// A file. It has no default: make it [needed](Parameter::needed), or say what holds
+    /// [otherwise](Parameter::otherwise).
+    pub const fn file(name: &'static str, about: &'static str) -> Parameter {
+        Parameter { name, unit: "", about, default: Value::Needed, domain: Domain::File }
+    }
+
     /// The same parameter without a default: a value must be given.
     #[must_use]
     pub const fn needed(self) -> Parameter {
@@ -158,6 +168,7 @@ impl Parameter {
             Domain::Size(range) => format!("a size, {} to {}", Bytes(*range.start()), Bytes(*range.end())),
             Domain::Room => "packets, bdp or a size".to_owned(),
             Domain::Controller => "a controller that is not around another one".to_owned(),
+            Domain::File => "the name of a file".to_owned(),
         }
     }
 
@@ -193,6 +204,7 @@ impl fmt::Display for Value {
             Value::Time(time) => write!(f, "\"{time}\""),
             Value::Size(bytes) => write!(f, "\"{bytes}\""),
             Value::Room(room) => write!(f, "\"{room}\""),
+            Value::File(checksum) => write!(f, "(a file of {checksum:016x})"),
             Value::Otherwise(words) => write!(f, "({words})"),
             Value::Needed => write!(f, "(must be given)"),
         }

@@ -43,7 +43,9 @@ impl Terms {
                 Value::Choice(word) => word.to_owned(),
                 Value::Time(time) => format!("{} ns", time.as_nanos()),
                 // No transport has others.
-                Value::Size(_) | Value::Room(_) | Value::Otherwise(_) | Value::Needed => continue,
+                Value::Size(_) | Value::Room(_) | Value::File(_) | Value::Otherwise(_) | Value::Needed => {
+                    continue;
+                }
             };
             text.push_str(&format!("\n{}={value}", parameter.name));
         }

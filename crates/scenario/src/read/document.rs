@@ -3,6 +3,7 @@
 //! `--set` and sweeps replace values in the tree. An error about a replaced value points to the replacement.
 
 use super::error::{Origin, ScenarioError, Source};
+use ackclock_cc::Settings;
 use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -140,7 +141,7 @@ impl Document {
     ///
     /// [`ScenarioError`] if the text is not TOML, or is nested too deeply.
     pub fn parse(name: &str, text: &str) -> Result<Document, ScenarioError> {
-        let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
+        let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned(), brought: Vec::new() });
         let table = DeTable::parse(text).map_err(|error| {
             let at = error.span().unwrap_or(0..0);
             ScenarioError::new(&source, &Origin::File(at.start, at.end), "", error.message())
@@ -152,6 +153,11 @@ impl Document {
                 .help("no scenario needs that; look for a stray bracket or dot")
         })?;
         Ok(Document { root: Node { value, origin: Origin::File(span.start, span.end) }, source })
+    }
+
+    /// Lets flows name these controllers, which are not in the registry.
+    pub fn bring(&mut self, brought: Vec<Settings>) {
+        Arc::make_mut(&mut self.source).brought = brought;
     }
 
     /// The document as TOML, without comments.

@@ -1,6 +1,7 @@
 //! Errors in scenarios: the place, the problem, and the remedy.
 
 use super::excerpt::Excerpt;
+use ackclock_cc::Settings;
 use miette::{Diagnostic, LabeledSpan, SourceCode};
 use std::fmt;
 use std::sync::Arc;
@@ -8,13 +9,15 @@ use std::sync::Arc;
 /// The name that is shown for the command line.
 const COMMAND_LINE: &str = "command line";
 
-/// A scenario's text and the name of its file.
-#[derive(Debug)]
+/// A scenario's text and the name of its file, and what the program around brings along.
+#[derive(Clone, Debug)]
 pub struct Source {
     /// The file's name.
     pub name: String,
     /// The file's contents.
     pub text: String,
+    /// Controllers that are not in the registry, which flows may name like those that are.
+    pub brought: Vec<Settings>,
 }
 
 /// Where a value was written.

@@ -3,6 +3,7 @@
 use super::endpoint::Ground;
 use super::error::suggest;
 use super::jitter::{JitterSpec, read_jitter};
+use super::policy_file::read_policy_file;
 use super::reader::{At, Result, Table};
 use super::requests::{TransferSpec, read_requests};
 use super::tcp::{check_undo, read_chosen, read_detection, read_recovery};
@@ -10,7 +11,7 @@ use super::topology::{LinkSpec, read_own_link};
 use super::writing::read_writing;
 use crate::control::Control;
 use crate::writing::Writing;
-use ackclock_cc::{Given, Settings, SettingsError, scheme, schemes};
+use ackclock_cc::{Domain, Given, Settings, SettingsError, scheme, schemes};
 use ackclock_net::Rng;
 use ackclock_rate::Transport;
 use ackclock_registry::Listed;
@@ -113,6 +114,10 @@ fn read_group(at: &At<'_>, ground: &Ground<'_>) -> Result<FlowGroup> {
         Some(at) => at.text()?.to_owned(),
         None => control.name().to_owned(),
     };
+    let control = match control {
+        Control::Window(settings) => Control::Window(settings.of_group(&label)),
+        rate => rate,
+    };
     let config = match &control {
         Control::Window(control) => read_endpoint(&table, ground, control)?,
         Control::Rate(transport) => {
@@ -214,7 +219,10 @@ fn read_follow(at: &At<'_>, count: usize) -> Result<usize> {
 
 /// Reads what decides how fast a flow sends: a controller or a transport, by its name or with parameters.
 fn read_control(at: &At<'_>) -> Result<Control> {
-    let (word, _) = at.choice()?;
+    let (word, inner) = at.choice()?;
+    if let (Some(settings), None) = (at.brought(word), inner) {
+        return Ok(Control::Window(settings.clone()));
+    }
     if Transport::find(word).is_some() {
         return read_chosen(at, "\"xrtp\" or { xrtp = { variant = \"a\" } }").map(Control::Rate);
     }
@@ -232,17 +240,22 @@ fn read_controller(at: &At<'_>, others: &[&str]) -> Result<Settings> {
     let mut settings = Settings::defaults(scheme);
     if let Some(inner) = inner {
         let example = match scheme.parameters.first() {
+            Some(parameter) if matches!(parameter.domain, Domain::File) => {
+                format!("{{ {word} = {{ {} = \"{word}.json\" }} }}", parameter.name)
+            }
             Some(parameter) => format!("{{ {word} = {{ {} = {} }} }}", parameter.name, parameter.default),
             None => format!("\"{word}\", which has no parameters"),
         };
         for (name, at) in inner.table_like(&example)?.entries() {
             let under = settings.takes_controller(name).then(|| read_controller(&at, &[])).transpose()?;
-            let given = match (&under, &at.node.value) {
-                (Some(under), _) => Given::Control(under),
-                (None, super::Value::Number(number)) => Given::Number(*number),
-                (None, super::Value::Flag(flag)) => Given::Flag(*flag),
-                (None, super::Value::Text(word)) => Given::Word(word),
-                (None, _) => {
+            let file = settings.takes_file(name).then(|| read_policy_file(&at)).transpose()?;
+            let given = match (&under, &file, &at.node.value) {
+                (Some(under), ..) => Given::Control(under),
+                (_, Some(file), _) => Given::File(file),
+                (.., super::Value::Number(number)) => Given::Number(*number),
+                (.., super::Value::Flag(flag)) => Given::Flag(*flag),
+                (.., super::Value::Text(word)) => Given::Word(word),
+                _ => {
                     return Err(at
                         .error(format!("a parameter cannot be {}", at.node.value.kind()))
                         .help("write a number, a word in quotes, or true or false"));

@@ -8,6 +8,7 @@ mod excerpt;
 mod flows;
 mod impairments;
 mod jitter;
+mod policy_file;
 mod predict;
 mod queue;
 mod rate;
@@ -198,6 +199,11 @@ impl Scenario {
         At::new(&expect.node, expect.path.clone(), &self.document.source).error(message)
     }
 
+    /// The document from which it was read.
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+
     /// The number of flows in all groups together.
     pub fn flows(&self) -> usize {
         self.groups.iter().map(|group| group.count).sum()
@@ -222,7 +228,14 @@ impl Scenario {
                 json["flows"][number]["size"]["table"] = serde_json::json!(table.rows());
             }
         }
-        // So does a trace, which is long: its checksum stands for it.
+        // So do a policy and a trace, which are long: checksums stand for them.
+        for (number, group) in self.groups.iter().enumerate() {
+            let policy = group.control.window().and_then(|settings| settings.blueprint());
+            let written = json.pointer_mut(&format!("/flows/{number}/control/policy"));
+            if let (Some(policy), Some(written)) = (policy, written) {
+                written["checksum"] = format!("{:016x}", policy.checksum()).into();
+            }
+        }
         let last_hops = self.groups.iter().filter_map(|group| group.last_hop.as_ref());
         for variable in self.topology.links.iter().chain(last_hops).filter_map(|link| link.variable.as_ref())
         {

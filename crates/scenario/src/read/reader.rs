@@ -2,6 +2,7 @@
 
 use super::document::{Node, Value};
 use super::error::{ScenarioError, Source, nearest, suggest};
+use ackclock_cc::Settings;
 use ackclock_units::QuantityError;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,11 @@ impl<'a> At<'a> {
     /// An error at this place.
     pub fn error(&self, message: impl Into<String>) -> ScenarioError {
         ScenarioError::new(self.source, &self.node.origin, &self.path, message)
+    }
+
+    /// The controller of this name that the program around brings along.
+    pub(crate) fn brought(&self, name: &str) -> Option<&'a Settings> {
+        self.source.brought.iter().find(|settings| settings.scheme().name == name)
     }
 
     /// The path of a file that is named relative to the scenario's.

@@ -54,6 +54,7 @@ pub(crate) fn read_value(at: &At<'_>, parameter: &'static Parameter) -> Result<V
         }
         Domain::Room => read_room(at).map(Value::Room),
         Domain::Controller => Err(at.error("a controller cannot be set here")),
+        Domain::File => Err(at.error("a file cannot be set here")),
     }
 }
 
@@ -77,5 +78,6 @@ fn example(parameter: &Parameter) -> &'static str {
         Domain::Size(_) => "\"1500 B\"",
         Domain::Room => "\"1 bdp\"",
         Domain::Controller => "\"reno\"",
+        Domain::File => "\"policy.json\"",
     }
 }

@@ -182,6 +182,17 @@ impl<O: Observer> Engine<O> {
         (0..events).all(|_| self.advance(self.duration))
     }
 
+    /// Processes events until `stop` is true after one of them. False when the run is over. For a run that
+    /// somebody steers.
+    pub fn run_until(&mut self, stop: impl Fn() -> bool) -> bool {
+        while self.advance(self.duration) {
+            if stop() {
+                return true;
+            }
+        }
+        false
+    }
+
     /// The present virtual time.
     pub fn now(&self) -> Time {
         self.now
