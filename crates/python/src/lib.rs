@@ -2,6 +2,7 @@
 //! and documentation.
 
 mod commands;
+mod controllers;
 mod error;
 mod interrupt;
 mod listing;
@@ -10,6 +11,7 @@ mod pictures;
 mod results;
 mod rows;
 mod scenario;
+mod steered;
 mod sweep;
 mod tables;
 
@@ -24,6 +26,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<results::Results>()?;
     module.add_class::<sweep::Sweep>()?;
     module.add_class::<tables::Batch>()?;
+    module.add_class::<steered::Environments>()?;
+    module.add_class::<controllers::Path>()?;
+    module.add_class::<controllers::Ack>()?;
+    module.add_class::<controllers::Window>()?;
     module.add_function(wrap_pyfunction!(results::run, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::build, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::locate, module)?)?;

@@ -1,5 +1,6 @@
 //! Runs of all points of a scenario at once, and what came of them.
 
+use crate::controllers::{Fault, brought};
 use crate::error::{raised, wrong};
 use crate::interrupt::detached;
 use crate::memory;
@@ -8,13 +9,15 @@ use crate::rows::rows;
 use crate::scenario::Scenario;
 use crate::tables::{self, Axes, Batch, LISTS};
 use ackclock_scenario::results::{Expectation, PointResult};
-use ackclock_scenario::{Expansion, Sweep};
+use ackclock_scenario::{Expansion, Point, Sweep};
 use ackclock_sim::engine::NoObserver;
-use ackclock_study::run::{check, judge_points};
+use ackclock_study::run::{RunError, check, judge_points, run_followed};
 use ackclock_study::runner::{Runner, RunnerError};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use serde_json::json;
+use std::cell::RefCell;
+use std::sync::Arc;
 
 /// The results of all points of a scenario.
 #[pyclass(frozen, module = "ackclock._native")]
@@ -27,19 +30,29 @@ pub(crate) struct Results {
 
 /// Runs every point of a scenario. `probes`: what is seen over time is kept, too.
 #[pyfunction]
-#[pyo3(signature = (scenario, probes, threads))]
+#[pyo3(signature = (scenario, probes, threads, controllers))]
 pub(crate) fn run(
     py: Python<'_>,
     scenario: &Scenario,
     probes: bool,
     threads: Option<usize>,
+    controllers: Vec<(String, Py<PyAny>)>,
 ) -> PyResult<Results> {
-    let expansion = Expansion::of(scenario.document.clone()).map_err(raised)?;
+    let mut document = scenario.document.clone();
+    let fault = Arc::new(Fault::default());
+    let attached = !controllers.is_empty();
+    document.bring(brought(py, controllers, &fault)?);
+    let expansion = Expansion::of(document.clone()).map_err(raised)?;
     let axes = Axes::of(&expansion);
-    let sweep = Sweep::expand(scenario.document.clone()).map_err(raised)?;
+    let sweep = Sweep::expand(document).map_err(raised)?;
     let need = check(&sweep.points, probes).map_err(raised)?;
-    let at_once = memory::at_once(threads, sweep.points.len());
+    let at_once = if attached { 1 } else { memory::at_once(threads, sweep.points.len()) };
     memory::check(need, at_once)?;
+    if attached {
+        let points = run_attached(py, &sweep.points, probes, &fault)?;
+        let (points, over_points) = judge_points(&sweep.points, points);
+        return Ok(Results { sweep, axes, points, over_points });
+    }
     let points = detached(py, |stop| {
         let runner = Runner { probes, threads: Some(at_once), stop, store: None, progress: &|_, _| {} };
         runner.run(&sweep.points, &NoObserver)
@@ -50,6 +63,24 @@ pub(crate) fn run(
     })?;
     let (points, over_points) = judge_points(&sweep.points, points);
     Ok(Results { sweep, axes, points, over_points })
+}
+
+/// Runs points one after the other, with the interpreter's lock: their controllers are in Python.
+fn run_attached(py: Python<'_>, points: &[Point], probes: bool, fault: &Fault) -> PyResult<Vec<PointResult>> {
+    let run = |point: &Point| {
+        let signal = RefCell::new(None);
+        let ran = run_followed(point, probes, NoObserver, |_| {
+            *signal.borrow_mut() = py.check_signals().err();
+            signal.borrow().is_none() && !fault.happened()
+        });
+        match (fault.take().or(signal.into_inner()), ran) {
+            (Some(error), _) => Err(error),
+            (None, Ok((result, NoObserver))) => Ok(result),
+            (None, Err(RunError::Scenario(error))) => Err(raised(error)),
+            (None, Err(other)) => Err(wrong(other, "try it again")),
+        }
+    };
+    points.iter().map(run).collect()
 }
 
 #[pymethods]

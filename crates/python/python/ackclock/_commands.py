@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any
 
@@ -22,13 +22,19 @@ def run(
     seeds: int | builtins.list[int] | range | None = None,
     probes: bool = True,
     threads: int | None = None,
+    controllers: Mapping[str, Callable[[], Any]] | None = None,
 ) -> Results:
     """Simulates a scenario. A sweep runs all its points in parallel, and keeps all results in memory.
 
     `probes` says whether what is seen over time is kept. `threads` is the number of points that run at once;
     by default one per core.
+
+    `controllers` are controllers in Python, which flows may name: a class for each, of which every connection
+    has an instance. It has `grow(self, path, ack, w)`, which changes `w.cwnd`, and `cut(self, path, w, why)`,
+    which returns the new slow-start threshold or None. Such a run has one thread. An exception ends it.
     """
-    return Results(_native.run(Scenario(scenario, set=set, seeds=seeds)._native, probes, threads))
+    read = Scenario(scenario, set=set, seeds=seeds)._native
+    return Results(_native.run(read, probes, threads, [*(controllers or {}).items()]))
 
 
 def compare(

@@ -69,7 +69,66 @@ class Sweep:
     def digests(self, start: int, to: int) -> bytes: ...
     def table(self, name: str, points: Any, numbers: list[int]) -> Batch: ...
 
-def run(scenario: Scenario, probes: bool, threads: int | None) -> Results: ...
+@final
+class Environments:
+    def __init__(
+        self,
+        scenario: tuple[Scenario, str] | None,
+        count: int,
+        runs: int,
+        threads: int,
+        history: int,
+        interval: float,
+        scale: float,
+        steps: int,
+        reward: tuple[float, float, float],
+    ) -> None: ...
+    def reset(self, seed: int | None) -> None: ...
+    def seeds(self) -> list[int]: ...
+    def step(self, actions: Any) -> None: ...
+    def read(self, seen: Any, rewards: Any, over: Any, told: Any) -> None: ...
+
+@final
+class Path:
+    """The state of a connection. Times are in seconds, what is sent in segments."""
+
+    now: float
+    srtt: float
+    rtt_min: float
+    in_flight: float
+    una: int
+    nxt: int
+    delivered: int
+    peer_window: float
+    segment_bytes: int
+    cwnd_limited: bool
+    recovering: bool
+
+@final
+class Ack:
+    """An acknowledgement."""
+
+    acked: float
+    sacked: int
+    lost: int
+    marked: int
+    rtt: float | None
+    draw: float
+    forward: float | None
+    rate: float | None
+    app_limited: bool
+
+@final
+class Window:
+    """What a controller decides: segments, segments, and bit/s or None."""
+
+    cwnd: float
+    ssthresh: float
+    pacing: float | None
+
+def run(
+    scenario: Scenario, probes: bool, threads: int | None, controllers: list[tuple[str, Any]]
+) -> Results: ...
 def build(library: str) -> str: ...
 def locate(digests: bytes, parts: list[bytes]) -> tuple[bytes, list[tuple[int, int]]]: ...
 def predict_capture(
