@@ -101,10 +101,10 @@ def look(file):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--iterations", type=int, default=150)
-    options.add_argument("--population", type=int, default=16, help="pairs of candidates")
+    options.add_argument("--iterations", type=int, default=120)
+    options.add_argument("--population", type=int, default=8, help="pairs of candidates")
     options.add_argument("--paths", type=int, default=8, help="paths on which each candidate is judged")
-    options.add_argument("--steps", type=int, default=100)
+    options.add_argument("--steps", type=int, default=60)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--out", type=pathlib.Path, default=pathlib.Path("policy.json"))
     asked = options.parse_args()

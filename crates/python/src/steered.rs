@@ -104,7 +104,8 @@ fn aurora(draws: &mut Rng) -> Result<(Document, Start), ScenarioError> {
         "duration = \"1000000 s\"\nsegment = {{ payload = \"1460 B\", header = \"40 B\" }}\n\
          [topology.dumbbell]\nbottleneck = {{ rate = \"{:.0} bit/s\", delay = \"{:.0} ns\", loss = {loss}, \
          queue = {{ droptail = \"{room} packets\" }} }}\n\
-         [[flows]]\ncontrol = \"policy\"\ntcp = {{ rto = \"linux\", rto_min = \"10 s\", rto_initial = \"10 s\" }}\n",
+         [[flows]]\ncontrol = \"policy\"\ndetection = {{ rack = {{ tail_loss_probe = false }} }}\n\
+         tcp = {{ rto = \"linux\", rto_min = \"10 s\", rto_initial = \"10 s\" }}\n",
         rate * 12_000.0,
         delay * 1e9,
     );

@@ -294,9 +294,15 @@ impl Sender {
     /// Of several timers.
     #[cold]
     fn earliest_deadline(&self) -> Option<Time> {
-        let waiting = self.waiting.as_ref().and_then(|waiting| waiting.deadline());
-        let rack = self.rack.as_ref().map(|rack| [rack.deadline(), rack.probe_due()]);
-        [self.timer.deadline(), waiting].into_iter().chain(rack.into_iter().flatten()).flatten().min()
+        let due = |deadline: Option<Time>| deadline.unwrap_or(Time::NEVER);
+        let mut earliest = due(self.timer.deadline());
+        if let Some(waiting) = &self.waiting {
+            earliest = earliest.min(due(waiting.deadline()));
+        }
+        if let Some(rack) = &self.rack {
+            earliest = earliest.min(due(rack.deadline())).min(due(rack.probe_due()));
+        }
+        (earliest < Time::NEVER).then_some(earliest)
     }
 
     #[inline]

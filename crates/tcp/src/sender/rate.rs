@@ -67,8 +67,8 @@ impl Rate {
         }
         let place = (seq - self.first) as usize;
         let again = place < self.departures.len();
-        if !again {
-            self.departures.resize(place + 1, Departure::default()); // a probe of a closed window left none
+        while self.departures.len() <= place {
+            self.departures.push_back(Departure::default()); // a probe of a closed window left none
         }
         self.departures[place] = Departure {
             at: now,
