@@ -1,9 +1,9 @@
 //! A learned policy. A small neural network sets the rate once per monitor interval.
 //!
-//! Source: N. Jay, N. Rotman, B. Godfrey, M. Schapira, A. Tamar, "A Deep Reinforcement Learning Perspective on
-//! Internet Congestion Control", ICML 2019 (Aurora), and the program PCC-RL that the authors published: three
-//! numbers of each of the last intervals, and a rate that is multiplied by 1 + 0.025 a, or divided by 1 -
-//! 0.025 a.
+//! Source: N. Jay, N. Rotman, B. Godfrey, M. Schapira, A. Tamar, "A Deep Reinforcement Learning Perspective
+//! on Internet Congestion Control", ICML 2019 (Aurora), and the program PCC-RL that the authors published:
+//! three numbers of each of the last intervals, and a rate that is multiplied by 1 + 0.025 a, or divided by
+//! 1 - 0.025 a.
 //!
 //! What differs: the sender is TCP, so losses are found and repaired as TCP does, and an interval ends with
 //! the first acknowledgement after its time. The halves of an interval are halves of its time, not of its
