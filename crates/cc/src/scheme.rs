@@ -148,9 +148,10 @@ impl Settings {
         Settings { blueprint: Some(blueprint), ..Settings::defaults(scheme) }
     }
 
-    /// What the controller is built from, if that is not in the registry.
+    /// What the controller is built from, or the one underneath, if that is not in the registry.
     pub fn blueprint(&self) -> Option<&Arc<dyn Blueprint>> {
-        self.blueprint.as_ref()
+        let under = || self.under.as_ref().and_then(|under| under.blueprint());
+        self.blueprint.as_ref().or_else(under)
     }
 
     /// The same for the connections of one group of flows.

@@ -56,7 +56,14 @@ fn a_file_decides_as_the_rule_does_that_it_writes_down() {
     // A store tells them apart by what the files say.
     let before = digest(&file.points[0]);
     assert_ne!(before, digest(&other.points[0]));
+    let under = || {
+        digest(
+            &read(directory.path(), "{ pert = { over = { policy = { file = \"p.json\" } } } }", "").points[0],
+        )
+    };
+    let before_under = under();
     fs::write(directory.path().join("p.json"), policy(4.5)).expect("written");
+    assert_ne!(before_under, under());
     assert_ne!(before, digest(&read(directory.path(), "{ policy = { file = \"p.json\" } }", "").points[0]));
 }
 

@@ -231,9 +231,9 @@ impl Scenario {
         // So do a policy and a trace, which are long: checksums stand for them.
         for (number, group) in self.groups.iter().enumerate() {
             let policy = group.control.window().and_then(|settings| settings.blueprint());
-            let written = json.pointer_mut(&format!("/flows/{number}/control/policy"));
-            if let (Some(policy), Some(written)) = (policy, written) {
-                written["checksum"] = format!("{:016x}", policy.checksum()).into();
+            if let Some(policy) = policy {
+                let checksum = format!("{:016x}", policy.checksum());
+                note_checksum(&mut json["flows"][number]["control"], &checksum);
             }
         }
         let last_hops = self.groups.iter().filter_map(|group| group.last_hop.as_ref());
@@ -248,6 +248,16 @@ impl Scenario {
             }
         }
         json
+    }
+}
+
+/// Notes the checksum of a file beside its name, also that of a controller underneath.
+fn note_checksum(control: &mut serde_json::Value, checksum: &str) {
+    let Some(entries) = control.as_object_mut() else { return };
+    if entries.contains_key("file") {
+        entries.insert("checksum".to_owned(), checksum.into());
+    } else {
+        entries.values_mut().for_each(|inner| note_checksum(inner, checksum));
     }
 }
 
