@@ -3,6 +3,7 @@
 
 use ackclock_net::{Link, LinkMeter, LinkTally};
 use ackclock_scenario::measured::CbrTally;
+use ackclock_scenario::series::Glimpse;
 use ackclock_units::{Duration, Time};
 
 /// The times of all samples.
@@ -26,9 +27,13 @@ pub(crate) struct Seen {
     pub(crate) streams: Vec<(CbrTally, StreamSeries)>,
 }
 
+/// Who watches a run while it is under way, if anybody does.
+pub(crate) type Watcher<'a> = Option<&'a (dyn Fn(Glimpse) + Sync)>;
+
 /// The samples of one part of the network.
-pub(crate) struct Looks {
+pub(crate) struct Looks<'a> {
     times: Times,
+    see: Watcher<'a>,
     next_probe: Time,
     begun: bool,
     ended: bool,
@@ -52,12 +57,13 @@ struct Evidence {
     series: LinkSeries,
 }
 
-impl Looks {
+impl<'a> Looks<'a> {
     /// Samples of these links, and of so many sources.
-    pub(crate) fn new(times: Times, links: &[usize], streams: usize) -> Looks {
+    pub(crate) fn new(times: Times, links: &[usize], streams: usize, see: Watcher<'a>) -> Looks<'a> {
         let seen = |&link: &usize| Evidence { link, meter: LinkMeter::default(), series: Vec::new() };
         Looks {
             times,
+            see,
             next_probe: Time::ZERO,
             begun: false,
             ended: false,
@@ -117,7 +123,11 @@ impl Looks {
             passed.series.push((bytes as f64 * per_second) as f32);
         }
         for seen in &mut self.links {
-            seen.series.push(seen.meter.look(now, self.times.probe, &mut links[seen.link]));
+            let (waiting, rate) = seen.meter.look(now, self.times.probe, &mut links[seen.link]);
+            seen.series.push((waiting, rate));
+            if let Some(see) = self.see {
+                see(Glimpse::Link { link: seen.link, at: now, waiting, rate });
+            }
         }
     }
 

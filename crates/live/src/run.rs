@@ -20,7 +20,7 @@ use ackclock_net::{accesses, stages};
 use ackclock_scenario::measured::{CbrTally, Measured};
 use ackclock_scenario::plan::FlowPlan;
 use ackclock_scenario::results::PointResult;
-use ackclock_scenario::series::Series;
+use ackclock_scenario::series::{Glimpse, Series};
 use ackclock_scenario::{Built, Point};
 use ackclock_units::{Duration, Time};
 use std::collections::BTreeMap;
@@ -74,6 +74,8 @@ pub struct Request<'a> {
     pub captures: Option<(Vec<String>, Folder)>,
     /// Called with the cookies of the hosts' network namespaces before anything is sent there.
     pub admit: &'a (dyn Fn(&[u64]) -> io::Result<()> + Sync),
+    /// Called with what each probe sees of the scenario's flows and links, as it sees it. It must not wait.
+    pub see: Option<&'a (dyn Fn(Glimpse) + Sync)>,
 }
 
 /// The outcome of an emulation.
@@ -288,7 +290,7 @@ impl<'a> Run<'a> {
             links: plan.links.clone(),
             ways: ways.collect(),
             sources: sources.collect(),
-            looks: Looks::new(times, &measured, streams.len()),
+            looks: Looks::new(times, &measured, streams.len(), self.request.see),
             streams,
             captured: captured.to_vec(),
             capture,
@@ -318,11 +320,16 @@ impl<'a> Run<'a> {
                     break;
                 }
                 let measuring = schedule.measuring();
-                for (watched, flow) in watched.iter_mut().zip(flows) {
+                for (number, (watched, flow)) in watched.iter_mut().zip(flows).enumerate() {
                     match due {
                         Due::Begin => watched.begin(flow),
                         Due::End => watched.end(flow),
-                        Due::Look => watched.look(flow, measuring),
+                        Due::Look => {
+                            let sample = watched.look(flow, measuring);
+                            if let Some(see) = self.request.see {
+                                see(Glimpse::Flow { flow: number, at, sample });
+                            }
+                        }
                     }
                 }
                 schedule.done(due);

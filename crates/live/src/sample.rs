@@ -33,7 +33,7 @@ impl Watched {
     }
 
     /// Takes a sample.
-    pub(crate) fn look(&mut self, flow: &Running<'_>, measuring: bool) {
+    pub(crate) fn look(&mut self, flow: &Running<'_>, measuring: bool) -> Sample {
         let now = flow.snapshot();
         let segments = |bytes: u64| bytes as f64 / f64::from(flow.payload());
         let mut sample = Sample {
@@ -60,6 +60,7 @@ impl Watched {
             values.push(value as f32);
         });
         self.last = now;
+        sample
     }
 
     /// The bytes received in the measuring window. Samples at its ends may be late. So the rate between the

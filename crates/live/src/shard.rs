@@ -76,7 +76,7 @@ pub(crate) struct Shard<'a> {
     pub(crate) ways: Vec<Route>,
     pub(crate) sources: Vec<Source>,
     pub(crate) streams: Vec<Stream>,
-    pub(crate) looks: Looks,
+    pub(crate) looks: Looks<'a>,
     /// The links that are captured.
     pub(crate) captured: Vec<usize>,
     pub(crate) capture: Option<Sender<Captured>>,

@@ -79,7 +79,15 @@ fn request<T>(text: &str, load: Load, then: impl FnOnce(&Request<'_>) -> T) -> R
     let sweep = Sweep::read("test.toml", text, &[]).map_err(|error| error.to_string())?;
     let controls = sweep.points[0].scenario.controls().map(|control| control.name().to_owned()).collect();
     let own: Vec<bool> = sweep.points[0].scenario.own_hosts().collect();
-    Ok(then(&Request { point: &sweep.points[0], controls, own, load, captures: None, admit: &|_| Ok(()) }))
+    Ok(then(&Request {
+        point: &sweep.points[0],
+        controls,
+        own,
+        load,
+        captures: None,
+        admit: &|_| Ok(()),
+        see: None,
+    }))
 }
 
 fn run(text: &str, load: Load) -> Result<Outcome, Failed> {

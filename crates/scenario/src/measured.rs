@@ -41,15 +41,12 @@ impl Measured {
     #[must_use]
     pub fn in_order(mut self, numbers: &[u32]) -> Measured {
         self.flows = sorted(self.flows, numbers);
-        if let Some(series) = &mut self.series {
-            series.flows = sorted(std::mem::take(&mut series.flows), numbers);
-            series.inner = sorted(std::mem::take(&mut series.inner), numbers);
-        }
+        self.series = self.series.map(|series| series.in_order(numbers));
         self
     }
 }
 
-fn sorted<T>(values: Vec<T>, numbers: &[u32]) -> Vec<T> {
+pub(crate) fn sorted<T>(values: Vec<T>, numbers: &[u32]) -> Vec<T> {
     let mut numbered: Vec<(u32, T)> = numbers.iter().copied().zip(values).collect();
     numbered.sort_by_key(|&(number, _)| number);
     numbered.into_iter().map(|(_, value)| value).collect()

@@ -1,5 +1,6 @@
 //! The samples of the probes. They are written and read back without losing a bit.
 
+use crate::measured::sorted;
 use ackclock_units::Time;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -23,6 +24,16 @@ pub struct Series {
     pub inner: Vec<(Vec<String>, Vec<f32>)>,
 }
 
+impl Series {
+    /// Sorts the flows: entry n was sampled at the flow number `numbers[n]`.
+    #[must_use]
+    pub fn in_order(mut self, numbers: &[u32]) -> Series {
+        self.flows = sorted(self.flows, numbers);
+        self.inner = sorted(self.inner, numbers);
+        self
+    }
+}
+
 /// A sample of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "[Exact; 6]", from = "[Exact; 6]")]
@@ -39,6 +50,31 @@ pub struct Sample {
     pub delivered: f32,
     /// Segments that reached the receiver since the last sample, duplicates included.
     pub arrived: f32,
+}
+
+/// A moment of a run in real time, for who watches it: a probe has looked at a flow or a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Glimpse {
+    /// A flow.
+    Flow {
+        /// Its number.
+        flow: usize,
+        /// When it was due.
+        at: Time,
+        /// What was seen.
+        sample: Sample,
+    },
+    /// A link.
+    Link {
+        /// Its number.
+        link: usize,
+        /// When it was due.
+        at: Time,
+        /// Packets that wait.
+        waiting: u32,
+        /// The rate carried since the last look, bit/s.
+        rate: f32,
+    },
 }
 
 impl From<Sample> for [Exact; 6] {

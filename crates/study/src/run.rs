@@ -5,12 +5,12 @@ use crate::expect::{Language, Names, View};
 use crate::predict::predictions;
 use crate::traced::Tracer;
 use ackclock_cc::predictor::Reading;
-use ackclock_net::Rng;
+use ackclock_net::{LinkTally, Rng};
 use ackclock_scenario::flow_trace::{Estimate, Event, SegmentTrace};
-use ackclock_scenario::measured::Measured;
-use ackclock_scenario::plan::{EngineKind, Plan};
+use ackclock_scenario::measured::{CbrTally, FlowTally, Measured};
+use ackclock_scenario::plan::EngineKind;
 use ackclock_scenario::results::{Expectation, PointResult};
-use ackclock_scenario::series::Sample;
+use ackclock_scenario::series::{Sample, Series};
 use ackclock_scenario::{Built, Expect, Over, Point, Scenario, ScenarioError};
 use ackclock_sim::engine::{NoObserver, Observer, Simulation, Unfit};
 use ackclock_sim::observers::{Follower, Recorder};
@@ -85,6 +85,60 @@ pub fn run_followed<O: Observer>(
     observer: O,
     go_on: impl Fn(f64) -> bool,
 ) -> Result<(PointResult, O), RunError> {
+    run_shown(point, probes, observer, |so_far| go_on(so_far.share))
+}
+
+/// A run that is under way.
+pub struct SoFar<'a> {
+    /// The share of the simulated time that has passed.
+    pub share: f64,
+    point: &'a Point,
+    built: &'a Built,
+    series: &'a dyn Fn() -> Option<Series>,
+}
+
+impl SoFar<'_> {
+    /// What the probes have seen so far, as a result without averages, counts and verdicts. `None` without
+    /// probes, and from the engine in phases. It copies all samples.
+    pub fn result(&self) -> Option<PointResult> {
+        let series = (self.series)()?;
+        let (plan, scenario) = (&self.built.plan, &self.point.scenario);
+        let longest: Vec<u32> = series
+            .links
+            .iter()
+            .map(|looks| looks.iter().map(|&(waiting, _)| waiting).max().unwrap_or(0))
+            .collect();
+        let nothing = Measured {
+            flows: vec![FlowTally::default(); plan.flows.len()],
+            streams: vec![CbrTally::default(); plan.streams.len()],
+            links: vec![LinkTally::default(); plan.measured],
+            delivered_segments: 0,
+            series: Some(series),
+        };
+        let measure_s = [scenario.measure.0, scenario.measure.1].map(Duration::as_secs_f64);
+        let span = (scenario.duration.as_secs_f64(), measure_s);
+        let mut result =
+            PointResult::new(&self.point.parameters, self.built, scenario.seed, span, nothing, 0.0);
+        // A link at which packets wait is shown.
+        for (link, longest) in result.links.iter_mut().zip(longest) {
+            link.queue_max = longest;
+        }
+        result.warnings.clear();
+        Some(result)
+    }
+}
+
+/// The same with a view of the run while it is under way.
+///
+/// # Errors
+///
+/// As [`run_followed`].
+pub fn run_shown<O: Observer>(
+    point: &Point,
+    probes: bool,
+    observer: O,
+    go_on: impl Fn(&SoFar<'_>) -> bool,
+) -> Result<(PointResult, O), RunError> {
     let (outcome, drawn) = Rng::watched(|| run_unjudged(point, probes, observer, go_on));
     let (mut result, observer) = outcome?;
     result.drawn = drawn;
@@ -97,7 +151,7 @@ fn run_unjudged<O: Observer>(
     point: &Point,
     probes: bool,
     observer: O,
-    go_on: impl Fn(f64) -> bool,
+    go_on: impl Fn(&SoFar<'_>) -> bool,
 ) -> Result<(PointResult, O), RunError> {
     let scenario = &point.scenario;
     let mut built = scenario.build()?;
@@ -110,11 +164,11 @@ fn run_unjudged<O: Observer>(
     let tracer = built.traced.map(|link| Tracer::new(&built, link)).transpose()?;
     let unwatched = follower.is_none() && recorder.is_none() && tracer.is_none();
     let (measured, engine, observer, (follower, (recorder, tracer))) = if unwatched {
-        let (measured, engine, observer) = drive(&built.plan, observer, go_on)?;
+        let (measured, engine, observer) = drive(point, &built, observer, go_on)?;
         (measured, engine, observer, (None, (None, None)))
     } else {
         let watchers = (follower, (recorder, tracer));
-        let (measured, engine, (observer, watchers)) = drive(&built.plan, (observer, watchers), go_on)?;
+        let (measured, engine, (observer, watchers)) = drive(point, &built, (observer, watchers), go_on)?;
         (measured, engine, observer, watchers)
     };
     let wall_s = begun.elapsed().as_secs_f64();
@@ -132,15 +186,18 @@ fn run_unjudged<O: Observer>(
 
 /// Runs a plan to its end, as long as `go_on` returns true. Says which engine did it.
 fn drive<O: Observer>(
-    plan: &Plan,
+    point: &Point,
+    built: &Built,
     observer: O,
-    go_on: impl Fn(f64) -> bool,
+    go_on: impl Fn(&SoFar<'_>) -> bool,
 ) -> Result<(Measured, EngineKind, O), RunError> {
+    let plan = &built.plan;
     let mut engine = Simulation::new(plan, observer).map_err(RunError::Unfit)?;
     let kind = engine.kind();
     let duration = plan.duration.as_nanos() as f64;
     while engine.run_some(EVENTS) {
-        if !go_on(engine.now().as_nanos() as f64 / duration) {
+        let share = engine.now().as_nanos() as f64 / duration;
+        if !go_on(&SoFar { share, point, built, series: &|| engine.series() }) {
             return Err(RunError::Interrupted);
         }
     }

@@ -141,7 +141,12 @@ impl Document {
     ///
     /// [`ScenarioError`] if the text is not TOML, or is nested too deeply.
     pub fn parse(name: &str, text: &str) -> Result<Document, ScenarioError> {
-        let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned(), brought: Vec::new() });
+        let source = Arc::new(Source {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            brought: Vec::new(),
+            files: true,
+        });
         let table = DeTable::parse(text).map_err(|error| {
             let at = error.span().unwrap_or(0..0);
             ScenarioError::new(&source, &Origin::File(at.start, at.end), "", error.message())
@@ -158,6 +163,13 @@ impl Document {
     /// Lets flows name these controllers, which are not in the registry.
     pub fn bring(&mut self, brought: Vec<Settings>) {
         Arc::make_mut(&mut self.source).brought = brought;
+    }
+
+    /// The same for a text that may be anybody's: an entry that names a file is an error at its place.
+    #[must_use]
+    pub fn without_files(mut self) -> Document {
+        Arc::make_mut(&mut self.source).files = false;
+        self
     }
 
     /// The document as TOML, without comments.

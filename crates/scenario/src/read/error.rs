@@ -18,6 +18,8 @@ pub struct Source {
     pub text: String,
     /// Controllers that are not in the registry, which flows may name like those that are.
     pub brought: Vec<Settings>,
+    /// False if the scenario may name no other file.
+    pub(crate) files: bool,
 }
 
 /// Where a value was written.

@@ -38,6 +38,11 @@ impl<'a> At<'a> {
         self.source.brought.iter().find(|settings| settings.scheme().name == name)
     }
 
+    /// May this document name files?
+    pub(crate) fn may_name_files(&self) -> bool {
+        self.source.files
+    }
+
     /// The path of a file that is named relative to the scenario's.
     pub(crate) fn beside(&self, file: &str) -> PathBuf {
         Path::new(&self.source.name).parent().unwrap_or(Path::new("")).join(file)

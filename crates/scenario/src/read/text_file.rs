@@ -14,6 +14,12 @@ pub(crate) struct TextFile {
 /// what the file must be like.
 pub(crate) fn read_text_file(at: &At<'_>, most: u64, help: &str) -> Result<TextFile> {
     let path = at.beside(at.text()?);
+    if !at.may_name_files() {
+        let name = at.text()?;
+        return Err(at
+            .error(format!("this names the file {name}, and no file is read here"))
+            .help("save the scenario beside that file, and run it with `ackclock run`"));
+    }
     let name = path.display().to_string();
     // Reading something other than a plain file, for example a pipe, could block for ever.
     let is_file = fs::metadata(&path).map(|found| found.is_file());

@@ -41,6 +41,7 @@ pub use tree::{Head, WinnerTree};
 use ackclock_net::{Link, accesses};
 use ackclock_scenario::measured::Measured;
 use ackclock_scenario::plan::Plan;
+use ackclock_scenario::series::Series;
 use ackclock_units::{Duration, Time};
 use agents::Agent;
 use cbr::CbrSource;
@@ -196,6 +197,12 @@ impl<O: Observer> Engine<O> {
     /// The present virtual time.
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// The probes' samples so far, if probes are on.
+    pub fn series(&self) -> Option<Series> {
+        let series = self.tally.series().cloned()?;
+        Some(series.in_order(self.owners.numbers()))
     }
 
     /// Processes the next event, if there is one until `last`. Of events at the same instant, timers go

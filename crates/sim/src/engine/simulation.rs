@@ -4,6 +4,7 @@ use super::phases::{Phases, Unfit};
 use super::{Engine, Observer};
 use ackclock_scenario::measured::Measured;
 use ackclock_scenario::plan::{EngineKind, Plan};
+use ackclock_scenario::series::Series;
 use ackclock_units::Time;
 
 /// A run, by the engine that suits it or was asked for.
@@ -53,6 +54,15 @@ impl<O: Observer> Simulation<O> {
         match &self.0 {
             By::Phases(phases, _) => phases.now(),
             By::Events(engine) => engine.now(),
+        }
+    }
+
+    /// The probes' samples so far, if probes are on and the engine takes them in turn: that in phases has
+    /// them at the end only.
+    pub fn series(&self) -> Option<Series> {
+        match &self.0 {
+            By::Phases(..) => None,
+            By::Events(engine) => engine.series(),
         }
     }
 

@@ -265,6 +265,11 @@ impl Tally {
         }
     }
 
+    /// The samples so far, in the order of paths.
+    pub(crate) fn series(&self) -> Option<&Series> {
+        self.series.as_ref()
+    }
+
     /// The measurements, in the order of paths.
     pub(crate) fn into_measured<'a>(
         self,

@@ -191,6 +191,18 @@ impl Library {
         experiment.scenarios.iter().map(expand).collect()
     }
 
+    /// The text of each scenario of an experiment, with its name, as a scenario file of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if a scenario refers to one that does not exist.
+    pub fn texts(&self, experiment: &Experiment) -> Result<Vec<(String, String)>, ScenarioError> {
+        let text = |(name, source): &(String, Source)| {
+            Ok((name.clone(), self.resolve(experiment, source)?.to_toml()))
+        };
+        experiment.scenarios.iter().map(text).collect()
+    }
+
     /// A digest of the files of these experiments, and of those from which they take their scenarios: what
     /// was reproduced from other files may be something else.
     ///

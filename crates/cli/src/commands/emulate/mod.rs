@@ -131,7 +131,8 @@ fn all(
         let admit = |namespaces: &[u64]| controllers.admit(namespaces);
         let names = controllers.names(point)?;
         let own = controllers.own(point);
-        let request = Request { point, controls: names, own, load: load.clone(), captures, admit: &admit };
+        let request =
+            Request { point, controls: names, own, load: load.clone(), captures, admit: &admit, see: None };
         let before = controllers.counts();
         let outcome = ackclock_live::emulate(&request, &|share| {
             if matches!(load, Load::Flows) {

@@ -73,7 +73,7 @@ pub(super) fn emulate(
                 let load = Load::Flows;
                 let own = controllers.own(point);
                 let mut request =
-                    Request { point, controls: names, own, load, captures: None, admit: &admit };
+                    Request { point, controls: names, own, load, captures: None, admit: &admit, see: None };
                 let measured = measure(&mut request, stop, &|share| progress.follow(number, share));
                 let (result, own) = measured.inspect_err(|_| progress.clear())?;
                 let keep = store.put_beside(point, KEPT, &own).and_then(|()| store.put(point, &result));
