@@ -71,7 +71,8 @@ pub fn shown(results: &[PointResult]) -> Vec<PointView<'_>> {
     shown.collect()
 }
 
-fn name(result: &PointResult, seeded: bool) -> String {
+/// The name of a point for people: its coordinates in the sweep, and its seed if there are several.
+pub fn name(result: &PointResult, seeded: bool) -> String {
     let mut parts: Vec<String> = match result.parameters.len() {
         1 => result.parameters.values().map(plain).collect(),
         _ => result

@@ -2,6 +2,7 @@
 
 pub mod across;
 pub mod axis;
+pub mod banded;
 pub mod chart;
 pub mod curves;
 pub(crate) mod data;
