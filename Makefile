@@ -115,6 +115,14 @@ browser: tools ## pages in a headless Chromium: they answer, look as they did, a
 	@if { $(BROWSER_TOOLS); }; then cargo build -q -p ackclock && $(MAKE) -s $(BROWSER)/node_modules/ready && cd $(BROWSER) && npm test --silent; \
 	else echo "SKIPPED: pages in a browser: chromium, npm or node 18 is missing" >&2; fi
 
+.PHONY: lab-picture lab-measured
+LAB = cargo build --release -q && $(MAKE) -s $(BROWSER)/node_modules/ready && cd $(BROWSER) && ACKCLOCK=$(CURDIR)/target/release/ackclock node
+lab-picture: tools ## the picture of the lab in README.md and the book
+	$(LAB) lab-picture.mjs
+
+lab-measured: tools ## how fast the lab answers, in a browser
+	$(LAB) lab-measured.mjs
+
 $(BROWSER)/node_modules/ready: $(BROWSER)/package-lock.json
 	cd $(BROWSER) && npm ci --silent --no-audit --no-fund
 	touch $@

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "agent")]
 mod generate;
+#[cfg(feature = "lab")]
+mod lab;
 #[cfg(feature = "monitor")]
 mod monitor;
 mod proxy;
@@ -10,6 +12,8 @@ mod serve;
 
 #[cfg(feature = "agent")]
 pub(crate) use generate::{Agent, Certificates, Generate};
+#[cfg(feature = "lab")]
+pub(crate) use lab::Lab;
 #[cfg(feature = "monitor")]
 pub(crate) use monitor::{Advise, Monitor};
 pub(crate) use proxy::{Proxy, Towards};
@@ -42,6 +46,9 @@ pub(crate) enum Command {
     Run(Run),
     /// Compare controllers on one bottleneck, one after the other.
     Compare(Compare),
+    /// A page in your browser: change a number of a scenario, and look.
+    #[cfg(feature = "lab")]
+    Lab(Lab),
     /// Run published experiments again, with a verdict per claim.
     Reproduce(Reproduce),
     /// Ask whether a flow's delay would have predicted its losses: ten predictors over a recorded flow.

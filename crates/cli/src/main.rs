@@ -24,6 +24,8 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         args::Command::Run(command) => run::run(&command),
         args::Command::Compare(command) => compare::run(&command),
+        #[cfg(feature = "lab")]
+        args::Command::Lab(command) => commands::lab::run(&command),
         args::Command::Reproduce(command) => reproduce::run(&command),
         args::Command::Predict(command) => predict::run(&command),
         args::Command::Trace(command) => trace::run(&command),

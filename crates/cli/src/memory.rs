@@ -14,7 +14,7 @@ pub(crate) fn at_once(threads: Option<usize>, points: usize) -> usize {
 
 /// The memory that this process may still use: that of the machine, that of its control group, and what the
 /// user's limits leave (`ulimit -v`). `None` if the system does not tell.
-fn available() -> Option<u64> {
+pub(crate) fn available() -> Option<u64> {
     let system = System::new_with_specifics(
         RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram()),
     );

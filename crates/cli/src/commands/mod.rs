@@ -8,6 +8,8 @@ pub(crate) mod emulate;
 #[cfg(feature = "agent")]
 pub(crate) mod generate;
 pub(crate) mod kernel;
+#[cfg(feature = "lab")]
+pub(crate) mod lab;
 pub(crate) mod list;
 #[cfg(feature = "monitor")]
 pub(crate) mod monitor;

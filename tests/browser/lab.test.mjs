@@ -1,0 +1,339 @@
+// The lab in a browser: form, text, curves and address follow each other.
+
+import { after, before, test } from "node:test";
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { alike, barriers, clipboard, close, copied, scratch, serve, visit } from "./harness.mjs";
+
+/** @typedef {import("playwright-core").Page} Page */
+
+const directory = scratch();
+/** @type {Awaited<ReturnType<typeof serve>>} */
+let lab;
+
+const SCENARIO = `# Two flows on one link.
+name = "two flows"
+duration = "5 s"   # short
+
+[topology.dumbbell]
+bottleneck = { rate = "10 Mbit/s", delay = "10 ms", queue = { droptail = "1 bdp" } }  # narrow
+
+[[flows]]
+label = "one"
+control = "reno"
+
+[[flows]]
+label = "<img src=x onerror=alert(1)>"
+control = "cubic"
+
+[[expect]]
+that = "utilisation('bottleneck') > 0.5"
+
+[[expect]]
+that = "goodput('one') > 1e9"
+`;
+
+before(async () => {
+  const file = join(directory, "scenario.toml");
+  writeFileSync(file, SCENARIO);
+  lab = await serve(["lab", file, "--listen", "127.0.0.1:0"]);
+});
+after(async () => {
+  await close();
+  await lab.stop();
+});
+
+const LOOK = { width: 1280, height: 900 };
+
+/** How many runs the page has shown to their end. @param {Page} page */
+const completed = (page) => page.evaluate(() => Number(document.body.dataset.complete ?? 0));
+
+/** Waits until a run that begins now, or is under way, is shown. @param {Page} page @param {number} before */
+const shown = (page, before) =>
+  page.waitForFunction((count) => Number(document.body.dataset.complete ?? 0) > count, before);
+
+/** Opens the lab and waits for its first results. @param {(page: Page) => Promise<void>} test @param {object} [look] @param {string} [url] */
+const inLab = (test, look = {}, url = lab.url) =>
+  visit(
+    url,
+    async (page) => {
+      await shown(page, 0);
+      await test(page);
+    },
+    { ...LOOK, ...look },
+  );
+
+/** @param {Page} page */
+const words = (page) => page.locator("#text").inputValue();
+
+/** Moves a slider and waits for the run. @param {Page} page @param {string} label @param {number} step */
+async function slide(page, label, step) {
+  const count = await completed(page);
+  await page.getByRole("slider", { name: label }).first().fill(String(step));
+  await shown(page, count);
+}
+
+/** What a picture holds. @param {Page} page @param {string} title */
+async function numbers(page, title) {
+  const figure = page.locator("figure.live", { hasText: title }).first();
+  await clipboard(page);
+  const details = figure.locator("details.numbers");
+  if (!(await details.evaluate((it) => /** @type {HTMLDetailsElement} */ (it).open)))
+    await details.locator("summary").click();
+  await details.getByRole("button").click();
+  return copied(page);
+}
+
+test("the form changes the text, and the text the form", () =>
+  inLab(async (page) => {
+    const count = await completed(page);
+    const rate = page.getByLabel("Rate", { exact: true }).first();
+    await rate.fill("20 Mbit/s");
+    await rate.press("Enter");
+    await shown(page, count);
+    assert.equal(await words(page), SCENARIO.replace("10 Mbit/s", "20 Mbit/s"), "comments and order stay");
+    await page.locator("#text").fill(SCENARIO.replace("10 Mbit/s", "7 Mbit/s"));
+    await page.waitForFunction(
+      () =>
+        /** @type {HTMLInputElement} */ (document.querySelector('#form input[type="text"]')).value ===
+        "7 Mbit/s",
+    );
+    await page.getByLabel("Controller", { exact: true }).first().selectOption("vegas");
+    await page.waitForFunction(() =>
+      /** @type {HTMLTextAreaElement} */ (document.querySelector("#text")).value.includes(
+        'control = "vegas"',
+      ),
+    );
+  }));
+
+test("a slider redraws", () =>
+  inLab(async (page) => {
+    const earlier = await numbers(page, "Throughput");
+    await slide(page, "Rate", 300);
+    const later = await numbers(page, "Throughput");
+    assert.notEqual(earlier, later);
+    assert.match(await words(page), /rate = "[\d.]+ [kM]bit\/s"/);
+  }));
+
+test("curves follow while a slider moves, and the last place wins", () =>
+  inLab(async (page) => {
+    const slider = page.getByRole("slider", { name: "Rate" }).first();
+    const count = await completed(page);
+    for (let step = 300; step <= 600; step += 10) {
+      await slider.evaluate((it, to) => {
+        /** @type {HTMLInputElement} */ (it).value = String(to);
+        it.dispatchEvent(new Event("input", { bubbles: true }));
+      }, step);
+      await page.waitForTimeout(20);
+    }
+    await shown(page, count + 1);
+    const value = await slider.getAttribute("aria-valuetext");
+    await page.waitForFunction(
+      (wanted) =>
+        /** @type {HTMLTextAreaElement} */ (document.querySelector("#text")).value.includes(
+          `rate = "${wanted}"`,
+        ),
+      value,
+    );
+  }));
+
+test("one zoom for all pictures", () =>
+  inLab(async (page) => {
+    const over = page.locator("figure.live", { hasText: "cwnd (segments)" }).first().locator(".u-over");
+    const box = await over.boundingBox();
+    assert.ok(box);
+    await page.mouse.move(box.x + box.width * 0.25, box.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 40, { steps: 4 });
+    await page.mouse.up();
+    const span = (/** @type {string} */ csv) => {
+      const times = csv
+        .trim()
+        .split("\r\n")
+        .slice(1)
+        .map((row) => Number(row.split(",")[0]));
+      return [times[0], times.at(-1) ?? NaN];
+    };
+    for (const title of ["cwnd (segments)", "Throughput"]) {
+      const [from, to] = span(await numbers(page, title));
+      assert.ok(from > 1 && to < 3, `${title}: ${from} to ${to}`);
+    }
+  }));
+
+test("a bad value shows the command line's own message at its field and its line", () =>
+  inLab(async (page) => {
+    const rate = page.getByLabel("Rate", { exact: true }).first();
+    await rate.fill("10");
+    await rate.press("Enter");
+    const field = page.locator(".field", { has: rate });
+    const message = field.locator(".problem");
+    await message.waitFor({ state: "visible" });
+    assert.match(
+      (await message.textContent()) ?? "",
+      /scenario\.toml:6: topology\.dumbbell\.bottleneck\.rate: /,
+    );
+    assert.equal(await rate.getAttribute("aria-invalid"), "true");
+    assert.equal(await page.locator(".gutter .bad").textContent(), "6");
+    await page.locator("#text").fill(SCENARIO.replace('control = "reno"', 'control = "rino"'));
+    await page.waitForFunction(() => document.querySelector("#text-problem")?.textContent?.includes("rino"));
+    assert.match((await page.locator("#text-problem").textContent()) ?? "", /did you mean "reno"/);
+    const count = await completed(page);
+    await page.locator("#text").fill(SCENARIO);
+    await shown(page, count);
+    assert.equal(await page.locator(".problem:visible").count(), 0);
+  }));
+
+test("a link reproduces the picture, and has no token", async () => {
+  let link = "";
+  let kept = "";
+  await inLab(async (page) => {
+    await slide(page, "Rate", 500);
+    kept = await numbers(page, "Throughput");
+    await clipboard(page);
+    await page.getByRole("button", { name: "Copy link" }).click();
+    await page.waitForFunction(() => Reflect.get(globalThis, "copied")?.includes("#s="));
+    link = await copied(page);
+    assert.doesNotMatch(link, /token/);
+    const count = await completed(page);
+    await page.reload();
+    await shown(page, 0);
+    assert.ok(count > 0);
+    assert.equal(await numbers(page, "Throughput"), kept, "loaded again");
+  });
+  const fresh = new URL(lab.url);
+  fresh.hash = new URL(link).hash;
+  await inLab(
+    async (page) => assert.equal(await numbers(page, "Throughput"), kept, "opened elsewhere"),
+    {},
+    fresh.href,
+  );
+});
+
+test("scripts in labels stay text", () =>
+  inLab(async (page) => {
+    assert.equal(await page.locator("img").count(), 0);
+    const text = (await page.locator("#results").textContent()) ?? "";
+    assert.ok(text.includes("<img src=x onerror=alert(1)>"), "it is shown as it is");
+  }));
+
+test("expectations turn green or red", () =>
+  inLab(async (page) => {
+    const verdicts = page.locator("#verdicts li");
+    assert.equal(await verdicts.nth(0).getAttribute("class"), "holds");
+    assert.equal(await verdicts.nth(1).getAttribute("class"), "fails");
+    assert.match((await verdicts.nth(1).textContent()) ?? "", /goodput\('one'\) = /);
+  }));
+
+test("variants lie over each other, or beside each other", () =>
+  inLab(async (page) => {
+    const count = await completed(page);
+    await page.getByRole("button", { name: "+ Variant" }).click();
+    await shown(page, count);
+    await page.getByLabel("Controller", { exact: true }).first().selectOption("bbr");
+    await shown(page, count + 1);
+    const legend = () => page.locator("figure.live .legend").first().textContent();
+    assert.match((await legend()) ?? "", /A: one.*B: one/s);
+    await page.getByRole("button", { name: "Side by side" }).click();
+    await page.locator(".columns.several .column").nth(1).waitFor();
+    await page.getByRole("button", { name: "Remove" }).click();
+    await page.locator(".columns:not(.several)").waitFor();
+  }));
+
+test("the gallery has scenarios and experiments with their claims", () =>
+  inLab(async (page) => {
+    await page.getByRole("button", { name: "Gallery" }).click();
+    await page.locator("article").nth(100).waitFor({ state: "attached" });
+    await page.getByLabel("Search the gallery").fill("one reno flow");
+    const count = await completed(page);
+    await page.getByRole("button", { name: "one reno flow" }).click();
+    await shown(page, count);
+    assert.match(await words(page), /one reno flow/);
+    await page.getByRole("button", { name: "Gallery" }).click();
+    await page.getByLabel("Search the gallery").fill("ctcp-fig-8");
+    await page.locator("article:visible summary", { hasText: "claims" }).first().click();
+    assert.ok((await page.locator("article:visible li").count()) > 0);
+    await page.keyboard.press("Escape");
+  }));
+
+test("files: scenario, tables, report, pictures", () =>
+  inLab(async (page) => {
+    /** @param {() => Promise<void>} ask @returns {Promise<string>} */
+    const saved = async (ask) => {
+      const [download] = await Promise.all([page.waitForEvent("download"), ask()]);
+      const stream = await download.createReadStream();
+      let text = "";
+      for await (const part of stream) text += part;
+      return `${download.suggestedFilename()}\n${text}`;
+    };
+    const menu = (/** @type {string} */ name) => async () => {
+      await page.locator("#export summary").click();
+      await page.getByRole("button", { name }).click();
+    };
+    assert.equal(await saved(menu("Scenario (TOML)")), `scenario.toml\n${SCENARIO}`);
+    assert.match(await saved(menu("Tables (CSV)")), /^tables\.csv\nflows,/);
+    assert.match(await saved(menu("Report (HTML)")), /^report\.html\n<!doctype html>/);
+    const figure = page.locator("figure.live").first();
+    for (const [name, begin] of [
+      ["PNG", /\.png\n.PNG/],
+      ["SVG", /\.svg\n<svg/],
+      ["CSV", /\.csv\n/],
+    ]) {
+      const save = figure.locator(".saves").getByRole("button", { name: String(name) });
+      assert.match(await saved(async () => save.click()), /** @type {RegExp} */ (begin));
+    }
+  }));
+
+test("the keyboard alone is enough", () =>
+  inLab(async (page) => {
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement?.id), "results");
+    const slider = page.getByRole("slider", { name: "Rate" }).first();
+    await slider.focus();
+    const earlier = await slider.getAttribute("aria-valuetext");
+    const count = await completed(page);
+    await page.keyboard.press("PageUp");
+    await shown(page, count);
+    assert.notEqual(await slider.getAttribute("aria-valuetext"), earlier);
+    assert.ok(await slider.evaluate((it) => it === document.activeElement), "the focus stays");
+  }));
+
+for (const theme of /** @type {const} */ (["light", "dark"])) {
+  test(`nobody is kept out, and it looks as it did: ${theme}`, () =>
+    inLab(
+      async (page) => {
+        assert.deepEqual(await barriers(page), []);
+        // What a run took is not the same twice.
+        await page.evaluate(() => document.querySelector("#status")?.replaceChildren("done"));
+        alike(`lab-${theme}`, await page.screenshot());
+      },
+      { theme },
+    ));
+}
+
+test("it fits on a phone", () =>
+  inLab(
+    async (page) => {
+      assert.deepEqual(await barriers(page), []);
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(width <= 390, `${width} pixels`);
+      await page.evaluate(() => document.querySelector("#status")?.replaceChildren("done"));
+      alike("lab-phone", await page.screenshot());
+    },
+    { width: 390, height: 844 },
+  ));
+
+test("without the token there are words and no results", async () => {
+  const bare = new URL(lab.url);
+  bare.search = "";
+  await visit(
+    bare.href,
+    async (page) => {
+      const problem = page.locator("#problem");
+      await problem.waitFor({ state: "visible" });
+      assert.match((await problem.textContent()) ?? "", /open the address that `ackclock lab` has printed/);
+    },
+    { ...LOOK, expected: /403/ },
+  );
+});
