@@ -234,6 +234,7 @@ test("variants lie over each other, or beside each other", () =>
     await shown(page, count + 1);
     const legend = () => page.locator("figure.live .legend").first().textContent();
     assert.match((await legend()) ?? "", /A: one.*B: one/s);
+    await page.locator("figure.live .u-over").first().hover();
     await page.getByRole("button", { name: "Side by side" }).click();
     await page.locator(".columns.several .column").nth(1).waitFor();
     await page.getByRole("button", { name: "Remove" }).click();

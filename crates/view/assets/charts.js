@@ -106,7 +106,7 @@ export class Chart {
     this.data = data;
     this.curves = curves(data);
     if (!named) this.#describe();
-    if (same && this.#frame) this.refresh();
+    if (same && named && this.#frame) this.refresh();
     else this.reframe();
   }
 
