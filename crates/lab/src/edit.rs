@@ -34,11 +34,12 @@ fn enter<'a>(at: &'a mut Item, key: &str) -> Option<&'a mut Item> {
             enter(at, key)
         }
         Item::Value(_) => {
-            let table = at.as_table_like_mut()?;
-            if !table.contains_key(key) {
-                table.insert(key, Item::Value(Value::InlineTable(InlineTable::new())));
+            if !at.as_table_like()?.contains_key(key) {
+                let made = Item::Value(Value::InlineTable(InlineTable::new()));
+                at.as_table_like_mut()?.insert(key, made);
+                tidy(at);
             }
-            table.get_mut(key)
+            at.as_table_like_mut()?.get_mut(key)
         }
         _ => {
             let table = at.as_table_like_mut()?;
