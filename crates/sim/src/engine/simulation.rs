@@ -61,11 +61,10 @@ impl<O: Observer> Simulation<O> {
         }
     }
 
-    /// The probes' samples so far, if probes are on and the engine takes them in turn: that in phases has
-    /// them at the end only.
+    /// The probes' samples so far, if probes are on.
     pub fn series(&self) -> Option<Series> {
         match &self.0 {
-            By::Phases(..) => None,
+            By::Phases(phases, _) => phases.series(),
             By::Events(engine) => engine.series(),
         }
     }
