@@ -11,8 +11,9 @@ help: ## list these targets
 # --- Tests ---
 
 .PHONY: test lint
-test: lint python browser ## everything that a change must pass; as root it installs what it needs
+test: lint python ## everything that a change must pass; as root it installs what it needs
 	features="$$($(FEATURES))"; cargo test --workspace $$features
+	@$(IN_BROWSER)
 	$(QUIC) test -q --features quinn,noq
 	@{ $(KERNEL_TOOLS); } || \
 		echo "SKIPPED: eBPF controllers: clang, llvm-strip, bpftool, libelf or the kernel's BTF is missing"
@@ -110,10 +111,14 @@ BROWSER = tests/browser
 BROWSER_TOOLS = command -v chromium >/dev/null && command -v npm >/dev/null && \
 	node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18 ? 1 : 0)'
 
+# With the program that is there: `make test` has built it for its other tests.
+IN_BROWSER = if { $(BROWSER_TOOLS); }; then $(MAKE) -s $(BROWSER)/node_modules/ready && cd $(BROWSER) && npm test --silent; \
+	else echo "SKIPPED: pages in a browser: chromium, npm or node 18 is missing" >&2; fi
+
 .PHONY: browser
 browser: tools ## pages in a headless Chromium: they answer, look as they did, and keep nobody out
-	@if { $(BROWSER_TOOLS); }; then cargo build -q -p ackclock && $(MAKE) -s $(BROWSER)/node_modules/ready && cd $(BROWSER) && npm test --silent; \
-	else echo "SKIPPED: pages in a browser: chromium, npm or node 18 is missing" >&2; fi
+	cargo build -q -p ackclock
+	@$(IN_BROWSER)
 
 .PHONY: lab-picture lab-measured
 LAB = cargo build --release -q && $(MAKE) -s $(BROWSER)/node_modules/ready && cd $(BROWSER) && ACKCLOCK=$(CURDIR)/target/release/ackclock node

@@ -399,9 +399,10 @@ fn competing() -> Checked {
         "uncontrolled = [\"10.128.0.1\"]\n[[hosts]]\nname = \"far\"\naddress = \"10.128.0.1\"\n\
          ping = { every = \"1 s\" }\n",
     )?;
-    // As long as the path is quiet the advice is a window. Two periods (1.2 s at most each) after the
-    // download has begun, with the time until samples are written, it is withdrawn.
-    let line = "ackclock monitor far.toml --for 40s & \
+    // As long as the path is quiet the advice is a window. On a noisy host that takes a while, and the
+    // monitor must outlive it. Two periods (1.2 s at most each) after the download has begun, with the time
+    // until samples are written, it is withdrawn.
+    let line = "ackclock monitor far.toml --for 100s & \
         for i in $(seq 60); do ackclock advise far --json --control reno > quiet.json; \
           grep -q 'without_control_window_bytes\":{\"value' quiet.json && [ $i -gt 6 ] && break; sleep 0.5; done; \
         curl -s -o /dev/null http://10.128.0.1:8080/big & \
