@@ -61,10 +61,11 @@ impl<O: Observer> Simulation<O> {
         }
     }
 
-    /// The probes' samples so far, if probes are on.
+    /// The probes' samples so far, if probes are on and the engine takes them in turn: that in phases has
+    /// them at the end only.
     pub fn series(&self) -> Option<Series> {
         match &self.0 {
-            By::Phases(phases, _) => phases.series(),
+            By::Phases(..) => None,
             By::Events(engine) => engine.series(),
         }
     }

@@ -36,7 +36,6 @@ use super::{SampleBarriers, counted, measured};
 use ackclock_net::Link;
 use ackclock_scenario::measured::Measured;
 use ackclock_scenario::plan::Plan;
-use ackclock_scenario::series::Series;
 use ackclock_units::{Duration, Time};
 use agenda::Agenda;
 use cause::Cause;
@@ -161,8 +160,8 @@ impl Phases {
         })
     }
 
-    /// Does it pay to go round? A round costs the same however few packets are on their way. True if a link
-    /// of the scenario has time for a full packet in it.
+    /// Does it pay to go round? A round costs the same however few packets are on their way. True if a link of
+    /// the scenario has time for a full packet in it.
     pub(super) fn pays(&self, plan: &Plan) -> bool {
         let rates = self.links[..plan.measured].iter().map(Link::rate);
         rates.max().is_some_and(|rate| rate.time_for(FULL) <= self.round)
@@ -182,12 +181,6 @@ impl Phases {
     /// The virtual time up to which everything is done.
     pub(super) fn now(&self) -> Time {
         self.clocks.iter().copied().fold(self.duration, Time::min)
-    }
-
-    /// The probes' samples so far, if probes are on.
-    pub(super) fn series(&self) -> Option<Series> {
-        let series = self.tally.series().cloned()?;
-        Some(series.in_order(self.owners.numbers()))
     }
 
     /// Runs to the end. Returns the measurements.
