@@ -48,26 +48,6 @@ fn agree(point: &Point, probes: bool) -> Result<bool, String> {
     ))
 }
 
-/// Without a choice, a run is computed in phases where that is exact and pays.
-#[test]
-fn each_run_gets_the_engine_that_suits_it() {
-    let chosen = |rate: &str, flow: &str| {
-        let text = format!(
-            "name = \"chosen\"\nduration = \"2 s\"\n[topology.dumbbell]\n\
-             bottleneck = {{ rate = \"{rate}\", delay = \"1 ms\", queue = {{ droptail = \"20 packets\" }} }}\n\
-             [[flows]]\n{flow}"
-        );
-        let sweep = Sweep::read("chosen", &text, &[]).expect("a scenario");
-        run_point(&sweep.points[0], false, &AtomicBool::new(false)).expect("a run").engine
-    };
-    let reno = "control = \"reno\"";
-    assert_eq!(chosen("100 Mbit/s", reno), Some(EngineKind::Phases));
-    assert_eq!(chosen("100 kbit/s", reno), Some(EngineKind::Events), "a packet takes longer than a round");
-    assert_eq!(chosen("100 Mbit/s", "control = \"tfrc\""), Some(EngineKind::Events), "it has no parts");
-    let followed = "control = \"reno\"\nfollow = true";
-    assert_eq!(chosen("100 Mbit/s", followed), Some(EngineKind::Events), "it is observed");
-}
-
 fn labelled(flows: &[String]) -> String {
     let label = |(number, flow)| format!("[[flows]]\nlabel = \"group {number}\"\n{flow}");
     flows.iter().enumerate().map(label).collect()

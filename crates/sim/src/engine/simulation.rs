@@ -27,11 +27,7 @@ impl<O: Observer> Simulation<O> {
         let phases = || if O::IS_NONE { Phases::new(plan) } else { Err(Unfit::OBSERVED) };
         match plan.engine {
             Some(EngineKind::Phases) => Ok(Simulation(By::Phases(Box::new(phases()?), observer))),
-            Some(EngineKind::Events) => Ok(events(observer)),
-            None => Ok(match phases() {
-                Ok(phases) if phases.pays(plan) => Simulation(By::Phases(Box::new(phases), observer)),
-                _ => events(observer),
-            }),
+            Some(EngineKind::Events) | None => Ok(events(observer)),
         }
     }
 

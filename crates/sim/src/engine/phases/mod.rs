@@ -44,9 +44,6 @@ use inbox::{Gate, Room};
 use layout::{ENDPOINT, Exit, FLOWS, GATES, Layout, RECEIVERS, layout};
 use mail::Mail;
 
-/// A full packet, bytes: what an Ethernet carries.
-const FULL: u64 = 1500;
-
 /// A run in phases.
 pub(crate) struct Phases {
     duration: Time,
@@ -79,8 +76,6 @@ pub(crate) struct Phases {
     room: (Room<Segment>, Room<Acknowledgement>),
     looks: SampleBarriers,
     tally: Tally,
-    /// The least time from the senders back to them.
-    round: Duration,
     /// The cause of what an endpoint does now.
     cause: Cause,
     /// Packets taken by a part so far.
@@ -104,7 +99,7 @@ impl Phases {
     /// [`Unfit`] if the results would not be exact.
     pub(super) fn new(plan: &Plan) -> Result<Phases, Unfit> {
         let owners = Owners::of(plan);
-        let Layout { data, acks, out, back, gates, order, feeders, ahead, round } = layout(plan, &owners)?;
+        let Layout { data, acks, out, back, gates, order, feeders, ahead } = layout(plan, &owners)?;
         let entry = |end: &Entrance| {
             let gate = end.stage.gate.and_then(|link| gates.iter().position(|&other| other == link));
             gate.map_or(ENDPOINT, |gate| gate as u32)
@@ -147,7 +142,6 @@ impl Phases {
             room: (Room::default(), Room::default()),
             sources,
             taken: 0,
-            round,
             cause: Cause::of(0),
             links,
             flows,
@@ -158,13 +152,6 @@ impl Phases {
             order,
             feeders,
         })
-    }
-
-    /// Does it pay to go round? A round costs the same however few packets are on their way. True if a link of
-    /// the scenario has time for a full packet in it.
-    pub(super) fn pays(&self, plan: &Plan) -> bool {
-        let rates = self.links[..plan.measured].iter().map(Link::rate);
-        rates.max().is_some_and(|rate| rate.time_for(FULL) <= self.round)
     }
 
     /// Takes at least so many packets, then returns. False when the run is over.
