@@ -6,7 +6,6 @@
 //! Nothing outside is read or written. A scenario that names a file is refused at the place where it does.
 
 mod answer;
-mod connection;
 mod edit;
 mod fields;
 mod gallery;

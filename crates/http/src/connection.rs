@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 const PIECE: usize = 16 << 10;
 
 /// A connection.
-pub(crate) struct Connection(pub(crate) TcpStream);
+pub(super) struct Connection(pub(super) TcpStream);
 
 impl Read for Connection {
     fn poll_read(
