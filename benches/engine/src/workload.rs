@@ -3,6 +3,7 @@
 use ackclock_cc::predictor::Ewma;
 use ackclock_cc::{Ack, Event, Path, Settings, Signal, Window, schemes};
 use ackclock_net::{DropTail, Limit, Link, Queue};
+use ackclock_scenario::plan::EngineKind;
 use ackclock_scenario::{Point, Sweep};
 use ackclock_sim::engine::WinnerTree;
 use ackclock_study::run::run_point;
@@ -23,10 +24,13 @@ pub struct Workload {
     pub work: Box<dyn FnMut() -> u64>,
 }
 
-/// Whole runs: name, scenario file among the benches, and the duration used here.
+/// Whole runs: name, scenario file among the benches, and the duration used here. By the engine of events, or
+/// by that in phases if the name says so.
 const RUNS: &[(&str, &str, &str)] = &[
     ("run-ten-flows", "peers/cases/ten-flows.toml", "3 s"),
+    ("run-ten-flows-in-phases", "peers/cases/ten-flows.toml", "3 s"),
     ("run-hundred-flows", "peers/cases/hundred-flows.toml", "3 s"),
+    ("run-hundred-flows-in-phases", "peers/cases/hundred-flows.toml", "3 s"),
     ("run-overshoot", "peers/cases/highspeed.toml", "3 s"),
     ("run-holes", "engine/holes.toml", "3 s"),
     ("run-xrtp", "engine/xrtp.toml", "3 s"),
@@ -59,7 +63,9 @@ pub fn workload(id: &str) -> Result<Workload> {
         "predictor" => ("acknowledgement", Box::new(predictor)),
         _ => {
             if let Some((_, file, duration)) = RUNS.iter().find(|(known, ..)| *known == id) {
-                let point = scenario(file, duration)?;
+                let mut point = scenario(file, duration)?;
+                let phases = id.ends_with("-in-phases");
+                point.scenario.engine = Some(if phases { EngineKind::Phases } else { EngineKind::Events });
                 ("delivered segment", Box::new(move || run(&point)))
             } else if let Some(scheme) =
                 schemes().iter().find(|scheme| id.strip_prefix("ack-") == Some(scheme.name))

@@ -120,7 +120,7 @@ pub(crate) struct Run {
     /// Number of threads, at most one per core and point; default: all cores.
     #[arg(long, value_name = "N", value_parser = some_threads)]
     pub(crate) threads: Option<usize>,
-    /// What computes the run; default: events. The results are the same.
+    /// What computes the run; default: phases, where they are exact and pay. The results are the same.
     #[arg(long)]
     pub(crate) engine: Option<Engine>,
     /// Print one JSON document instead of a table.

@@ -39,7 +39,7 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// Unresponsive traffic.
     pub streams: Vec<CbrPlan>,
-    /// The engine; `None`: the one of events.
+    /// The engine; `None`: the one that suits the run.
     pub engine: Option<EngineKind>,
 }
 

@@ -99,7 +99,7 @@ pub struct SoFar<'a> {
 
 impl SoFar<'_> {
     /// What the probes have seen so far, as a result without averages, counts and verdicts. `None` without
-    /// probes, and from the engine in phases. It copies all samples.
+    /// probes. It copies all samples.
     pub fn result(&self) -> Option<PointResult> {
         let series = (self.series)()?;
         let (plan, scenario) = (&self.built.plan, &self.point.scenario);

@@ -5,9 +5,10 @@ mod common;
 
 use ackclock_scenario::plan::EngineKind;
 use ackclock_scenario::{Point, Sweep};
+use ackclock_sim::engine::{NoObserver, Simulation};
 use ackclock_study::reproduce::Library;
 use ackclock_study::run::{RunError, run_point};
-use ackclock_units::Duration;
+use ackclock_units::{Duration, Time};
 use common::random::{config, controls, recoveries, scenario};
 use common::{bytes, points};
 use proptest::prelude::*;
@@ -46,6 +47,48 @@ fn agree(point: &Point, probes: bool) -> Result<bool, String> {
         part(&one),
         part(&other)
     ))
+}
+
+/// Without a choice, a run is computed in phases where that is exact and pays.
+#[test]
+fn each_run_gets_the_engine_that_suits_it() {
+    let chosen = |rate: &str, flow: &str| {
+        let text = format!(
+            "name = \"chosen\"\nduration = \"2 s\"\n[topology.dumbbell]\n\
+             bottleneck = {{ rate = \"{rate}\", delay = \"1 ms\", queue = {{ droptail = \"20 packets\" }} }}\n\
+             [[flows]]\n{flow}"
+        );
+        let sweep = Sweep::read("chosen", &text, &[]).expect("a scenario");
+        run_point(&sweep.points[0], false, &AtomicBool::new(false)).expect("a run").engine
+    };
+    let reno = "control = \"reno\"";
+    assert_eq!(chosen("100 Mbit/s", reno), Some(EngineKind::Phases));
+    assert_eq!(chosen("100 kbit/s", reno), Some(EngineKind::Events), "a packet takes longer than a round");
+    assert_eq!(chosen("100 Mbit/s", "control = \"tfrc\""), Some(EngineKind::Events), "it has no parts");
+    let followed = "control = \"reno\"\nfollow = true";
+    assert_eq!(chosen("100 Mbit/s", followed), Some(EngineKind::Events), "it is observed");
+}
+
+/// However little meets on a path, whoever runs it is asked again soon, and where nothing is sent no time is
+/// spent.
+#[test]
+fn a_run_in_phases_returns_after_some_packets() {
+    let run = |flow: &str| {
+        let text = format!(
+            "name = \"endless\"\nduration = \"100000 s\"\n[topology.dumbbell]\n\
+             bottleneck = {{ rate = \"1 Gbit/s\", delay = \"1 ms\", queue = {{ droptail = \"20 packets\" }} }}\n\
+             [[flows]]\ncontrol = \"reno\"\n{flow}"
+        );
+        let sweep = Sweep::read("endless", &text, &[]).expect("a scenario");
+        let plan = sweep.points[0].scenario.build().expect("a plan").plan;
+        let mut run = Simulation::new(&plan, NoObserver).expect("a run");
+        assert_eq!(run.kind(), EngineKind::Phases);
+        (run.run_some(1000), run.now())
+    };
+    let (goes_on, now) = run("");
+    assert!(goes_on && now < Time::from_nanos(10_000_000_000), "{now:?}");
+    let (goes_on, now) = run("size = \"3000 B\"\nstart = \"50000 s\"");
+    assert!(!goes_on, "two instants of a day are busy: {now:?}");
 }
 
 fn labelled(flows: &[String]) -> String {

@@ -89,7 +89,7 @@ pub struct Scenario {
     pub probe: Option<Duration>,
     /// The expectations.
     pub expects: Vec<Expect>,
-    /// The engine that computes the run; `None`: the one of events. The results do not depend on it, so
+    /// The engine that computes the run; `None`: the one that suits it. The results do not depend on it, so
     /// it is no part of the document.
     pub engine: Option<EngineKind>,
     pub(crate) config: Config,

@@ -27,7 +27,11 @@ impl<O: Observer> Simulation<O> {
         let phases = || if O::IS_NONE { Phases::new(plan) } else { Err(Unfit::OBSERVED) };
         match plan.engine {
             Some(EngineKind::Phases) => Ok(Simulation(By::Phases(Box::new(phases()?), observer))),
-            Some(EngineKind::Events) | None => Ok(events(observer)),
+            Some(EngineKind::Events) => Ok(events(observer)),
+            None => Ok(match phases() {
+                Ok(phases) if phases.pays(plan) => Simulation(By::Phases(Box::new(phases), observer)),
+                _ => events(observer),
+            }),
         }
     }
 
@@ -57,11 +61,10 @@ impl<O: Observer> Simulation<O> {
         }
     }
 
-    /// The probes' samples so far, if probes are on and the engine takes them in turn: that in phases has
-    /// them at the end only.
+    /// The probes' samples so far, if probes are on.
     pub fn series(&self) -> Option<Series> {
         match &self.0 {
-            By::Phases(..) => None,
+            By::Phases(phases, _) => phases.series(),
             By::Events(engine) => engine.series(),
         }
     }

@@ -33,6 +33,11 @@ impl Agenda {
         self.blocks[flow / BLOCK] = self.blocks[flow / BLOCK].min(due);
     }
 
+    /// No flow is due before this. It may be too early, by what [`Agenda::from`] has not looked at.
+    pub(super) fn due(&self) -> Time {
+        self.blocks.iter().copied().fold(Time::NEVER, Time::min)
+    }
+
     /// The first flow from this number on that is due before `until`.
     pub(super) fn from(&mut self, flow: usize, until: Time) -> Option<usize> {
         let mut flow = flow;
@@ -74,6 +79,7 @@ mod tests {
                         list[flow] = due;
                     }
                     1 => {
+                        prop_assert!(agenda.due().as_nanos() <= list.iter().copied().min().unwrap_or(0));
                         agenda.sooner(flow, Time::from_nanos(due));
                         list[flow] = list[flow].min(due);
                     }

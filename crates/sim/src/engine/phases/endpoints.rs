@@ -68,6 +68,7 @@ impl Phases {
         let ends = &mut self.ends[number];
         self.cause = Cause::ack(ends.ack_exit);
         let Some((_, packet)) = ends.acks.take() else { return };
+        self.taken += 1;
         self.tally.before_window_changes(number, now, flow);
         let draws = &mut flow.draws;
         flow.sender.on_ack(now, &packet.0, || draws.uniform());
@@ -198,6 +199,7 @@ impl Phases {
             return;
         };
         *next = following;
+        self.taken += 1;
         let exit = stream.out.exit;
         self.cause = Cause::timer(Timer::CbrPacket(number as u32));
         if !stream.out.alone {

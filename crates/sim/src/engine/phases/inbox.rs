@@ -69,6 +69,13 @@ impl<P: Copy> Inbox<P> {
         self.keys[self.head..].partition_point(|key| key.due() < until)
     }
 
+    /// When the first packet is due.
+    pub(super) fn due(&self) -> Time {
+        let sorted = self.keys[self.head..self.sorted.max(self.head)].first();
+        let others = &self.keys[self.sorted.max(self.head)..];
+        sorted.into_iter().chain(others).map(|key| key.due()).fold(Time::NEVER, Time::min)
+    }
+
     /// The key of the packet with this number, after [`Inbox::sort`].
     #[inline]
     pub(super) fn key(&self, number: usize) -> Key {

@@ -54,6 +54,8 @@ pub(super) struct Layout {
     pub(super) feeders: Vec<Vec<(usize, Duration)>>,
     /// Whether the receiver of each flow may run ahead of its sender.
     pub(super) ahead: Vec<bool>,
+    /// The least time from the senders back to them: that of a round of all parts.
+    pub(super) round: Duration,
 }
 
 /// Why a run needs the engine of events.
@@ -133,6 +135,25 @@ fn stands_still(feeders: &[Vec<(usize, Duration)>]) -> bool {
         }
     }
     goes.contains(&false)
+}
+
+/// The least time from the senders through other parts back to them.
+fn round(feeders: &[Vec<(usize, Duration)>]) -> Duration {
+    let mut least: Vec<Option<Duration>> = vec![None; feeders.len()];
+    let reach = |least: &[Option<Duration>], part: usize| {
+        let ways = feeders[part].iter().filter_map(|&(from, lag)| {
+            let before = if from == FLOWS { Some(Duration::ZERO) } else { least[from] };
+            before.map(|before| before + lag)
+        });
+        ways.min()
+    };
+    // A shortest way meets each part once.
+    for _ in 0..feeders.len() {
+        for part in (0..feeders.len()).filter(|&part| part != FLOWS) {
+            least[part] = reach(&least, part);
+        }
+    }
+    reach(&least, FLOWS).unwrap_or_default()
 }
 
 /// A layout in the making.
@@ -242,7 +263,8 @@ impl Draft<'_> {
             feeders[to].push((from, lag));
         }
         let gates = gates.into_iter().map(|(link, _)| link).collect();
-        Layout { data, acks, out, back, gates, order, feeders, ahead }
+        let round = round(&feeders);
+        Layout { data, acks, out, back, gates, order, feeders, ahead, round }
     }
 }
 

@@ -36,6 +36,7 @@ use super::{SampleBarriers, counted, measured};
 use ackclock_net::Link;
 use ackclock_scenario::measured::Measured;
 use ackclock_scenario::plan::Plan;
+use ackclock_scenario::series::Series;
 use ackclock_units::{Duration, Time};
 use agenda::Agenda;
 use cause::Cause;
@@ -43,6 +44,9 @@ use ends::Ends;
 use inbox::{Gate, Room};
 use layout::{ENDPOINT, Exit, FLOWS, GATES, Layout, RECEIVERS, layout};
 use mail::Mail;
+
+/// A full packet, bytes: what an Ethernet carries.
+const FULL: u64 = 1500;
 
 /// A run in phases.
 pub(crate) struct Phases {
@@ -76,9 +80,11 @@ pub(crate) struct Phases {
     room: (Room<Segment>, Room<Acknowledgement>),
     looks: SampleBarriers,
     tally: Tally,
+    /// The least time from the senders back to them.
+    round: Duration,
     /// The cause of what an endpoint does now.
     cause: Cause,
-    /// Packets taken by a part so far.
+    /// Packets taken by parts so far, and rounds without any.
     taken: u64,
 }
 
@@ -99,7 +105,7 @@ impl Phases {
     /// [`Unfit`] if the results would not be exact.
     pub(super) fn new(plan: &Plan) -> Result<Phases, Unfit> {
         let owners = Owners::of(plan);
-        let Layout { data, acks, out, back, gates, order, feeders, ahead } = layout(plan, &owners)?;
+        let Layout { data, acks, out, back, gates, order, feeders, ahead, round } = layout(plan, &owners)?;
         let entry = |end: &Entrance| {
             let gate = end.stage.gate.and_then(|link| gates.iter().position(|&other| other == link));
             gate.map_or(ENDPOINT, |gate| gate as u32)
@@ -142,6 +148,7 @@ impl Phases {
             room: (Room::default(), Room::default()),
             sources,
             taken: 0,
+            round,
             cause: Cause::of(0),
             links,
             flows,
@@ -154,7 +161,14 @@ impl Phases {
         })
     }
 
-    /// Takes at least so many packets, then returns. False when the run is over.
+    /// Does it pay to go round? A round costs the same however few packets are on their way. True if a link
+    /// of the scenario has time for a full packet in it.
+    pub(super) fn pays(&self, plan: &Plan) -> bool {
+        let rates = self.links[..plan.measured].iter().map(Link::rate);
+        rates.max().is_some_and(|rate| rate.time_for(FULL) <= self.round)
+    }
+
+    /// Takes so many packets and the rest of their round, then returns. False when the run is over.
     pub(super) fn run_some(&mut self, packets: u32) -> bool {
         let enough = self.taken + u64::from(packets);
         while self.taken < enough {
@@ -168,6 +182,12 @@ impl Phases {
     /// The virtual time up to which everything is done.
     pub(super) fn now(&self) -> Time {
         self.clocks.iter().copied().fold(self.duration, Time::min)
+    }
+
+    /// The probes' samples so far, if probes are on.
+    pub(super) fn series(&self) -> Option<Series> {
+        let series = self.tally.series().cloned()?;
+        Some(series.in_order(self.owners.numbers()))
     }
 
     /// Runs to the end. Returns the measurements.
@@ -185,7 +205,7 @@ impl Phases {
 
     /// Each part does what it can. False when the run is over.
     fn round(&mut self) -> bool {
-        let barrier = self.looks.next;
+        let (barrier, before) = (self.looks.next, self.taken);
         for turn in 0..self.order.len() {
             let part = self.order[turn];
             let feeders = self.feeders[part].iter();
@@ -200,6 +220,10 @@ impl Phases {
             }
             self.clocks[part] = until;
         }
+        if self.taken == before {
+            self.leap(barrier);
+            self.taken += 1; // a round without packets takes time, too
+        }
         if self.clocks.iter().any(|&clock| clock < barrier) {
             return true;
         }
@@ -208,6 +232,18 @@ impl Phases {
         }
         self.look(barrier);
         true
+    }
+
+    /// Nothing has moved in this round: all parts go on to the instant at which something will.
+    fn leap(&mut self, barrier: Time) {
+        let timeouts =
+            self.delaying.iter().filter_map(|&flow| self.flows[flow as usize].receiver.poll_timeout());
+        let decisions = self.gate_links.iter().filter_map(|&link| self.links[link as usize].due());
+        let datagrams = self.sources.iter().map(|source| source.next);
+        let gates = self.gates.iter().map(|gate| gate.data.due().min(gate.acks.due()));
+        let due = timeouts.chain(decisions).chain(datagrams).chain(gates);
+        let due = due.fold(barrier.min(self.agenda.due()), Time::min);
+        self.clocks.iter_mut().for_each(|clock| *clock = due.max(*clock));
     }
 
     /// All parts stand at a barrier. Its timers go before everything else at this instant.
