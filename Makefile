@@ -62,7 +62,7 @@ MATURIN = env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) CARGO_TARGET_DIR=$(C
 	$(CURDIR)/$(VENV)/bin/maturin
 MAX_WHEEL = 12582912
 
-.PHONY: python python-clusters wheel
+.PHONY: python python-clusters pcc-rl wheel
 python: $(VENV)/ready ## the Python package: builds it, installs it into target/python/venv, and runs its tests
 	cd crates/python && $(MATURIN) develop -q && $(PYTHON) -m pytest -q
 
@@ -78,6 +78,14 @@ python-clusters: $(VENV)/ready wheel ## sweeps of a million points on Dask, and 
 	$(VENV)/bin/pip install -q --disable-pip-version-check --force-reinstall --no-deps target/python/wheels/*.whl "ray>=2.40"
 	$(VENV)/bin/pip install -q --disable-pip-version-check "ray>=2.40"
 	cd crates/python && $(PYTHON) -m pytest -q -s tests/long
+
+# A checkout of PCC-RL.
+PCC_RL =
+
+pcc-rl: $(VENV)/ready ## steps per second of Aurora-v0 beside PCC-RL's own environment (PCC_RL=DIRECTORY)
+	@test -n "$(PCC_RL)" || { echo "make pcc-rl needs a checkout of PCC-RL: PCC_RL=DIRECTORY" >&2; exit 1; }
+	cd crates/python && $(MATURIN) develop -q --release
+	$(PYTHON) crates/python/tests/long/beside_pcc_rl.py "$(PCC_RL)"
 
 wheel: $(VENV)/ready ## the wheel that is distributed, in target/python/wheels
 	rm -rf target/python/wheels

@@ -29,8 +29,8 @@ const HEAD: usize = 16 << 10;
 /// How often a server looks whether it should end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Serves at `listener` until `stop` is set. A connection that lasts for more than `longest` is cut. It runs in
-/// a runtime of tokio with I/O and time.
+/// Serves at `listener` until `stop` is set. A connection that lasts for more than `longest` is cut. It runs
+/// in a runtime of tokio with I/O and time.
 ///
 /// # Errors
 ///

@@ -117,7 +117,7 @@ fn iperf3_servers() -> Checked {
         let said: Value = serde_json::from_str(&done(&output)?)?;
         let streams = said["streams"].as_array().ok_or("streams")?;
         ensure(!streams.is_empty(), format!("{said}"))?;
-        // Bytes and blocks are limited for all streams together, so the fast ones may leave nothing to another.
+        // Bytes and blocks are limited for all streams together: fast ones may leave nothing to another.
         let limited = flags.contains(&"-n") || flags.contains(&"-k");
         let all: u64 = streams.iter().filter_map(|stream| stream["sent"]["bytes"].as_u64()).sum();
         ensure(all > 0, format!("{flags:?}: {said}"))?;
