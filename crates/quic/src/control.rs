@@ -1,8 +1,12 @@
 //! The choice of a controller: by name and parameters, as a scenario writes it.
 
 use ackclock_cc::slow_start::{self, SlowStart};
-use ackclock_cc::{Given, Host, Settings, SettingsError, scheme, schemes};
+use ackclock_cc::{Blueprint, Given, Host, Settings, SettingsError, scheme, schemes};
+use ackclock_policy::MAX_FILE;
 use ackclock_registry::Listed;
+use std::fs::File;
+use std::io::Read;
+use std::sync::Arc;
 use toml::{Table, Value};
 
 /// RFC 9002 section 7.2: the initial window, in packets.
@@ -46,6 +50,14 @@ pub enum Error {
     Form {
         /// The text.
         text: String,
+    },
+    /// The file of a learned policy cannot be read, or is none.
+    #[error("{file}:{problem}; {}", ackclock_policy::HELP)]
+    File {
+        /// The file.
+        file: String,
+        /// The place there, and what is wrong.
+        problem: String,
     },
     /// The initial window is not between 2 and 2^32 - 1 packets.
     #[error("the initial window must be from 2 to {MOST_WINDOW} packets, not {packets}")]
@@ -91,11 +103,12 @@ pub struct Control {
 }
 
 /// The controller that `text` names: `compound`, or with parameters as in a scenario, `{ compound = { gamma =
-/// 30.0 } }`. Its slow start is the one that its specification asks for.
+/// 30.0 } }`. Its slow start is the one that its specification asks for. A file of a learned policy, `{ policy
+/// = { file = "policy.json" } }`, is read at once.
 ///
 /// # Errors
 ///
-/// [`Error::Form`], [`Error::Unknown`] and [`Error::Parameter`].
+/// [`Error::Form`], [`Error::Unknown`], [`Error::Parameter`] and [`Error::File`].
 pub fn controller(text: &str) -> Result<Control, Error> {
     let text = text.trim();
     let settings = if text.starts_with(['{', '"']) {
@@ -147,8 +160,12 @@ fn read(value: &Value) -> Result<Settings, Error> {
 }
 
 fn put(settings: &mut Settings, parameter: &str, value: &Value) -> Result<(), Error> {
-    let under;
+    let (under, file);
     let given = match value {
+        Value::String(name) if settings.takes_file(parameter) => {
+            file = policy(name)?;
+            Given::File(&file)
+        }
         Value::Float(number) => Given::Number(*number),
         Value::Integer(number) => Given::Number(*number as f64),
         Value::Boolean(on) => Given::Flag(*on),
@@ -164,12 +181,28 @@ fn put(settings: &mut Settings, parameter: &str, value: &Value) -> Result<(), Er
     settings.set(parameter, given).map_err(parameter_of)
 }
 
+/// The learned policy in a file.
+fn policy(name: &str) -> Result<Arc<dyn Blueprint>, Error> {
+    let wrong = |problem| Error::File { file: name.to_owned(), problem };
+    let mut text = String::new();
+    let file = File::open(name).map_err(|error| wrong(format!(" {error}")))?;
+    let read = file.take(MAX_FILE + 1).read_to_string(&mut text);
+    match read {
+        Err(error) => Err(wrong(format!(" {error}"))),
+        Ok(length) if length as u64 > MAX_FILE => {
+            Err(wrong(format!(" it is larger than {} kB", MAX_FILE / 1024)))
+        }
+        Ok(_) => Ok(Arc::new(ackclock_policy::parse(&text).map_err(wrong)?)),
+    }
+}
+
 impl Control {
-    /// Sets a parameter of the controller: a number, a switch, or a word.
+    /// Sets a parameter of the controller: a number, a switch, a word, or the name of a file.
     ///
     /// # Errors
     ///
-    /// [`Error::Parameter`] if there is no such parameter, or if it does not allow the value.
+    /// [`Error::Parameter`] if there is no such parameter, or if it does not allow the value. [`Error::File`] if
+    /// a file cannot be read.
     pub fn set(mut self, parameter: &str, value: impl Into<Value>) -> Result<Control, Error> {
         put(&mut self.settings, parameter, &value.into())?;
         Ok(self)

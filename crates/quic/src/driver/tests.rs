@@ -6,7 +6,7 @@ mod recorded;
 
 use super::*;
 use crate::controller;
-use ackclock_cc::{QUINN, S2N_QUIC, schemes};
+use ackclock_cc::{NOQ, QUINN, S2N_QUIC, schemes};
 use proptest::prelude::*;
 
 pub(super) const MTU: u16 = 1200;
@@ -200,6 +200,43 @@ fn what_a_stack_cannot_give_is_refused_by_name() {
     assert!(refusal("{ pert = { over = \"none\" } }").is_err());
     assert!(controller("none").expect("it is there").uncontrolled().check(&QUINN).is_ok());
     assert_eq!(refusal("compound"), Ok(()));
+}
+
+#[test]
+fn a_policy_comes_from_its_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("policy.json");
+    let name = file.to_str().expect("UTF-8");
+    let text = |bias: f64| {
+        format!(
+            r#"{{"format": "ackclock policy", "version": 1, "history": 1, "interval": 1.0, "scale": 0.025,
+            "features": ["latency inflation", "latency ratio", "send ratio"],
+            "layers": [{{"weights": [[0, 0, 0]], "biases": [{bias}], "activation": "identity"}}]}}"#
+        )
+    };
+    // Once the rate has stopped to double, one policy raises it for ever, the other one lowers it.
+    let rates = [20.0, -20.0].map(|bias| {
+        std::fs::write(&file, text(bias)).expect("room");
+        let control = controller(&format!("{{ policy = {{ file = {name:?} }} }}")).expect("a policy");
+        assert_eq!(control, controller("policy").and_then(|it| it.set("file", name)).expect("the same"));
+        assert!(control.check(&NOQ).is_ok() && control.check(&QUINN).is_err());
+        let mut driver = Driver::new(&control, MTU, at(0));
+        for round in 0..40 {
+            send(&mut driver, 50 * round, 10);
+            if round == 3 {
+                driver.on_loss(at(50 * round + 40), at(50 * round), FULL, false);
+            }
+            hear(&mut driver, 50 * round, 50 * round + 40, 9);
+        }
+        cwnd(&driver)
+    });
+    assert!(rates[0] > 1.5 * rates[1], "{rates:?}");
+
+    std::fs::write(&file, "{}").expect("room");
+    let refusal = controller("policy").and_then(|it| it.set("file", name)).expect_err("no policy");
+    assert!(refusal.to_string().contains(&format!("{name}:1:2: missing field")), "{refusal}");
+    let refusal = controller("policy").and_then(|it| it.set("file", "/nowhere")).expect_err("no file");
+    assert!(refusal.to_string().contains("/nowhere: No such file"), "{refusal}");
 }
 
 #[derive(Clone, Debug)]

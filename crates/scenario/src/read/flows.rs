@@ -3,21 +3,22 @@
 use super::endpoint::Ground;
 use super::error::suggest;
 use super::jitter::{JitterSpec, read_jitter};
-use super::policy_file::read_policy_file;
 use super::reader::{At, Result, Table};
 use super::requests::{TransferSpec, read_requests};
 use super::tcp::{check_undo, read_chosen, read_detection, read_recovery};
+use super::text_file::{TextFile, read_text_file};
 use super::topology::{LinkSpec, read_own_link};
 use super::writing::read_writing;
 use crate::control::Control;
 use crate::writing::Writing;
-use ackclock_cc::{Domain, Given, Settings, SettingsError, scheme, schemes};
+use ackclock_cc::{Blueprint, Domain, Given, Settings, SettingsError, scheme, schemes};
 use ackclock_net::Rng;
 use ackclock_rate::Transport;
 use ackclock_registry::Listed;
 use ackclock_tcp::Config;
 use ackclock_units::Duration;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// A group of flows that differ only in their start.
 #[derive(Clone)]
@@ -229,6 +230,15 @@ fn read_control(at: &At<'_>) -> Result<Control> {
     read_controller(at, &Transport::names()).map(Control::Window)
 }
 
+/// Reads the file of a learned policy.
+fn read_policy(at: &At<'_>) -> Result<Arc<dyn Blueprint>> {
+    let TextFile { name, text } = read_text_file(at, ackclock_policy::MAX_FILE, ackclock_policy::HELP)?;
+    let network = ackclock_policy::parse(&text);
+    let network =
+        network.map_err(|problem| at.error(format!("{name}:{problem}")).help(ackclock_policy::HELP))?;
+    Ok(Arc::new(network))
+}
+
 /// Reads a controller: its name, or its name with parameters. `others` are names that stand there, too.
 fn read_controller(at: &At<'_>, others: &[&str]) -> Result<Settings> {
     let (word, inner) = at.choice()?;
@@ -248,7 +258,7 @@ fn read_controller(at: &At<'_>, others: &[&str]) -> Result<Settings> {
         };
         for (name, at) in inner.table_like(&example)?.entries() {
             let under = settings.takes_controller(name).then(|| read_controller(&at, &[])).transpose()?;
-            let file = settings.takes_file(name).then(|| read_policy_file(&at)).transpose()?;
+            let file = settings.takes_file(name).then(|| read_policy(&at)).transpose()?;
             let given = match (&under, &file, &at.node.value) {
                 (Some(under), ..) => Given::Control(under),
                 (_, Some(file), _) => Given::File(file),

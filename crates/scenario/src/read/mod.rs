@@ -8,7 +8,6 @@ mod excerpt;
 mod flows;
 mod impairments;
 mod jitter;
-mod policy_file;
 mod predict;
 mod queue;
 mod rate;

@@ -1,17 +1,15 @@
-//! A file with a learned policy: a feed-forward network as JSON.
+//! The file of a learned policy: a feed-forward network as JSON. Scenarios and QUIC stacks read the same
+//! files.
 
-use super::reader::{At, Result};
-use super::text_file::{TextFile, read_text_file};
-use ackclock_cc::Blueprint;
 use ackclock_cc::policy::{Activation, FEATURES, Layer, MOST_WEIGHTS, Network};
 use serde::Deserialize;
-use std::sync::Arc;
 
-/// The largest file: the largest network, with all digits of every weight.
-const MAX_FILE: u64 = 32 * MOST_WEIGHTS as u64;
+/// The largest file, bytes: the largest network, with all digits of every weight.
+pub const MAX_FILE: u64 = 32 * MOST_WEIGHTS as u64;
+/// What to do about a file that is refused.
+pub const HELP: &str = "the page \"Learning\" of the book says what a policy's file has";
 /// What the file says that it is, and the version that is read here.
 const FORMAT: (&str, u32) = ("ackclock policy", 1);
-const HELP: &str = "the page \"Learning\" of the book says what a policy's file has";
 
 /// The file.
 #[derive(Deserialize)]
@@ -37,15 +35,12 @@ struct WrittenLayer {
     activation: String,
 }
 
-/// Reads the file with this name, relative to the scenario file.
-pub(crate) fn read_policy_file(at: &At<'_>) -> Result<Arc<dyn Blueprint>> {
-    let TextFile { name, text } = read_text_file(at, MAX_FILE, HELP)?;
-    let network = parse(&text).map_err(|problem| at.error(format!("{name}:{problem}")).help(HELP))?;
-    Ok(Arc::new(network))
-}
-
-/// The network that a text describes; or the place there, and the problem.
-fn parse(text: &str) -> std::result::Result<Network, String> {
+/// The network that a file's text describes.
+///
+/// # Errors
+///
+/// The place in the text and the problem, to be put behind the file's name and a colon: `4:17: unknown field`.
+pub fn parse(text: &str) -> Result<Network, String> {
     let written: Written = serde_json::from_str(text).map_err(|error| {
         // The library ends its message with the place.
         let message = error.to_string();
@@ -56,7 +51,7 @@ fn parse(text: &str) -> std::result::Result<Network, String> {
 }
 
 /// The network that is written there; or the place and what is wrong with it.
-fn network(written: Written) -> std::result::Result<Network, (String, String)> {
+fn network(written: Written) -> Result<Network, (String, String)> {
     let wrong = |place: &str, problem: String| Err((place.to_owned(), problem));
     if written.format != FORMAT.0 {
         return wrong("format", format!("it is not \"{}\"", FORMAT.0));
