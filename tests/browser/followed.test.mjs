@@ -60,7 +60,7 @@ test("the animation of a queue goes step by step, plays and pauses", () =>
         /30 in the queue, 1 dropped/,
       );
       await page.mouse.move(0, 0);
-      alike("queue", await animation.screenshot());
+      await alike("queue", animation);
       const before = Number(await animation.getByRole("slider").inputValue());
       await press("Play");
       await page.waitForFunction(
@@ -79,7 +79,8 @@ test("the segments of a flow, simulated and captured", async () => {
   await visit(
     report("followed"),
     async (page) => {
-      const names = page.locator("figure", { hasText: "Segments of reno (number)" }).locator(".name");
+      const segments = page.locator("figure", { hasText: "Segments of reno (number)" });
+      const names = segments.locator(".name");
       await names.first().waitFor();
       assert.deepEqual(await names.allTextContents(), [
         "acknowledged + cwnd",
@@ -90,6 +91,8 @@ test("the segments of a flow, simulated and captured", async () => {
         "acknowledged selectively",
         "dropped",
       ]);
+      await page.mouse.move(0, 0);
+      await alike("sequence", segments);
     },
     { height: 3000 },
   );
@@ -108,6 +111,7 @@ test("a map of a sweep leads to the point's own pictures", () =>
   visit(report("swept"), async (page) => {
     const map = page.locator("table.heat").first();
     assert.equal(await map.locator("tbody td").count(), 6);
+    await alike("heat", map, "tbody");
     const link = map.locator("a").last();
     const point = page.locator(`[id="${(await link.getAttribute("href"))?.slice(1)}"]`);
     assert.equal(await point.getAttribute("open"), null);

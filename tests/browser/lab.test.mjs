@@ -241,6 +241,16 @@ test("variants lie over each other, or beside each other", () =>
     await page.locator(".columns:not(.several)").waitFor();
   }));
 
+test("several seeds are a band around a curve", () =>
+  inLab(async (page) => {
+    const count = await completed(page);
+    const lossy = SCENARIO.replace('"1 bdp" }', '"1 bdp" }, loss = 0.002');
+    await page.locator("#text").fill(`seeds = 4\n${lossy}`);
+    await shown(page, count);
+    await page.mouse.move(0, 0);
+    await alike("lab-band", page.locator("figure.live", { hasText: "cwnd (segments)" }).first());
+  }));
+
 test("the gallery has scenarios and experiments with their claims", () =>
   inLab(async (page) => {
     await page.getByRole("button", { name: "Gallery" }).click();
@@ -307,7 +317,7 @@ for (const theme of /** @type {const} */ (["light", "dark"])) {
         assert.deepEqual(await barriers(page), []);
         // What a run took is not the same twice.
         await page.evaluate(() => document.querySelector("#status")?.replaceChildren("done"));
-        alike(`lab-${theme}`, await page.screenshot());
+        await alike(`lab-${theme}`, page);
       },
       { theme },
     ));
@@ -320,7 +330,7 @@ test("it fits on a phone", () =>
       const width = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(width <= 390, `${width} pixels`);
       await page.evaluate(() => document.querySelector("#status")?.replaceChildren("done"));
-      alike("lab-phone", await page.screenshot());
+      await alike("lab-phone", page);
     },
     { width: 390, height: 844 },
   ));
