@@ -140,7 +140,8 @@ mod tests {
                 assert!(asks(&guard, host, Some(&format!("http://{host}"))), "{host} at {at}");
                 assert!(!asks(&guard, host, Some("http://192.0.2.8:5312")), "a page of another address");
             }
-            for host in ["192.0.2.7:80", "192.0.2.7", "evil.example:5312", "192.0.2.7.evil.example:5312", ""] {
+            for host in ["192.0.2.7:80", "192.0.2.7", "evil.example:5312", "192.0.2.7.evil.example:5312", ""]
+            {
                 assert!(!asks(&guard, host, None), "{host} at {at}");
             }
         }
