@@ -4,7 +4,18 @@ import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ELSEWHERE, alike, barriers, clipboard, close, copied, scratch, serve, visit } from "./harness.mjs";
+import {
+  ELSEWHERE,
+  alike,
+  barriers,
+  clipboard,
+  close,
+  copied,
+  held,
+  scratch,
+  serve,
+  visit,
+} from "./harness.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -136,6 +147,44 @@ test("curves follow while a slider moves, and the last place wins", () =>
         ),
       value,
     );
+  }));
+
+test("a thousand changes are one run, and leave nothing behind", () =>
+  inLab(async (page) => {
+    /** The rates of the runs that were read to their end. @type {string[]} */
+    const complete = [];
+    page.on("requestfinished", (request) => {
+      const rate = /\brate = \\"([^"\\]+)/.exec(request.postData() ?? "")?.[1];
+      if (request.url().endsWith("/api/run") && rate) complete.push(rate);
+    });
+    const slider = page.getByRole("slider", { name: "Rate" }).first();
+    const move = async (/** @type {number} */ times, /** @type {number} */ last) => {
+      await slider.evaluate(
+        async (it, [times, last]) => {
+          const input = /** @type {HTMLInputElement} */ (it);
+          for (let left = times - 1; left >= 0; left--) {
+            input.value = String(left > 0 ? 300 + (left % 200) : last);
+            input.dispatchEvent(new Event("input", { bubbles: true }));
+            if (left % 20 === 0) await new Promise(requestAnimationFrame);
+          }
+        },
+        [times, last],
+      );
+      const value = (await slider.getAttribute("aria-valuetext")) ?? "";
+      while (!complete.includes(value)) await page.waitForEvent("requestfinished");
+      return value;
+    };
+    await move(100, 520);
+    const before = await held(page);
+    const value = await move(1000, 560);
+    const count = await completed(page);
+    await page.evaluate(() => new Promise((done) => setTimeout(done, 500)));
+    assert.equal(await completed(page), count, "nothing runs any more");
+    assert.equal(complete.at(-1), value, "the last place wins");
+    assert.equal(complete.filter((it) => it === value).length, 1);
+    const after = await held(page);
+    assert.ok(after.heap < before.heap + (4 << 20), `${before.heap} and ${after.heap} bytes`);
+    assert.ok(after.nodes < before.nodes + 300, `${before.nodes} and ${after.nodes} nodes`);
   }));
 
 test("one zoom for all pictures", () =>
