@@ -31,6 +31,8 @@ before(() => {
     '"topology.dumbbell.bottleneck.rate" = ["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"]\n"flows.0.control" = ["reno", "cubic"]\n';
   simulate("swept", `duration = "3 s"\n[[flows]]\ncontrol = "reno"\n[sweep]\n${axes}`);
   run("trace", join(directory, "followed/capture/bottleneck.pcapng"), "--out", join(directory, "traced"));
+  const kernel = "crates/cli/tests/captures/kernel.pcapng";
+  run("trace", kernel, "--stream", "1", "--out", join(directory, "kernel"));
 });
 after(close);
 
@@ -104,6 +106,26 @@ test("the segments of a flow, simulated and captured", async () => {
       assert.ok(all.includes(name), `${name} is not among ${all}`);
     }
     assert.deepEqual(await barriers(page), []);
+  });
+  await visit(report("kernel"), async (page) => {
+    const bytes = page.locator("figure.live", { hasText: "Bytes" }).first();
+    const names = bytes.locator(".name");
+    await names.first().waitFor();
+    assert.deepEqual(await names.allTextContents(), [
+      "acknowledged",
+      "window",
+      "sent",
+      "sent again",
+      "acknowledged selectively",
+    ]);
+    const over = await bytes.locator(".u-over").boundingBox();
+    assert.ok(over);
+    // Near enough a segment is a bar, and a selective acknowledgement another one.
+    await bytes.locator(".plot").focus();
+    for (let times = 0; times < 6; times++) await page.keyboard.press("+");
+    await page.mouse.move(0, 0);
+    await alike("sequence-kernel", bytes);
+    await page.getByText("Outstanding data, in place of cwnd").first().waitFor();
   });
 });
 
