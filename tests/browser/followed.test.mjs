@@ -31,6 +31,8 @@ before(() => {
     '"topology.dumbbell.bottleneck.rate" = ["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"]\n"flows.0.control" = ["reno", "cubic"]\n';
   simulate("swept", `duration = "3 s"\n[[flows]]\ncontrol = "reno"\n[sweep]\n${axes}`);
   run("trace", join(directory, "followed/capture/bottleneck.pcapng"), "--out", join(directory, "traced"));
+  const kernel = "crates/cli/tests/captures/kernel.pcapng";
+  run("trace", kernel, "--stream", "1", "--out", join(directory, "kernel"));
 });
 after(close);
 
@@ -60,7 +62,7 @@ test("the animation of a queue goes step by step, plays and pauses", () =>
         /30 in the queue, 1 dropped/,
       );
       await page.mouse.move(0, 0);
-      alike("queue", await animation.screenshot());
+      await alike("queue", animation);
       const before = Number(await animation.getByRole("slider").inputValue());
       await press("Play");
       await page.waitForFunction(
@@ -79,7 +81,8 @@ test("the segments of a flow, simulated and captured", async () => {
   await visit(
     report("followed"),
     async (page) => {
-      const names = page.locator("figure", { hasText: "Segments of reno (number)" }).locator(".name");
+      const segments = page.locator("figure", { hasText: "Segments of reno (number)" });
+      const names = segments.locator(".name");
       await names.first().waitFor();
       assert.deepEqual(await names.allTextContents(), [
         "acknowledged + cwnd",
@@ -90,6 +93,8 @@ test("the segments of a flow, simulated and captured", async () => {
         "acknowledged selectively",
         "dropped",
       ]);
+      await page.mouse.move(0, 0);
+      await alike("sequence", segments);
     },
     { height: 3000 },
   );
@@ -102,12 +107,33 @@ test("the segments of a flow, simulated and captured", async () => {
     }
     assert.deepEqual(await barriers(page), []);
   });
+  await visit(report("kernel"), async (page) => {
+    const bytes = page.locator("figure.live", { hasText: "Bytes" }).first();
+    const names = bytes.locator(".name");
+    await names.first().waitFor();
+    assert.deepEqual(await names.allTextContents(), [
+      "acknowledged",
+      "window",
+      "sent",
+      "sent again",
+      "acknowledged selectively",
+    ]);
+    const over = await bytes.locator(".u-over").boundingBox();
+    assert.ok(over);
+    // Near enough a segment is a bar, and a selective acknowledgement another one.
+    await bytes.locator(".plot").focus();
+    for (let times = 0; times < 6; times++) await page.keyboard.press("+");
+    await page.mouse.move(0, 0);
+    await alike("sequence-kernel", bytes);
+    await page.getByText("Outstanding data, in place of cwnd").first().waitFor();
+  });
 });
 
 test("a map of a sweep leads to the point's own pictures", () =>
   visit(report("swept"), async (page) => {
     const map = page.locator("table.heat").first();
     assert.equal(await map.locator("tbody td").count(), 6);
+    await alike("heat", map, "tbody");
     const link = map.locator("a").last();
     const point = page.locator(`[id="${(await link.getAttribute("href"))?.slice(1)}"]`);
     assert.equal(await point.getAttribute("open"), null);
@@ -115,6 +141,30 @@ test("a map of a sweep leads to the point's own pictures", () =>
     await point.locator("figure.live").first().waitFor();
     assert.deepEqual(await barriers(page), []);
   }));
+
+test("paper has what is closed on the screen, and is white", () =>
+  visit(
+    report("swept"),
+    async (page) => {
+      const closed = page.locator("details:not([open]) figure > svg");
+      assert.ok((await closed.count()) > 4);
+      const seen = () =>
+        closed.evaluateAll((all) =>
+          all.filter((it) => it.checkVisibility() && it.getBoundingClientRect().height > 50),
+        );
+      assert.equal((await seen()).length, 0);
+      await page.emulateMedia({ media: "print", colorScheme: "dark" });
+      assert.equal((await seen()).length, await closed.count());
+      const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      assert.equal(ground, "rgb(255, 255, 255)");
+      const hidden = await page
+        .locator(".wide")
+        .evaluateAll((all) => all.filter((it) => getComputedStyle(it).overflowX !== "visible").length);
+      assert.equal(hidden, 0, "nobody scrolls on paper");
+      assert.equal(await page.locator("button:visible:not(.sorts)").count(), 0);
+    },
+    { theme: "dark" },
+  ));
 
 test("a report of ten flows over 400 s is small", () => {
   simulate(

@@ -4,11 +4,24 @@ import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { alike, barriers, clipboard, close, copied, scratch, serve, visit } from "./harness.mjs";
+import {
+  ELSEWHERE,
+  alike,
+  barriers,
+  clipboard,
+  close,
+  copied,
+  held,
+  scratch,
+  serve,
+  visit,
+} from "./harness.mjs";
+import { written } from "../../crates/lab/assets/address.js";
 
 /** @typedef {import("playwright-core").Page} Page */
 
 const directory = scratch();
+const file = join(directory, "scenario.toml");
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let lab;
 
@@ -35,7 +48,6 @@ that = "goodput('one') > 1e9"
 `;
 
 before(async () => {
-  const file = join(directory, "scenario.toml");
   writeFileSync(file, SCENARIO);
   lab = await serve(["lab", file, "--listen", "127.0.0.1:0"]);
 });
@@ -136,6 +148,44 @@ test("curves follow while a slider moves, and the last place wins", () =>
         ),
       value,
     );
+  }));
+
+test("a thousand changes are one run, and leave nothing behind", () =>
+  inLab(async (page) => {
+    /** The rates of the runs that were read to their end. @type {string[]} */
+    const complete = [];
+    page.on("requestfinished", (request) => {
+      const rate = /\brate = \\"([^"\\]+)/.exec(request.postData() ?? "")?.[1];
+      if (request.url().endsWith("/api/run") && rate) complete.push(rate);
+    });
+    const slider = page.getByRole("slider", { name: "Rate" }).first();
+    const move = async (/** @type {number} */ times, /** @type {number} */ last) => {
+      await slider.evaluate(
+        async (it, [times, last]) => {
+          const input = /** @type {HTMLInputElement} */ (it);
+          for (let left = times - 1; left >= 0; left--) {
+            input.value = String(left > 0 ? 300 + (left % 200) : last);
+            input.dispatchEvent(new Event("input", { bubbles: true }));
+            if (left % 20 === 0) await new Promise(requestAnimationFrame);
+          }
+        },
+        [times, last],
+      );
+      const value = (await slider.getAttribute("aria-valuetext")) ?? "";
+      while (!complete.includes(value)) await page.waitForEvent("requestfinished");
+      return value;
+    };
+    await move(100, 520);
+    const before = await held(page);
+    const value = await move(1000, 560);
+    const count = await completed(page);
+    await page.evaluate(() => new Promise((done) => setTimeout(done, 500)));
+    assert.equal(await completed(page), count, "nothing runs any more");
+    assert.equal(complete.at(-1), value, "the last place wins");
+    assert.equal(complete.filter((it) => it === value).length, 1);
+    const after = await held(page);
+    assert.ok(after.heap < before.heap + (4 << 20), `${before.heap} and ${after.heap} bytes`);
+    assert.ok(after.nodes < before.nodes + 300, `${before.nodes} and ${after.nodes} nodes`);
   }));
 
 test("one zoom for all pictures", () =>
@@ -241,6 +291,118 @@ test("variants lie over each other, or beside each other", () =>
     await page.locator(".columns:not(.several)").waitFor();
   }));
 
+test("several seeds are a band around a curve", () =>
+  inLab(async (page) => {
+    const count = await completed(page);
+    const lossy = SCENARIO.replace('"1 bdp" }', '"1 bdp" }, loss = 0.002');
+    await page.locator("#text").fill(`seeds = 4\n${lossy}`);
+    await shown(page, count);
+    await page.mouse.move(0, 0);
+    await alike("lab-band", page.locator("figure.live", { hasText: "cwnd (segments)" }).first());
+  }));
+
+test("a table sorts and copies, and stays sorted", () =>
+  inLab(async (page) => {
+    const table = page.locator("#tables table").first();
+    const names = () => table.locator("tbody tr td:first-child").allTextContents();
+    const label = "<img src=x onerror=alert(1)>";
+    await table.getByRole("button", { name: "flows" }).click();
+    await table.getByRole("button", { name: "flows" }).click();
+    assert.deepEqual(await names(), ["one", label]);
+    await table.getByRole("button", { name: "flows" }).click();
+    assert.deepEqual(await names(), [label, "one"]);
+    await slide(page, "Rate", 400);
+    assert.equal(await table.locator("th").first().getAttribute("aria-sort"), "ascending");
+    assert.deepEqual(await names(), [label, "one"], "after another run, too");
+    await clipboard(page);
+    await page.locator("#tables .copies").first().click();
+    await page.waitForFunction(() => Reflect.get(globalThis, "copied"));
+    assert.match(await copied(page), /^flows,(control,)?n,goodput Mbit\/s,[^]*\r\n<img/);
+  }));
+
+/** Opens a bare page of the lab in another tab of the same browser. @param {Page} page */
+async function tab(page) {
+  const other = await page.context().newPage();
+  await other.goto(new URL("/", lab.url).href);
+  await shown(other, 0);
+  return other;
+}
+
+test("a long run shows what it has, and the next change ends it", () =>
+  inLab(async (page) => {
+    const [count, drawn] = [await completed(page), await page.evaluate(() => document.body.dataset.drawn)];
+    const ended = page.waitForEvent("requestfailed", (it) => it.url().endsWith("/api/run"));
+    const long = SCENARIO.replace('"5 s"', '"100000 s"').replace("10 Mbit/s", "1 Gbit/s");
+    await page.locator("#text").fill(long);
+    await page.waitForFunction((drawn) => document.body.dataset.drawn !== drawn, drawn);
+    assert.match((await page.locator("#status").textContent()) ?? "", /^\d+ % computed$/);
+    assert.equal(await completed(page), count, "it is not complete");
+    await page.locator("#text").fill(SCENARIO);
+    await ended;
+    await shown(page, count);
+    assert.match((await page.locator("#status").textContent()) ?? "", /segments$/);
+  }));
+
+test("two tabs compute at once, each its own", () =>
+  inLab(async (page) => {
+    const other = await tab(page);
+    await Promise.all([slide(page, "Rate", 300), slide(other, "Rate", 500)]);
+    const rates = await Promise.all(
+      [page, other].map(async (it) => /rate = "([^"]+)"/.exec(await words(it))?.[1]),
+    );
+    assert.notEqual(rates[0], rates[1]);
+    assert.equal(await page.locator(".problem:visible").count(), 0);
+    await other.close();
+  }));
+
+test("six variants, and no seventh", () =>
+  inLab(async (page) => {
+    const add = page.getByRole("button", { name: "+ Variant" });
+    for (let number = 2; number <= 6; number++) {
+      const count = await completed(page);
+      await add.click();
+      await shown(page, count);
+    }
+    assert.ok(await add.isDisabled());
+    const names = await page.locator("#variants button[aria-pressed]").allTextContents();
+    assert.deepEqual(names, ["A", "B", "C", "D", "E", "F", "Side by side"]);
+    assert.equal(await page.locator("#tables caption").count(), 6);
+    assert.deepEqual(await barriers(page), []);
+  }));
+
+test("names in a link stay text", async () => {
+  const label = "<img src=x onerror=alert(1)>";
+  const text = SCENARIO.replace('"two flows"', `"${label}"`);
+  const variants = [label, "</script><script>alert(2)</script>"].map((name) => ({ name, text }));
+  const url = new URL(lab.url);
+  url.hash = await written({ variants, chosen: 0, beside: true });
+  await inLab(
+    async (page) => {
+      await page.locator(".column h2").nth(1).waitFor();
+      assert.deepEqual(
+        await page.locator(".column h2").allTextContents(),
+        variants.map(({ name }) => name),
+      );
+      assert.equal(await page.locator("img").count(), 0);
+      assert.equal(await page.locator("script").count(), 2, "its own");
+      assert.equal(await words(page), text);
+    },
+    {},
+    url.href,
+  );
+});
+
+test("nobody is kept out of the gallery, nor of a problem", () =>
+  inLab(async (page) => {
+    await page.getByRole("button", { name: "Gallery" }).click();
+    await page.locator("article").nth(100).waitFor({ state: "attached" });
+    assert.deepEqual(await barriers(page), []);
+    await page.keyboard.press("Escape");
+    await page.locator("#text").fill(SCENARIO.replace('"5 s"', '"5"'));
+    await page.locator("#text-problem").waitFor({ state: "visible" });
+    assert.deepEqual(await barriers(page), []);
+  }));
+
 test("the gallery has scenarios and experiments with their claims", () =>
   inLab(async (page) => {
     await page.getByRole("button", { name: "Gallery" }).click();
@@ -307,7 +469,22 @@ for (const theme of /** @type {const} */ (["light", "dark"])) {
         assert.deepEqual(await barriers(page), []);
         // What a run took is not the same twice.
         await page.evaluate(() => document.querySelector("#status")?.replaceChildren("done"));
-        alike(`lab-${theme}`, await page.screenshot());
+        await alike(`lab-${theme}`, page);
+      },
+      { theme },
+    ));
+}
+
+for (const theme of /** @type {const} */ (["light", "dark"])) {
+  test(`paper has the results, on white: ${theme}`, () =>
+    inLab(
+      async (page) => {
+        await page.locator(".sheets summary").click();
+        await page.emulateMedia({ media: "print", colorScheme: theme });
+        assert.equal(await page.locator("button:visible:not(.entry, .sorts)").count(), 0);
+        assert.equal(await page.locator("#form, #text").locator("visible=true").count(), 0);
+        assert.ok(await page.locator(".sheets table").first().isVisible(), "the tables, though closed");
+        await alike("lab-print", page);
       },
       { theme },
     ));
@@ -320,10 +497,31 @@ test("it fits on a phone", () =>
       const width = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(width <= 390, `${width} pixels`);
       await page.evaluate(() => document.querySelector("#status")?.replaceChildren("done"));
-      alike("lab-phone", await page.screenshot());
+      await alike("lab-phone", page);
     },
     { width: 390, height: 844 },
   ));
+
+test("from another machine it is the same page", async () => {
+  const open = await serve(["lab", file, "--listen", "0.0.0.0:0"]);
+  try {
+    const url = new URL(open.url);
+    url.hostname = ELSEWHERE;
+    await inLab(
+      async (page) => {
+        assert.equal(await page.evaluate(() => isSecureContext), false);
+        await slide(page, "Rate", 300);
+        await page.getByRole("button", { name: "Copy link" }).click();
+        await page.getByRole("button", { name: "Copied" }).waitFor();
+      },
+      // It says that it takes no notice of this field without encryption.
+      { expected: /Cross-Origin-Opener-Policy/ },
+      url.href,
+    );
+  } finally {
+    await open.stop();
+  }
+});
 
 test("without the token there are words and no results", async () => {
   const bare = new URL(lab.url);

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { alike, barriers, clipboard, close, copied, root, run, scratch, visit } from "./harness.mjs";
+import { alike, barriers, changed, clipboard, close, copied, root, run, scratch, visit } from "./harness.mjs";
 
 const directory = scratch();
 /** @type {string} */
@@ -204,8 +204,20 @@ for (const theme of /** @type {const} */ (["light", "dark"])) {
         await cwnd.waitFor();
         assert.deepEqual(await barriers(page), []);
         await page.mouse.move(0, 0);
-        alike(`cwnd-${theme}`, await cwnd.screenshot());
+        await alike(`cwnd-${theme}`, cwnd);
       },
       { theme },
     ));
 }
+
+test("a picture without its curves is another one", () =>
+  visit(compared, async (page) => {
+    const cwnd = chart(page, "cwnd (segments)");
+    for (const name of ["cubic", "reno"]) {
+      await cwnd.getByRole("button", { name }).click();
+      await cwnd.locator('.entry[aria-pressed="false"]', { hasText: name }).waitFor();
+      await page.mouse.move(0, 0);
+      const what = (await changed("cwnd-light", cwnd)) ?? "nothing";
+      assert.match(what, /of what is drawn in plot 0 of cwnd-light differs/);
+    }
+  }));

@@ -36,6 +36,7 @@ const NEAR = 12;
 const MAX_ROWS = 200;
 
 const dark = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
+const paper = globalThis.matchMedia?.("print");
 
 export class Chart {
   /** @type {import("uplot") | null} */
@@ -78,9 +79,12 @@ export class Chart {
     this.plot.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     this.recolour = () => {
       this.#colours.clear();
-      this.refresh();
+      // Paper waits for no frame, and shows what is out of sight, too.
+      if (paper?.matches) this.#draw();
+      else this.refresh();
     };
     dark?.addEventListener("change", this.recolour);
+    paper?.addEventListener("change", this.recolour);
     this.size = new ResizeObserver(() => this.#resize());
     this.size.observe(this.plot);
     this.sight = new IntersectionObserver(
@@ -116,6 +120,7 @@ export class Chart {
     this.size.disconnect();
     this.sight.disconnect();
     dark?.removeEventListener("change", this.recolour);
+    paper?.removeEventListener("change", this.recolour);
     this.#frame?.destroy();
     this.root.remove();
     this.figure.classList.remove("live");
@@ -351,16 +356,20 @@ export class Chart {
     const [from, to] = this.#across();
     let [low, high] = [Infinity, -Infinity];
     const log = this.group.logValues;
-    const count = (/** @type {Float64Array} */ xs, /** @type {(Float32Array | Float64Array)[]} */ all) => {
+    const count = (
+      /** @type {Float64Array} */ xs,
+      /** @type {(Float32Array | Float64Array)[]} */ all,
+      reach = 0,
+    ) => {
       const [begin, end] = [first(xs, from), Math.min(first(xs, to) + 1, xs.length)];
       for (const ys of all) {
         const [least, most] = extremes(ys, begin, end, log ? 0 : -Infinity);
-        [low, high] = [Math.min(low, least), Math.max(high, most)];
+        [low, high] = [Math.min(low, least), Math.max(high, most + reach)];
       }
     };
-    for (const { label, xs, ys, band } of this.shown) {
+    for (const { label, xs, ys, reach, band } of this.shown) {
       if (this.group.hidden.has(label)) continue;
-      count(xs, [ys]);
+      count(xs, [ys], reach);
       if (band) count(band.xs, [band.low, band.high]);
     }
     if (log)

@@ -13,15 +13,16 @@ use std::path::Path;
 
 /// Writes the files of a point.
 pub(super) fn write(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) -> Result<(), Failure> {
-    let courses = &shown.result.courses;
-    if courses.is_empty() {
+    // Of an emulated flow there may be its queue alone.
+    let courses = || shown.result.courses.iter().filter(|course| !course.segments.is_empty());
+    if courses().next().is_none() {
         return Ok(());
     }
     let header = ["flow", "label", "segment", "sent_s", "sent_again", "arrived_s"];
     let mut segments = Csv::open(to, folder, "segments.csv", &header)?;
     let header = ["time_s", "flow", "label", "rtt_s", "srtt_s", "rttvar_s", "cwnd_segments"];
     let mut estimates = Csv::open(to, folder, "estimates.csv", &header)?;
-    for course in courses {
+    for course in courses() {
         let (flow, label) = (course.flow.to_string(), &shown.result.flows[course.flow].label);
         for (segment, life) in course.segments.iter().enumerate() {
             let arrived = life.arrived_ns.map_or(String::new(), |at| seconds(at).to_string());
@@ -31,13 +32,14 @@ pub(super) fn write(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) 
         }
         for estimate in &course.estimates {
             let rtt = estimate.rtt_s.map_or(String::new(), |rtt| rtt.to_string());
+            let known = |value: f64| if value.is_finite() { value.to_string() } else { String::new() };
             let row = [
                 &seconds(estimate.at_ns).to_string(),
                 &flow,
                 label,
                 &rtt,
                 &estimate.srtt_s.to_string(),
-                &estimate.rttvar_s.to_string(),
+                &known(estimate.rttvar_s),
                 &estimate.cwnd.to_string(),
             ];
             estimates.row(row)?;
