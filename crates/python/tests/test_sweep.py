@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -54,18 +55,75 @@ def test_nothing_is_computed_twice(small, whole, tmp_path):
     assert again.computed == 0 and written(again, tmp_path / "flows.parquet") == whole
 
 
-def test_what_is_not_whole_is_no_part(small, whole, tmp_path):
+def _last_column(data):
+    """A byte in the middle of the last column, which nothing reads that looks for digests only."""
+    from pyarrow import BufferReader, parquet
+
+    group = parquet.ParquetFile(BufferReader(data)).metadata.row_group(0)
+    column = group.column(group.num_columns - 1)
+    return column.data_page_offset + column.total_compressed_size // 2
+
+
+# What becomes of a part, by its name in the test.
+DAMAGE = {
+    "first byte": lambda data: _flipped(data, 0),
+    "digests": lambda data: _flipped(data, 40),
+    "last column": lambda data: _flipped(data, _last_column(data)),
+    "footer": lambda data: _flipped(data, len(data) - 100),
+    "length of the footer": lambda data: _flipped(data, len(data) - 6),
+    "last byte": lambda data: _flipped(data, len(data) - 1),
+    "half": lambda data: data[: len(data) // 2],
+    "all but one byte": lambda data: data[:-1],
+    "one byte more": lambda data: data + b"1",
+    "empty": lambda data: b"",
+}
+
+
+def _flipped(data, at):
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A store of four parts with five points each, and the bytes of its flows."""
+    from conftest import SMALL
+
+    store = tmp_path_factory.mktemp("kept") / "store"
+    return store, written(sweep(SMALL, seeds=10, store=store, part=5), store.parent / "flows.parquet")
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_part_is_computed_again(small, kept, tmp_path, damage):
+    store, flows = shutil.copytree(kept[0], tmp_path / "store"), kept[1]
+    part = store / Store(store).names()[1]
+    part.write_bytes(damage(part.read_bytes()))
+    results = sweep(small, seeds=10, store=store, part=5)
+    assert results.computed == 5 and written(results, tmp_path / "flows.parquet") == flows
+    assert sweep(small, seeds=10, store=store).computed == 0
+
+
+def test_what_is_damaged_after_a_sweep_is_told(small, kept, tmp_path):
+    store, flows = shutil.copytree(kept[0], tmp_path / "store"), kept[1]
+    early, late = (sweep(small, seeds=10, store=store) for _ in range(2))
+    assert len(early.points) == 20  # it has found the parts
+    name = Store(store).names()[1]
+    (store / name).write_bytes(DAMAGE["last column"]((store / name).read_bytes()))
+    for results, says in [(early, name), (late, "5 of 20 points")]:
+        with pytest.raises(ackclock.Error, match=says) as caught:
+            results.table("flows")
+        assert "run the same sweep again" in caught.value.remedy
+    assert sweep(small, seeds=10, store=store).computed == 5
+    assert written(late, tmp_path / "flows.parquet") == written(early, tmp_path / "again.parquet") == flows
+
+
+def test_what_a_killed_worker_leaves_is_no_part(small, whole, tmp_path):
     store = tmp_path / "store"
     sweep(small, store=store, part=30)
-    first, second, *_ = (store / name for name in Store(store).names())
+    first, *_ = (store / name for name in Store(store).names())
     (store / f".{first.name}.1.partial").write_bytes(first.read_bytes()[:100])
-    first.write_bytes(first.read_bytes()[: first.stat().st_size // 2])
-    changed = bytearray(second.read_bytes())
-    changed[40] ^= 1
-    second.write_bytes(changed)
+    (store / "part-0123.parquet").write_bytes(b"not from here")
     results = sweep(small, store=store)
-    assert results.computed in (30, 60)
-    assert written(results, tmp_path / "flows.parquet") == whole
+    assert results.computed == 0 and written(results, tmp_path / "flows.parquet") == whole
 
 
 def test_another_build_is_refused_with_both_identities(small, tmp_path):

@@ -17,7 +17,7 @@ from ackclock._build import build
 from ackclock._executors import Executor, executor as chosen
 from ackclock._results import Table
 from ackclock._scenario import Scenario
-from ackclock._store import Store, _failed, encoded, part_name
+from ackclock._store import Store, _failed, encoded
 
 # How long a part takes to compute, s: engines of clusters spend about a millisecond on each task.
 _PART_SECONDS = 10.0
@@ -125,9 +125,9 @@ class _Driver:
                     if answer is None:
                         under_way[self._submit(engine, ranges)] = (ranges, attempt + 1)
                         continue
-                    data, name, failed, seconds = answer
+                    data, failed, seconds = answer
                     if data is not None:
-                        self.store.put(name, data)
+                        self.store.keep(data)
                     failures.extend(_failure(it) for it in failed)
                     self.computed += count
                     done += count
@@ -235,12 +235,11 @@ def _compute(spec: Scenario, ranges: Ranges, destination: str | None, wanted: st
         )
     points = _points(json.dumps(spec.__getstate__()))
     rows, failed, seconds = points.compute(ranges, 1)
-    if not len(rows):
-        return None, "", failed, seconds
-    batch = pyarrow.record_batch(rows)
-    if destination is None:
-        return encoded(batch), part_name(batch), failed, seconds
-    return None, Store(destination).write(batch), failed, seconds
+    data = encoded(pyarrow.record_batch(rows)) if len(rows) else None
+    if data is not None and destination is not None:
+        Store(destination).keep(data)
+        data = None
+    return data, failed, seconds
 
 
 class SweepResults:
@@ -275,7 +274,14 @@ class SweepResults:
             self._names = [name for name, _ in readable]
             digests = self._points.digests(0, self._points.count)
             places = array("I")
-            places.frombytes(_native.locate(digests, [digests for _, digests in readable])[0])
+            found, missing = _native.locate(digests, [digests for _, digests in readable])
+            lost = sum(to - start for start, to in missing) - len(self.failures)
+            if lost > 0:
+                raise _failed(
+                    f"{lost} of {len(self)} points are no longer in the store {self.store}",
+                    "run the same sweep again: it computes what is missing",
+                )
+            places.frombytes(found)
             self._places = places
         return self._places
 
