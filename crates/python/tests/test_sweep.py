@@ -1,6 +1,7 @@
 """Sweeps: the same bytes however the work is divided and whatever dies, and no point twice."""
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -9,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -183,6 +185,53 @@ def test_a_full_disk_is_told_and_leaves_nothing_half(tmp_path):
     _, stderr = program(tmp_path, "2 s", preexec_fn=limit).communicate(timeout=60)
     assert "cannot be kept" in stderr and "0 of 120 points are kept" in stderr, stderr
     assert sorted(os.listdir(tmp_path)) == ["build"]
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A directory on a disk of its own, and a function that says how large it is, KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "none", place], check=False).returncode == 0
+    if not mounted:
+        pytest.skip("a small disk cannot be mounted: it takes root")
+    yield place, lambda size: subprocess.run(["mount", "-o", f"remount,size={size}k", place], check=True)
+    subprocess.run(["umount", place], check=True)
+
+
+@pytest.mark.parametrize("where", ["threads", "dask"])
+def test_a_full_disk_is_told_by_any_worker(small, whole, tmp_path, disk, where, request):
+    place, resize = disk
+    executor = 2 if where == "threads" else request.getfixturevalue("cluster")
+    resize(64)
+    with pytest.raises(ackclock.Error) as caught:
+        sweep(small, executor=executor, store=place / "store", part=10)
+    assert "No space left on device" in caught.value.message and str(place / "store") in caught.value.message
+    kept = int(re.search(r"(\d+) of 120 points are kept", caught.value.remedy)[1])
+    resize(10_000)
+    results = sweep(small, executor=executor, store=place / "store", part=10)
+    assert 0 < kept <= 120 - results.computed < 120
+    assert written(results, tmp_path / "flows.parquet") == whole
+    assert not [name for name in os.listdir(place / "store") if name.startswith(".")]
+
+
+def test_a_table_that_does_not_fit_leaves_nothing(kept, small, disk):
+    place, resize = disk
+    resize(4)
+    results = sweep(small, seeds=10, store=kept[0])
+    with pytest.raises(ackclock.Error, match="No space left on device") as caught:
+        results.to_parquet(place / "all.parquet", "flows")
+    assert "the table flows" in caught.value.message and str(place / "all.parquet") in caught.value.message
+    assert "another path" in caught.value.remedy and not os.listdir(place)
+
+
+def test_a_table_is_written_by_several_at_once(kept, small, tmp_path):
+    results, path = sweep(small, seeds=10, store=kept[0]), tmp_path / "flows.parquet"
+    with ThreadPoolExecutor(4) as pool:
+        [*pool.map(lambda _: results.to_parquet(path, "flows"), range(8))]
+    assert path.read_bytes() == kept[1] and os.listdir(tmp_path) == ["flows.parquet"]
+    with pytest.raises(ackclock.Error, match="no/such/place"):
+        results.to_parquet(tmp_path / "no/such/place.parquet")
 
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path):

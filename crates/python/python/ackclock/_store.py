@@ -11,8 +11,10 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ackclock import _native
 from ackclock._build import build
@@ -86,17 +88,32 @@ class Store:
 
     def keep(self, data: bytes) -> None:
         """Keeps an encoded part."""
-        name = part_name(data)
-        partial = self.path / f".{name}.{uuid.uuid4().hex}.partial"
         try:
-            with open(partial, "xb") as file:
+            with replacing(self.path / part_name(data)) as file:
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, self.path / name)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        except OSError as error:
+            raise NotKept(f"{self.path}: {error}") from error
+
+
+class NotKept(Exception):
+    """Why a part could not be written, which is where the disk is full. It travels from workers to the driver:
+    what Dask itself raises may be an OSError, too."""
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file that gets this name when it is complete. Before, its name is unique among all hosts. Of what fails
+    nothing is left."""
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    try:
+        with open(partial, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def part_name(data: bytes) -> str:

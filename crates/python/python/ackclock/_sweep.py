@@ -9,6 +9,7 @@ import warnings
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ackclock._build import build
 from ackclock._executors import Executor, executor as chosen
 from ackclock._results import Table
 from ackclock._scenario import Scenario
-from ackclock._store import Store, _failed, encoded
+from ackclock._store import NotKept, Store, _failed, encoded, replacing
 
 # How long a part takes to compute, s: engines of clusters spend about a millisecond on each task.
 _PART_SECONDS = 10.0
@@ -133,10 +134,10 @@ class _Driver:
                     done += count
                     self.pace = max(seconds / count, 1e-9) if self.pace is None else 0.5 * (self.pace + seconds / count)
                     self.progress(done, self.points.count)
-        except OSError as error:
+        except NotKept as error:
             raise _failed(
-                f"what was finished cannot be kept: {error}", f"{done} of {self.points.count} points are kept in "
-                f"{self.store.path}; make room there and run the same again"
+                f"what was finished cannot be kept in {error}",
+                f"{done} of {self.points.count} points are kept there; make room and run the same again",
             ) from error
         except KeyboardInterrupt:
             kept = self.destination and f"{done} of {self.points.count} points are kept in {self.destination}"
@@ -178,7 +179,7 @@ class _Driver:
         """What a task returned; None if it is to be given out once more, because its worker died."""
         try:
             return result()
-        except (_native.Error, OSError, KeyboardInterrupt):
+        except (_native.Error, NotKept):
             raise
         except Exception as error:
             died = type(error).__name__ in ("KilledWorker", "WorkerCrashedError", "NodeDiedError")
@@ -345,16 +346,18 @@ class SweepResults:
         from pyarrow import parquet, record_batch
 
         path = Path(path)
-        partial = path.with_name(f".{path.name}.partial")
-        writer = None
-        for piece in self.batches(name):
-            batch = record_batch(piece._batch)
-            writer = writer or parquet.ParquetWriter(partial, batch.schema, compression="zstd")
-            writer.write_batch(batch)
-        if writer is None:
+        batches = (record_batch(piece._batch) for piece in self.batches(name))
+        first = next(batches, None)
+        if first is None:
             raise _failed("there are no points in it", "see the failures")
-        writer.close()
-        os.replace(partial, path)
+        try:
+            with replacing(path) as file, parquet.ParquetWriter(file, first.schema, compression="zstd") as writer:
+                for batch in chain([first], batches):
+                    writer.write_batch(batch)
+        except OSError as error:
+            raise _failed(
+                f"the table {name} cannot be written to {path}: {error}", "make room there, or give another path"
+            ) from error
 
     def __repr__(self) -> str:
         return (
