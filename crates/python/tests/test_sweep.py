@@ -287,46 +287,16 @@ def test_a_worker_of_dask_that_is_killed_changes_nothing(small, whole, tmp_path,
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_scheduler_that_dies_is_told_and_nothing_is_lost(small, tmp_path):
-    from distributed import Client, LocalCluster
+def test_a_scheduler_that_dies_is_told_and_nothing_is_lost(small, tmp_path, own_cluster):
+    cluster = own_cluster()
+    cluster.add_worker()
+    with cluster.client() as client:
 
-    file = tmp_path / "scheduler.json"
-    python = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    options = ["--no-dashboard", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)]
-    scheduler = subprocess.Popen([*python, *options], stderr=subprocess.DEVNULL)
-    worker = None
-    try:
-        while not file.exists():
-            time.sleep(0.05)
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard", "--nthreads", "1"]
-        command += ["--no-nanny", "--scheduler-file", str(file), "--death-timeout", "10"]
-        worker = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        with Client(scheduler_file=str(file), timeout=20) as client:
-            client.wait_for_workers(1, timeout=30)
+        def kill(done, count):
+            if done:
+                cluster.scheduler.kill()
 
-            def kill(done, count):
-                if done:
-                    scheduler.kill()
-
-            with pytest.raises(ackclock.Error) as caught:
-                sweep(small, set={"duration": "20 s"}, executor=client, store=tmp_path / "store", part=10, progress=kill)
-            assert "could not be computed" in str(caught.value) and "store" in caught.value.remedy
-        assert Store(tmp_path / "store").names()
-    finally:
-        scheduler.kill()
-        if worker:
-            worker.kill()
-
-
-def test_the_shell_sweeps_too(small, tmp_path):
-    file = tmp_path / "small.toml"
-    file.write_text(ackclock.Scenario(small).to_toml())
-    command = [sys.executable, "-m", "ackclock", "sweep", str(file), "--store", str(tmp_path / "store")]
-    command += ["--set", "seeds=3", "--threads", "2"]
-    first = subprocess.run(command, capture_output=True, text=True)
-    assert first.returncode == 0 and "6 points, 6 of them computed now" in first.stdout, first.stderr
-    table = tmp_path / "groups.parquet"
-    again = subprocess.run([*command, "--table", "groups", "--out", str(table)], capture_output=True, text=True)
-    assert "0 of them computed now" in again.stdout and table.exists()
-    wrong = subprocess.run([*command, "--set", "flows.0.cuont=2"], capture_output=True, text=True)
-    assert wrong.returncode == 2 and "count" in wrong.stderr
+        with pytest.raises(ackclock.Error) as caught:
+            sweep(small, set={"duration": "20 s"}, executor=client, store=tmp_path / "store", part=10, progress=kill)
+        assert "could not be computed" in str(caught.value) and "store" in caught.value.remedy
+    assert Store(tmp_path / "store").names()

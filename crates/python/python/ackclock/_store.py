@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from ackclock import _native
 from ackclock._build import build
+from ackclock._errors import failed
 
 # The file that says which build the points are of.
 _BUILD = "build"
@@ -36,7 +37,7 @@ class Store:
                 raise PermissionError("it belongs to another user")
             self._claim()
         except OSError as error:
-            raise _failed(f"the store {self.path} cannot be used: {error}", "give another directory") from error
+            raise failed(f"the store {self.path} cannot be used: {error}", "give another directory") from error
 
     def _claim(self) -> None:
         """Says which build the points are of, or finds out that they are of another one."""
@@ -53,7 +54,7 @@ class Store:
                 partial.unlink()
         kept = file.read_text().strip()
         if kept != own:
-            raise _failed(
+            raise failed(
                 f"the store {self.path} has points of the build {kept}, and this is the build {own}",
                 "another build may give other results: give another directory, or install that build again",
             )
@@ -72,7 +73,7 @@ class Store:
         """The rows of a part, as one record batch."""
         data = self._whole(name)
         if data is None:
-            raise _failed(
+            raise failed(
                 f"the part {self.path / name} is gone, or was damaged after the sweep had found it",
                 "run the same sweep again: it computes what is missing",
             )
@@ -143,9 +144,3 @@ def encoded(batch: Any) -> bytes:
         write_statistics=False,
     )
     return sink.getvalue().to_pybytes()
-
-
-def _failed(message: str, remedy: str) -> _native.Error:
-    error = _native.Error(f"{message}\n  help: {remedy}")
-    error.message, error.remedy, error.line, error.key = message, remedy, None, None
-    return error

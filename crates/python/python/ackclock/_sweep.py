@@ -15,10 +15,11 @@ from typing import Any
 
 from ackclock import _native
 from ackclock._build import build
+from ackclock._errors import failed, needed
 from ackclock._executors import Executor, executor as chosen
 from ackclock._results import Table
 from ackclock._scenario import Scenario
-from ackclock._store import NotKept, Store, _failed, encoded, replacing
+from ackclock._store import NotKept, Store, encoded, replacing
 
 # How long a part takes to compute, s: engines of clusters spend about a millisecond on each task.
 _PART_SECONDS = 10.0
@@ -30,6 +31,9 @@ _MOST = 20_000
 _AHEAD = 2
 # A task whose worker died so often is given up.
 _ATTEMPTS = 5
+
+# The tables of a sweep: those of a run without what is seen over time.
+KEPT = ("points", "flows", "groups", "links", "traffic", "expectations")
 
 Ranges = list[tuple[int, int]]
 
@@ -66,6 +70,8 @@ def sweep(
 
     A point that fails is told with its settings; the others finish.
     """
+    with needed("a sweep", "sweep"):
+        import pyarrow.parquet  # noqa: F401
     spec = Scenario(scenario, set=set, seeds=seeds)
     temporary = None if store is not None else tempfile.TemporaryDirectory(prefix="ackclock-")
     kept = Store(store if store is not None else temporary.name)
@@ -126,16 +132,16 @@ class _Driver:
                     if answer is None:
                         under_way[self._submit(engine, ranges)] = (ranges, attempt + 1)
                         continue
-                    data, failed, seconds = answer
+                    data, lost, seconds = answer
                     if data is not None:
                         self.store.keep(data)
-                    failures.extend(_failure(it) for it in failed)
+                    failures.extend(_failure(it) for it in lost)
                     self.computed += count
                     done += count
                     self.pace = max(seconds / count, 1e-9) if self.pace is None else 0.5 * (self.pace + seconds / count)
                     self.progress(done, self.points.count)
         except NotKept as error:
-            raise _failed(
+            raise failed(
                 f"what was finished cannot be kept in {error}",
                 f"{done} of {self.points.count} points are kept there; make room and run the same again",
             ) from error
@@ -170,7 +176,7 @@ class _Driver:
             raise self._lost(error) from error
 
     def _lost(self, error: Exception) -> _native.Error:
-        return _failed(
+        return failed(
             f"a part of the sweep could not be computed: {type(error).__name__}: {error}",
             f"finished points are kept in {self.destination or 'no store'}; run the same again to go on",
         )
@@ -230,17 +236,17 @@ def _compute(spec: Scenario, ranges: Ranges, destination: str | None, wanted: st
     import pyarrow
 
     if wanted != build():
-        raise _failed(
+        raise failed(
             f"this worker has the build {build()}, and the sweep is of the build {wanted}",
             "install the same build on all hosts: another one may give other results",
         )
     points = _points(json.dumps(spec.__getstate__()))
-    rows, failed, seconds = points.compute(ranges, 1)
+    rows, lost, seconds = points.compute(ranges, 1)
     data = encoded(pyarrow.record_batch(rows)) if len(rows) else None
     if data is not None and destination is not None:
         Store(destination).keep(data)
         data = None
-    return data, failed, seconds
+    return data, lost, seconds
 
 
 class SweepResults:
@@ -278,7 +284,7 @@ class SweepResults:
             found, missing = _native.locate(digests, [digests for _, digests in readable])
             lost = sum(to - start for start, to in missing) - len(self.failures)
             if lost > 0:
-                raise _failed(
+                raise failed(
                     f"{lost} of {len(self)} points are no longer in the store {self.store}",
                     "run the same sweep again: it computes what is missing",
                 )
@@ -288,6 +294,8 @@ class SweepResults:
 
     def batches(self, name: str = "points", *, points: int = 16_384) -> Iterator[Table]:
         """A table in pieces of so many points, in the order of the sweep."""
+        if name not in KEPT:
+            raise failed(f"a sweep keeps no table {name!r}", f"there are {', '.join(KEPT)}")
         places, cache = self._locate(), {}
         for start in range(0, len(self), points):
             rows, numbers = self._rows(places, start, min(start + points, len(self)), cache)
@@ -329,7 +337,7 @@ class SweepResults:
 
         pieces = [pyarrow.record_batch(piece._batch) for piece in self.batches(name)]
         if not pieces:
-            raise _failed("there are no points in it", "see the failures")
+            raise failed("there are no points in it", "see the failures")
         whole = pyarrow.Table.from_batches(pieces).combine_chunks().to_batches()
         return Table(_native.Batch.of(whole[0] if whole else pieces[0]))
 
@@ -349,13 +357,13 @@ class SweepResults:
         batches = (record_batch(piece._batch) for piece in self.batches(name))
         first = next(batches, None)
         if first is None:
-            raise _failed("there are no points in it", "see the failures")
+            raise failed("there are no points in it", "see the failures")
         try:
             with replacing(path) as file, parquet.ParquetWriter(file, first.schema, compression="zstd") as writer:
                 for batch in chain([first], batches):
                     writer.write_batch(batch)
         except OSError as error:
-            raise _failed(
+            raise failed(
                 f"the table {name} cannot be written to {path}: {error}", "make room there, or give another path"
             ) from error
 
