@@ -6,6 +6,7 @@ One small interface, so that another engine is a class of four lines: `workers`,
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -39,9 +40,11 @@ class Threads:
             raise failed(f"{workers} threads compute nothing", "give at least one")
         self.workers = workers or len(os.sched_getaffinity(0))
         self._pool = ThreadPoolExecutor(self.workers)
+        # Ctrl-C reaches the main thread only. This ends what the others compute.
+        self._stop = threading.Event()
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
-        return self._pool.submit(task, *arguments)
+        return self._pool.submit(task, *arguments, stop=self._stop)
 
     def wait(self, handles: list[Any]) -> list[tuple[Any, Callable[[], Any]]]:
         from concurrent.futures import FIRST_COMPLETED, wait
@@ -52,7 +55,8 @@ class Threads:
         return [(handle, handle.result) for handle in done]
 
     def close(self, handles: list[Any]) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._stop.set()
+        self._pool.shutdown(cancel_futures=True)
 
 
 class Dask:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import threading
 import warnings
 from array import array
 from collections.abc import Callable, Iterator, Mapping
@@ -231,8 +232,10 @@ def _points(state: str) -> Any:
     return scenario._native.sweep()
 
 
-def _compute(spec: Scenario, ranges: Ranges, destination: str | None, wanted: str) -> Any:
-    """A task: computes points, and keeps them where they are wanted. Runs on a worker."""
+def _compute(
+    spec: Scenario, ranges: Ranges, destination: str | None, wanted: str, stop: threading.Event | None = None
+) -> Any:
+    """A task: computes points, and keeps them where they are wanted. Runs on a worker. `stop` ends it."""
     import pyarrow
 
     if wanted != build():
@@ -241,7 +244,7 @@ def _compute(spec: Scenario, ranges: Ranges, destination: str | None, wanted: st
             "install the same build on all hosts: another one may give other results",
         )
     points = _points(json.dumps(spec.__getstate__()))
-    rows, lost, seconds = points.compute(ranges, 1)
+    rows, lost, seconds = points.compute(ranges, 1, stop)
     data = encoded(pyarrow.record_batch(rows)) if len(rows) else None
     if data is not None and destination is not None:
         Store(destination).keep(data)
