@@ -15,8 +15,9 @@ pub trait Blueprint: fmt::Debug + Send + Sync {
     /// A checksum of what decides how it behaves. Two with the same one are taken for the same.
     fn checksum(&self) -> u64;
 
-    /// The same for the connections of one group of flows, so that messages can name it.
-    fn of_group(self: Arc<Self>, label: &str) -> Arc<dyn Blueprint>;
+    /// The same for the connections of one flow, so that messages can name it: its number in the run, and the
+    /// label of its group.
+    fn of_flow(self: Arc<Self>, number: usize, label: &str) -> Arc<dyn Blueprint>;
 }
 
 /// The description of a controller that a program brings along.

@@ -154,10 +154,11 @@ impl Settings {
         self.blueprint.as_ref().or_else(under)
     }
 
-    /// The same for the connections of one group of flows.
+    /// The same for the connections of one flow: its number in the run, and the label of its group.
     #[must_use]
-    pub fn of_group(mut self, label: &str) -> Settings {
-        self.blueprint = self.blueprint.map(|blueprint| blueprint.of_group(label));
+    pub fn of_flow(mut self, number: usize, label: &str) -> Settings {
+        self.blueprint = self.blueprint.map(|blueprint| blueprint.of_flow(number, label));
+        self.under = self.under.map(|under| Box::new(under.of_flow(number, label)));
         self
     }
 

@@ -12,7 +12,7 @@ use ackclock_units::{Duration, Rate, Time};
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// The state of the connection. Times are in seconds.
@@ -63,6 +63,8 @@ pub(crate) struct Window {
 pub(crate) struct Fault {
     happened: AtomicBool,
     first: Mutex<Option<PyErr>>,
+    /// The simulated time of the last call of any controller, ns.
+    now: AtomicU64,
 }
 
 impl Fault {
@@ -82,11 +84,12 @@ impl Fault {
     }
 }
 
-/// A class, for the flows of a group.
+/// A class, for the connections of a flow.
 struct Class {
     name: &'static str,
-    /// The label of the group; empty before it is known.
-    group: String,
+    /// The number of the flow, and the label of its group. Of no flow before they are known.
+    flow: usize,
+    label: String,
     class: Py<PyAny>,
     needs: Needs,
     fault: Arc<Fault>,
@@ -99,12 +102,21 @@ impl fmt::Debug for Class {
 }
 
 impl Class {
-    /// The exception, with a note that says where it happened.
-    fn noted(&self, py: Python<'_>, error: PyErr, at: Time) -> PyErr {
-        let (name, group, at) = (self.name, &self.group, seconds(at.since(Time::ZERO)));
-        let note = format!("in the controller \"{name}\" of the flows \"{group}\" at {at:.6} s");
+    /// Ends the run with this exception, and a note that says where it happened. `when` leads to the time.
+    fn raise(&self, py: Python<'_>, error: PyErr, when: &str) {
+        let Class { name, flow, label, .. } = self;
+        let at = self.fault.now.load(Ordering::Relaxed) as f64 * 1e-9;
+        let note = format!("in the controller \"{name}\" of flow {flow}, \"{label}\", {when} {at:.6} s");
         let noted = error.value(py).call_method1("add_note", (note,));
-        noted.err().unwrap_or(error)
+        self.fault.raise(noted.err().unwrap_or(error));
+    }
+
+    /// An instance for a connection. What makes it is not told the time.
+    fn instance(&self, made: &str, make: impl FnOnce(Python<'_>) -> PyResult<Instance>) -> Option<Instance> {
+        Python::attach(|py| {
+            let instance = make(py);
+            instance.map_err(|error| self.raise(py, error, &format!("as it was {made}, after"))).ok()
+        })
     }
 }
 
@@ -126,8 +138,11 @@ pub(crate) fn brought(
         }
         let needs = needs(&name, class.bind(py))?;
         let scheme = known(&name);
-        let class = Class { name: scheme.name, group: String::new(), class, needs, fault: Arc::clone(fault) };
-        Ok(cc::Settings::brought(scheme, Arc::new(class)))
+        let (label, fault) = (String::new(), Arc::clone(fault));
+        Ok(cc::Settings::brought(
+            scheme,
+            Arc::new(Class { name: scheme.name, flow: 0, label, class, needs, fault }),
+        ))
     });
     settings.collect()
 }
@@ -176,8 +191,7 @@ impl Blueprint for Class {
     }
 
     fn build(self: Arc<Self>) -> Box<dyn Controller> {
-        let built = Python::attach(|py| Instance::new(py, self.class.bind(py).call0()?));
-        let instance = built.map_err(|error| self.fault.raise(error)).ok();
+        let instance = self.instance("made", |py| Instance::new(py, self.class.bind(py).call0()?));
         Box::new(InPython { class: self, instance })
     }
 
@@ -185,9 +199,10 @@ impl Blueprint for Class {
         0 // nothing is kept of what a class has computed
     }
 
-    fn of_group(self: Arc<Self>, label: &str) -> Arc<dyn Blueprint> {
+    fn of_flow(self: Arc<Self>, number: usize, label: &str) -> Arc<dyn Blueprint> {
         let class = Python::attach(|py| self.class.clone_ref(py));
-        Arc::new(Class { group: label.to_owned(), class, fault: Arc::clone(&self.fault), ..*self })
+        let (label, fault) = (label.to_owned(), Arc::clone(&self.fault));
+        Arc::new(Class { flow: number, label, class, fault, ..*self })
     }
 }
 
@@ -293,16 +308,14 @@ impl InPython {
         calling: impl FnOnce(Python<'_>, &Instance) -> PyResult<T>,
     ) -> Option<T> {
         let instance = self.instance.as_ref()?;
-        let called =
-            Python::attach(|py| calling(py, instance).map_err(|error| self.class.noted(py, error, path.now)));
-        match called {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.class.fault.raise(error);
-                self.instance = None;
-                None
-            }
+        self.class.fault.now.store(path.now.since(Time::ZERO).as_nanos(), Ordering::Relaxed);
+        let value = Python::attach(|py| {
+            calling(py, instance).map_err(|error| self.class.raise(py, error, "at")).ok()
+        });
+        if value.is_none() {
+            self.instance = None;
         }
+        value
     }
 }
 
@@ -381,13 +394,12 @@ impl Controller for InPython {
 
 impl Clone for InPython {
     fn clone(&self) -> InPython {
-        let copied = self.instance.as_ref().map(|instance| {
-            Python::attach(|py| {
+        let instance = self.instance.as_ref().and_then(|instance| {
+            self.class.instance("copied", |py| {
                 let copy = py.import("copy")?.call_method1("deepcopy", (&instance.instance,))?;
                 Instance::new(py, copy)
             })
         });
-        let instance = copied.and_then(|copied| copied.map_err(|error| self.class.fault.raise(error)).ok());
         InPython { class: Arc::clone(&self.class), instance }
     }
 }

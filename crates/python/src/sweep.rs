@@ -1,7 +1,7 @@
 //! Parts of a sweep: points by their numbers, made and run where they are wanted, and found again in a store.
 
 use crate::error::{raised, wrong};
-use crate::interrupt::detached;
+use crate::interrupt::{detached, stoppable};
 use crate::memory;
 use crate::rows::rows;
 use crate::tables::{self, Axes, Batch};
@@ -133,17 +133,19 @@ impl Sweep {
     }
 
     /// Runs the points in these ranges. Returns their rows, the points that failed, and the seconds that it
-    /// took.
+    /// took. `stop` is a `threading.Event` that ends it, as Ctrl-C does.
+    #[pyo3(signature = (ranges, threads, stop = None))]
     fn compute(
         &self,
         py: Python<'_>,
         ranges: Vec<Range>,
         threads: usize,
+        stop: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<(Batch, Vec<Failed>, f64)> {
         let begun = Instant::now();
         let pool = pool(threads)?;
         let numbers: Vec<u64> = ranges.iter().flat_map(|&(from, to)| from..to).collect();
-        let outcomes: Vec<_> = detached(py, |stop| {
+        let outcomes: Vec<_> = stoppable(py, stop, |stop| {
             pool.install(|| numbers.par_iter().map(|&number| self.result(number, stop)).collect())
         })?;
         let (mut kept, mut failed) = (Vec::new(), Vec::new());

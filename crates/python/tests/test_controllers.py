@@ -1,5 +1,7 @@
 """Controllers in Python."""
 
+import itertools
+import re
 import time
 import traceback
 
@@ -54,8 +56,57 @@ def test_an_exception_ends_the_run_with_its_traceback():
         ackclock.run(PATH, set={"duration": "100000 s"}, controllers={"mine": Broken})
     assert time.monotonic() - begun < 30
     (note,) = raised.value.__notes__
-    assert note.startswith('in the controller "mine" of the flows "prototype" at 1.0')
+    assert note.startswith('in the controller "mine" of flow 0, "prototype", at 1.0')
     assert "in grow" in "".join(traceback.format_tb(raised.value.__traceback__))
+
+
+def _note_of(counted, flows=None):
+    """The note of what the first class raises, which is given the number of its instance."""
+
+    class Counted(Reno):
+        made = itertools.count()
+
+        def __init__(self):
+            self.number = next(Counted.made)
+            counted(self, None)
+
+        def grow(self, path, ack, w):
+            counted(self, path)
+            super().grow(path, ack, w)
+
+    three = [{"label": "first", "control": "reno"}, {"label": "prototype", "control": "mine", "count": 3}]
+    with pytest.raises(ZeroDivisionError) as raised:
+        ackclock.run(PATH, set={"flows": flows or three}, controllers={"mine": Counted})
+    (note,) = raised.value.__notes__
+    return note
+
+
+def test_the_note_says_which_flow_it_was():
+    def later(controller, path):
+        if controller.number == 1 and path is not None and path.now > 2.0:
+            raise ZeroDivisionError
+
+    note = _note_of(later)
+    assert re.fullmatch(r'in the controller "mine" of flow 2, "prototype", at 2\.\d{6} s', note)
+
+
+def test_the_note_says_whose_instance_was_made():
+    def at_once(controller, path):
+        if controller.number == 2 and path is None:
+            raise ZeroDivisionError
+
+    note = _note_of(at_once)
+    assert note == 'in the controller "mine" of flow 3, "prototype", as it was made, after 0.000000 s'
+
+    # A connection for each request: the tenth begins in the course of the run.
+    def tenth(controller, path):
+        if controller.number == 9 and path is None:
+            raise ZeroDivisionError
+
+    requests = {"http": {"persistent": False}, "size": "100 kB", "repeat": 20, "control": "mine"}
+    note = _note_of(tenth, [{"control": "reno"}, requests])
+    found = re.fullmatch(r'in the controller "mine" of flow 1, "mine", as it was made, after (\d+\.\d{6}) s', note)
+    assert found and 0.5 < float(found[1]) < 20
 
 
 @pytest.mark.parametrize(

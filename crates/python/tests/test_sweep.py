@@ -1,13 +1,16 @@
 """Sweeps: the same bytes however the work is divided and whatever dies, and no point twice."""
 
 import os
+import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -54,18 +57,75 @@ def test_nothing_is_computed_twice(small, whole, tmp_path):
     assert again.computed == 0 and written(again, tmp_path / "flows.parquet") == whole
 
 
-def test_what_is_not_whole_is_no_part(small, whole, tmp_path):
+def _last_column(data):
+    """A byte in the middle of the last column, which nothing reads that looks for digests only."""
+    from pyarrow import BufferReader, parquet
+
+    group = parquet.ParquetFile(BufferReader(data)).metadata.row_group(0)
+    column = group.column(group.num_columns - 1)
+    return column.data_page_offset + column.total_compressed_size // 2
+
+
+# What becomes of a part, by its name in the test.
+DAMAGE = {
+    "first byte": lambda data: _flipped(data, 0),
+    "digests": lambda data: _flipped(data, 40),
+    "last column": lambda data: _flipped(data, _last_column(data)),
+    "footer": lambda data: _flipped(data, len(data) - 100),
+    "length of the footer": lambda data: _flipped(data, len(data) - 6),
+    "last byte": lambda data: _flipped(data, len(data) - 1),
+    "half": lambda data: data[: len(data) // 2],
+    "all but one byte": lambda data: data[:-1],
+    "one byte more": lambda data: data + b"1",
+    "empty": lambda data: b"",
+}
+
+
+def _flipped(data, at):
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A store of four parts with five points each, and the bytes of its flows."""
+    from conftest import SMALL
+
+    store = tmp_path_factory.mktemp("kept") / "store"
+    return store, written(sweep(SMALL, seeds=10, store=store, part=5), store.parent / "flows.parquet")
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_part_is_computed_again(small, kept, tmp_path, damage):
+    store, flows = shutil.copytree(kept[0], tmp_path / "store"), kept[1]
+    part = store / Store(store).names()[1]
+    part.write_bytes(damage(part.read_bytes()))
+    results = sweep(small, seeds=10, store=store, part=5)
+    assert results.computed == 5 and written(results, tmp_path / "flows.parquet") == flows
+    assert sweep(small, seeds=10, store=store).computed == 0
+
+
+def test_what_is_damaged_after_a_sweep_is_told(small, kept, tmp_path):
+    store, flows = shutil.copytree(kept[0], tmp_path / "store"), kept[1]
+    early, late = (sweep(small, seeds=10, store=store) for _ in range(2))
+    assert len(early.points) == 20  # it has found the parts
+    name = Store(store).names()[1]
+    (store / name).write_bytes(DAMAGE["last column"]((store / name).read_bytes()))
+    for results, says in [(early, name), (late, "5 of 20 points")]:
+        with pytest.raises(ackclock.Error, match=says) as caught:
+            results.table("flows")
+        assert "run the same sweep again" in caught.value.remedy
+    assert sweep(small, seeds=10, store=store).computed == 5
+    assert written(late, tmp_path / "flows.parquet") == written(early, tmp_path / "again.parquet") == flows
+
+
+def test_what_a_killed_worker_leaves_is_no_part(small, whole, tmp_path):
     store = tmp_path / "store"
     sweep(small, store=store, part=30)
-    first, second, *_ = (store / name for name in Store(store).names())
+    first, *_ = (store / name for name in Store(store).names())
     (store / f".{first.name}.1.partial").write_bytes(first.read_bytes()[:100])
-    first.write_bytes(first.read_bytes()[: first.stat().st_size // 2])
-    changed = bytearray(second.read_bytes())
-    changed[40] ^= 1
-    second.write_bytes(changed)
+    (store / "part-0123.parquet").write_bytes(b"not from here")
     results = sweep(small, store=store)
-    assert results.computed in (30, 60)
-    assert written(results, tmp_path / "flows.parquet") == whole
+    assert results.computed == 0 and written(results, tmp_path / "flows.parquet") == whole
 
 
 def test_another_build_is_refused_with_both_identities(small, tmp_path):
@@ -127,6 +187,53 @@ def test_a_full_disk_is_told_and_leaves_nothing_half(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["build"]
 
 
+@pytest.fixture
+def disk(tmp_path):
+    """A directory on a disk of its own, and a function that says how large it is, KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "none", place], check=False).returncode == 0
+    if not mounted:
+        pytest.skip("a small disk cannot be mounted: it takes root")
+    yield place, lambda size: subprocess.run(["mount", "-o", f"remount,size={size}k", place], check=True)
+    subprocess.run(["umount", place], check=True)
+
+
+@pytest.mark.parametrize("where", ["threads", "dask"])
+def test_a_full_disk_is_told_by_any_worker(small, whole, tmp_path, disk, where, request):
+    place, resize = disk
+    executor = 2 if where == "threads" else request.getfixturevalue("cluster")
+    resize(64)
+    with pytest.raises(ackclock.Error) as caught:
+        sweep(small, executor=executor, store=place / "store", part=10)
+    assert "No space left on device" in caught.value.message and str(place / "store") in caught.value.message
+    kept = int(re.search(r"(\d+) of 120 points are kept", caught.value.remedy)[1])
+    resize(10_000)
+    results = sweep(small, executor=executor, store=place / "store", part=10)
+    assert 0 < kept <= 120 - results.computed < 120
+    assert written(results, tmp_path / "flows.parquet") == whole
+    assert not [name for name in os.listdir(place / "store") if name.startswith(".")]
+
+
+def test_a_table_that_does_not_fit_leaves_nothing(kept, small, disk):
+    place, resize = disk
+    resize(4)
+    results = sweep(small, seeds=10, store=kept[0])
+    with pytest.raises(ackclock.Error, match="No space left on device") as caught:
+        results.to_parquet(place / "all.parquet", "flows")
+    assert "the table flows" in caught.value.message and str(place / "all.parquet") in caught.value.message
+    assert "another path" in caught.value.remedy and not os.listdir(place)
+
+
+def test_a_table_is_written_by_several_at_once(kept, small, tmp_path):
+    results, path = sweep(small, seeds=10, store=kept[0]), tmp_path / "flows.parquet"
+    with ThreadPoolExecutor(4) as pool:
+        [*pool.map(lambda _: results.to_parquet(path, "flows"), range(8))]
+    assert path.read_bytes() == kept[1] and os.listdir(tmp_path) == ["flows.parquet"]
+    with pytest.raises(ackclock.Error, match="no/such/place"):
+        results.to_parquet(tmp_path / "no/such/place.parquet")
+
+
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
     process = program(tmp_path, "30 s")
     while int(process.stdout.readline()) == 0:
@@ -180,46 +287,16 @@ def test_a_worker_of_dask_that_is_killed_changes_nothing(small, whole, tmp_path,
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_scheduler_that_dies_is_told_and_nothing_is_lost(small, tmp_path):
-    from distributed import Client, LocalCluster
+def test_a_scheduler_that_dies_is_told_and_nothing_is_lost(small, tmp_path, own_cluster):
+    cluster = own_cluster()
+    cluster.add_worker()
+    with cluster.client() as client:
 
-    file = tmp_path / "scheduler.json"
-    python = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    options = ["--no-dashboard", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)]
-    scheduler = subprocess.Popen([*python, *options], stderr=subprocess.DEVNULL)
-    worker = None
-    try:
-        while not file.exists():
-            time.sleep(0.05)
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard", "--nthreads", "1"]
-        command += ["--no-nanny", "--scheduler-file", str(file), "--death-timeout", "10"]
-        worker = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        with Client(scheduler_file=str(file), timeout=20) as client:
-            client.wait_for_workers(1, timeout=30)
+        def kill(done, count):
+            if done:
+                cluster.scheduler.kill()
 
-            def kill(done, count):
-                if done:
-                    scheduler.kill()
-
-            with pytest.raises(ackclock.Error) as caught:
-                sweep(small, set={"duration": "20 s"}, executor=client, store=tmp_path / "store", part=10, progress=kill)
-            assert "could not be computed" in str(caught.value) and "store" in caught.value.remedy
-        assert Store(tmp_path / "store").names()
-    finally:
-        scheduler.kill()
-        if worker:
-            worker.kill()
-
-
-def test_the_shell_sweeps_too(small, tmp_path):
-    file = tmp_path / "small.toml"
-    file.write_text(ackclock.Scenario(small).to_toml())
-    command = [sys.executable, "-m", "ackclock", "sweep", str(file), "--store", str(tmp_path / "store")]
-    command += ["--set", "seeds=3", "--threads", "2"]
-    first = subprocess.run(command, capture_output=True, text=True)
-    assert first.returncode == 0 and "6 points, 6 of them computed now" in first.stdout, first.stderr
-    table = tmp_path / "groups.parquet"
-    again = subprocess.run([*command, "--table", "groups", "--out", str(table)], capture_output=True, text=True)
-    assert "0 of them computed now" in again.stdout and table.exists()
-    wrong = subprocess.run([*command, "--set", "flows.0.cuont=2"], capture_output=True, text=True)
-    assert wrong.returncode == 2 and "count" in wrong.stderr
+        with pytest.raises(ackclock.Error) as caught:
+            sweep(small, set={"duration": "20 s"}, executor=client, store=tmp_path / "store", part=10, progress=kill)
+        assert "could not be computed" in str(caught.value) and "store" in caught.value.remedy
+    assert Store(tmp_path / "store").names()

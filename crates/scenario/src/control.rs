@@ -22,6 +22,14 @@ impl Control {
         }
     }
 
+    /// The same for the flow with this number, of the group with this label.
+    pub(crate) fn of_flow(self, number: usize, label: &str) -> Control {
+        match self {
+            Control::Window(settings) => Control::Window(settings.of_flow(number, label)),
+            rate => rate,
+        }
+    }
+
     /// The controller, if the flow is TCP.
     pub fn window(&self) -> Option<&cc::Settings> {
         match self {

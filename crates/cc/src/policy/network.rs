@@ -219,7 +219,7 @@ impl Blueprint for Network {
         self.checksum
     }
 
-    fn of_group(self: Arc<Self>, _label: &str) -> Arc<dyn Blueprint> {
+    fn of_flow(self: Arc<Self>, _number: usize, _label: &str) -> Arc<dyn Blueprint> {
         self
     }
 }

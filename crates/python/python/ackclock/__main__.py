@@ -7,7 +7,9 @@ import json
 import sys
 import warnings
 
-from ackclock import Error, __version__, sweep
+from ackclock import Error, __version__
+from ackclock._errors import failed, first_line, needed
+from ackclock._sweep import KEPT, sweep
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -24,7 +26,7 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument("--threads", type=int, metavar="N", help="threads of this machine; default: all cores")
     where.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a cluster of Dask")
     where.add_argument("--ray", metavar="ADDRESS", help="the head of a cluster of Ray, or auto")
-    command.add_argument("--table", default="points", metavar="NAME", help="the table that --out has")
+    command.add_argument("--table", default="points", choices=KEPT, help="the table that --out has")
     command.add_argument("--out", metavar="FILE", help="write a table of all points into this Parquet file")
     command.set_defaults(run=_sweep)
     return parser
@@ -44,13 +46,25 @@ def _settings(texts: list[str]) -> dict[str, object]:
     return settings
 
 
-def _sweep(arguments: argparse.Namespace) -> int:
-    executor: object = arguments.dask or arguments.threads
-    if arguments.ray:
+def _ray(address: str) -> object:
+    """Ray, connected to the cluster there."""
+    with needed("a sweep on Ray", "ray"):
         import ray
 
-        ray.init(address=arguments.ray)
-        executor = ray
+    try:
+        ray.init(address=address)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise failed(
+            f"no head of Ray answers at {address}: {first_line(error)}",
+            "check the address, and whether it runs there: ray start --head",
+        ) from error
+    return ray
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    executor: object = arguments.threads if arguments.dask is None else arguments.dask
+    if arguments.ray:
+        executor = _ray(arguments.ray)
 
     def progress(done: int, count: int) -> None:
         print(f"\r{done} of {count} points", end="", file=sys.stderr, flush=True)
@@ -77,7 +91,7 @@ def main() -> int:
     arguments = _parser().parse_args()
     try:
         return arguments.run(arguments)
-    except Error as error:
+    except (Error, ModuleNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt as interrupt:

@@ -6,8 +6,11 @@ One small interface, so that another engine is a class of four lines: `workers`,
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from typing import Any, Protocol
+
+from ackclock._errors import failed, first_line, needed
 
 
 class Executor(Protocol):
@@ -33,11 +36,15 @@ class Threads:
     def __init__(self, workers: int | None = None) -> None:
         from concurrent.futures import ThreadPoolExecutor
 
+        if workers is not None and workers < 1:
+            raise failed(f"{workers} threads compute nothing", "give at least one")
         self.workers = workers or len(os.sched_getaffinity(0))
         self._pool = ThreadPoolExecutor(self.workers)
+        # Ctrl-C reaches the main thread only. This ends what the others compute.
+        self._stop = threading.Event()
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
-        return self._pool.submit(task, *arguments)
+        return self._pool.submit(task, *arguments, stop=self._stop)
 
     def wait(self, handles: list[Any]) -> list[tuple[Any, Callable[[], Any]]]:
         from concurrent.futures import FIRST_COMPLETED, wait
@@ -48,19 +55,26 @@ class Threads:
         return [(handle, handle.result) for handle in done]
 
     def close(self, handles: list[Any]) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._stop.set()
+        self._pool.shutdown(cancel_futures=True)
 
 
 class Dask:
     """A cluster of Dask: a `distributed.Client`, or the address of its scheduler."""
 
     def __init__(self, client: Any) -> None:
-        from distributed import Client
+        with needed("a sweep on Dask", "dask"):
+            from distributed import Client
 
         self._own = not isinstance(client, Client)
-        self._client = Client(client, set_as_default=False) if self._own else client
-        threads = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        self.workers = max(1, sum(worker["nthreads"] for worker in threads))
+        try:
+            self._client = Client(client, set_as_default=False) if self._own else client
+        except (OSError, ValueError) as error:
+            raise failed(
+                f"no scheduler of Dask answers at {client}: {first_line(error)}",
+                "check the address, and whether it runs there: dask scheduler",
+            ) from error
+        self.workers = max(1, sum(self._client.nthreads().values()))
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
         # A worker that dies takes its task with it; the scheduler gives it to another one.
@@ -69,7 +83,8 @@ class Dask:
     def wait(self, handles: list[Any]) -> list[tuple[Any, Callable[[], Any]]]:
         from distributed import wait
 
-        done = wait(handles, return_when="FIRST_COMPLETED").done
+        with self._client.as_current():
+            done = wait(handles, return_when="FIRST_COMPLETED").done
         return [(handle, handle.result) for handle in done]
 
     def close(self, handles: list[Any]) -> None:
@@ -119,7 +134,8 @@ def executor(wanted: Any) -> Executor:
     if isinstance(wanted, str) and wanted != "ray" or module == "distributed":
         return Dask(wanted)
     if wanted == "ray" or getattr(wanted, "__name__", "") == "ray":
-        import ray
+        with needed("a sweep on Ray", "ray"):
+            import ray
 
         return Ray(ray)
     raise TypeError(f"{wanted!r} computes nothing: give a number of threads, a client of Dask, or ray")

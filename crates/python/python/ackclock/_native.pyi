@@ -1,5 +1,6 @@
 """The engine. The package `ackclock` gives what is here names for people."""
 
+from threading import Event
 from typing import Any, final
 
 __version__: str
@@ -64,7 +65,7 @@ class Sweep:
     count: int
     def check(self, at_once: int) -> None: ...
     def compute(
-        self, ranges: list[tuple[int, int]], threads: int
+        self, ranges: list[tuple[int, int]], threads: int, stop: Event | None = None
     ) -> tuple[Batch, list[tuple[int, str, int | None, str]], float]: ...
     def digests(self, start: int, to: int) -> bytes: ...
     def table(self, name: str, points: Any, numbers: list[int]) -> Batch: ...

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ackclock._errors import needed
+
 
 def plot(results: Any, column: str, ax: Any) -> Any:
     """A column of the flows' series over time, a line per point and flow."""
-    from matplotlib import pyplot
+    with needed("plot", "plot"):
+        from matplotlib import pyplot
 
     series = results.series
     if column not in series.columns:

@@ -1,9 +1,9 @@
 """A store of finished points: Parquet files in a directory that any number of hosts may share.
 
 Each file is a *part*: some points, a row for each, with the digest of what determines its result. A part gets
-its name when it is complete, so that a part that can be seen is whole. Its name is a digest of its points and
-of the build that computed them. There is no database, and nothing is ever locked: what is computed twice by
-chance is the same, byte by byte.
+its name when it is complete. The name is a digest of its bytes: what has other bytes is damaged, wherever that
+is, and counts as absent. There is no database, and nothing is ever locked: what is computed twice by chance is
+the same, byte by byte.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ackclock import _native
 from ackclock._build import build
+from ackclock._errors import failed
 
 # The file that says which build the points are of.
 _BUILD = "build"
@@ -34,7 +37,7 @@ class Store:
                 raise PermissionError("it belongs to another user")
             self._claim()
         except OSError as error:
-            raise _failed(f"the store {self.path} cannot be used: {error}", "give another directory") from error
+            raise failed(f"the store {self.path} cannot be used: {error}", "give another directory") from error
 
     def _claim(self) -> None:
         """Says which build the points are of, or finds out that they are of another one."""
@@ -51,7 +54,7 @@ class Store:
                 partial.unlink()
         kept = file.read_text().strip()
         if kept != own:
-            raise _failed(
+            raise failed(
                 f"the store {self.path} has points of the build {kept}, and this is the build {own}",
                 "another build may give other results: give another directory, or install that build again",
             )
@@ -62,52 +65,72 @@ class Store:
         return sorted(name for name in names if name.startswith(_PART) and name.endswith(_ENDING))
 
     def digests(self, name: str) -> bytes | None:
-        """The digests of the points in a part; None if it cannot be read."""
-        from pyarrow import ArrowInvalid, parquet
-
-        try:
-            file = parquet.ParquetFile(self.path / name, page_checksum_verification=True)
-            column = file.read(columns=["digest"]).column("digest")
-            return bytes.fromhex("".join(column.to_pylist()))
-        except (ArrowInvalid, OSError, ValueError, KeyError):
-            return None
+        """The digests of the points in a part; None if it is damaged or gone."""
+        data = self._whole(name)
+        return data and bytes.fromhex("".join(_table(data, ["digest"]).column("digest").to_pylist()))
 
     def read(self, name: str) -> Any:
         """The rows of a part, as one record batch."""
-        from pyarrow import parquet
+        data = self._whole(name)
+        if data is None:
+            raise failed(
+                f"the part {self.path / name} is gone, or was damaged after the sweep had found it",
+                "run the same sweep again: it computes what is missing",
+            )
+        return _table(data).combine_chunks().to_batches()[0]
 
-        file = parquet.ParquetFile(self.path / name, page_checksum_verification=True)
-        return file.read().combine_chunks().to_batches()[0]
-
-    def write(self, batch: Any) -> str:
-        """Keeps the rows of finished points. Returns the name of their part."""
-        data = encoded(batch)
-        name = part_name(batch)
-        self.put(name, data)
-        return name
-
-    def put(self, name: str, data: bytes) -> None:
-        """Keeps an encoded part."""
-        partial = self.path / f".{name}.{uuid.uuid4().hex}.partial"
+    def _whole(self, name: str) -> bytes | None:
+        """The bytes of a part, if they are those that were kept."""
         try:
-            with open(partial, "xb") as file:
+            data = (self.path / name).read_bytes()
+        except OSError:
+            return None
+        return data if part_name(data) == name else None
+
+    def keep(self, data: bytes) -> None:
+        """Keeps an encoded part."""
+        try:
+            with replacing(self.path / part_name(data)) as file:
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, self.path / name)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        except OSError as error:
+            raise NotKept(f"{self.path}: {error}") from error
 
 
-def part_name(batch: Any) -> str:
-    """The name of the part with these points."""
-    points = "".join(batch.column("digest").to_pylist())
-    return f"{_PART}{hashlib.sha256(f'{build()} {points}'.encode()).hexdigest()[:32]}{_ENDING}"
+class NotKept(Exception):
+    """Why a part could not be written, which is where the disk is full. It travels from workers to the driver:
+    what Dask itself raises may be an OSError, too."""
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file that gets this name when it is complete. Before, its name is unique among all hosts. Of what fails
+    nothing is left."""
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    try:
+        with open(partial, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def part_name(data: bytes) -> str:
+    """The name of an encoded part."""
+    return f"{_PART}{hashlib.sha256(data).hexdigest()[:32]}{_ENDING}"
+
+
+def _table(data: bytes, columns: list[str] | None = None) -> Any:
+    """The rows of an encoded part."""
+    from pyarrow import BufferReader, parquet
+
+    return parquet.read_table(BufferReader(data), columns=columns)
 
 
 def encoded(batch: Any) -> bytes:
-    """Rows as Parquet."""
+    """Rows of finished points as a part: Parquet."""
     import pyarrow
     from pyarrow import parquet
 
@@ -118,13 +141,6 @@ def encoded(batch: Any) -> bytes:
         sink,
         compression="zstd",
         use_dictionary=False,
-        write_page_checksum=True,
         write_statistics=False,
     )
     return sink.getvalue().to_pybytes()
-
-
-def _failed(message: str, remedy: str) -> _native.Error:
-    error = _native.Error(f"{message}\n  help: {remedy}")
-    error.message, error.remedy, error.line, error.key = message, remedy, None, None
-    return error

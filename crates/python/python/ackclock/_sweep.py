@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import threading
 import warnings
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ackclock import _native
 from ackclock._build import build
+from ackclock._errors import failed, needed
 from ackclock._executors import Executor, executor as chosen
 from ackclock._results import Table
 from ackclock._scenario import Scenario
-from ackclock._store import Store, _failed, encoded, part_name
+from ackclock._store import NotKept, Store, encoded, replacing
 
 # How long a part takes to compute, s: engines of clusters spend about a millisecond on each task.
 _PART_SECONDS = 10.0
@@ -29,6 +32,9 @@ _MOST = 20_000
 _AHEAD = 2
 # A task whose worker died so often is given up.
 _ATTEMPTS = 5
+
+# The tables of a sweep: those of a run without what is seen over time.
+KEPT = ("points", "flows", "groups", "links", "traffic", "expectations")
 
 Ranges = list[tuple[int, int]]
 
@@ -65,6 +71,8 @@ def sweep(
 
     A point that fails is told with its settings; the others finish.
     """
+    with needed("a sweep", "sweep"):
+        import pyarrow.parquet  # noqa: F401
     spec = Scenario(scenario, set=set, seeds=seeds)
     temporary = None if store is not None else tempfile.TemporaryDirectory(prefix="ackclock-")
     kept = Store(store if store is not None else temporary.name)
@@ -125,18 +133,18 @@ class _Driver:
                     if answer is None:
                         under_way[self._submit(engine, ranges)] = (ranges, attempt + 1)
                         continue
-                    data, name, failed, seconds = answer
+                    data, lost, seconds = answer
                     if data is not None:
-                        self.store.put(name, data)
-                    failures.extend(_failure(it) for it in failed)
+                        self.store.keep(data)
+                    failures.extend(_failure(it) for it in lost)
                     self.computed += count
                     done += count
                     self.pace = max(seconds / count, 1e-9) if self.pace is None else 0.5 * (self.pace + seconds / count)
                     self.progress(done, self.points.count)
-        except OSError as error:
-            raise _failed(
-                f"what was finished cannot be kept: {error}", f"{done} of {self.points.count} points are kept in "
-                f"{self.store.path}; make room there and run the same again"
+        except NotKept as error:
+            raise failed(
+                f"what was finished cannot be kept in {error}",
+                f"{done} of {self.points.count} points are kept there; make room and run the same again",
             ) from error
         except KeyboardInterrupt:
             kept = self.destination and f"{done} of {self.points.count} points are kept in {self.destination}"
@@ -169,7 +177,7 @@ class _Driver:
             raise self._lost(error) from error
 
     def _lost(self, error: Exception) -> _native.Error:
-        return _failed(
+        return failed(
             f"a part of the sweep could not be computed: {type(error).__name__}: {error}",
             f"finished points are kept in {self.destination or 'no store'}; run the same again to go on",
         )
@@ -178,7 +186,7 @@ class _Driver:
         """What a task returned; None if it is to be given out once more, because its worker died."""
         try:
             return result()
-        except (_native.Error, OSError, KeyboardInterrupt):
+        except (_native.Error, NotKept):
             raise
         except Exception as error:
             died = type(error).__name__ in ("KilledWorker", "WorkerCrashedError", "NodeDiedError")
@@ -224,23 +232,24 @@ def _points(state: str) -> Any:
     return scenario._native.sweep()
 
 
-def _compute(spec: Scenario, ranges: Ranges, destination: str | None, wanted: str) -> Any:
-    """A task: computes points, and keeps them where they are wanted. Runs on a worker."""
+def _compute(
+    spec: Scenario, ranges: Ranges, destination: str | None, wanted: str, stop: threading.Event | None = None
+) -> Any:
+    """A task: computes points, and keeps them where they are wanted. Runs on a worker. `stop` ends it."""
     import pyarrow
 
     if wanted != build():
-        raise _failed(
+        raise failed(
             f"this worker has the build {build()}, and the sweep is of the build {wanted}",
             "install the same build on all hosts: another one may give other results",
         )
     points = _points(json.dumps(spec.__getstate__()))
-    rows, failed, seconds = points.compute(ranges, 1)
-    if not len(rows):
-        return None, "", failed, seconds
-    batch = pyarrow.record_batch(rows)
-    if destination is None:
-        return encoded(batch), part_name(batch), failed, seconds
-    return None, Store(destination).write(batch), failed, seconds
+    rows, lost, seconds = points.compute(ranges, 1, stop)
+    data = encoded(pyarrow.record_batch(rows)) if len(rows) else None
+    if data is not None and destination is not None:
+        Store(destination).keep(data)
+        data = None
+    return data, lost, seconds
 
 
 class SweepResults:
@@ -275,12 +284,21 @@ class SweepResults:
             self._names = [name for name, _ in readable]
             digests = self._points.digests(0, self._points.count)
             places = array("I")
-            places.frombytes(_native.locate(digests, [digests for _, digests in readable])[0])
+            found, missing = _native.locate(digests, [digests for _, digests in readable])
+            lost = sum(to - start for start, to in missing) - len(self.failures)
+            if lost > 0:
+                raise failed(
+                    f"{lost} of {len(self)} points are no longer in the store {self.store}",
+                    "run the same sweep again: it computes what is missing",
+                )
+            places.frombytes(found)
             self._places = places
         return self._places
 
     def batches(self, name: str = "points", *, points: int = 16_384) -> Iterator[Table]:
         """A table in pieces of so many points, in the order of the sweep."""
+        if name not in KEPT:
+            raise failed(f"a sweep keeps no table {name!r}", f"there are {', '.join(KEPT)}")
         places, cache = self._locate(), {}
         for start in range(0, len(self), points):
             rows, numbers = self._rows(places, start, min(start + points, len(self)), cache)
@@ -322,7 +340,7 @@ class SweepResults:
 
         pieces = [pyarrow.record_batch(piece._batch) for piece in self.batches(name)]
         if not pieces:
-            raise _failed("there are no points in it", "see the failures")
+            raise failed("there are no points in it", "see the failures")
         whole = pyarrow.Table.from_batches(pieces).combine_chunks().to_batches()
         return Table(_native.Batch.of(whole[0] if whole else pieces[0]))
 
@@ -339,16 +357,18 @@ class SweepResults:
         from pyarrow import parquet, record_batch
 
         path = Path(path)
-        partial = path.with_name(f".{path.name}.partial")
-        writer = None
-        for piece in self.batches(name):
-            batch = record_batch(piece._batch)
-            writer = writer or parquet.ParquetWriter(partial, batch.schema, compression="zstd")
-            writer.write_batch(batch)
-        if writer is None:
-            raise _failed("there are no points in it", "see the failures")
-        writer.close()
-        os.replace(partial, path)
+        batches = (record_batch(piece._batch) for piece in self.batches(name))
+        first = next(batches, None)
+        if first is None:
+            raise failed("there are no points in it", "see the failures")
+        try:
+            with replacing(path) as file, parquet.ParquetWriter(file, first.schema, compression="zstd") as writer:
+                for batch in chain([first], batches):
+                    writer.write_batch(batch)
+        except OSError as error:
+            raise failed(
+                f"the table {name} cannot be written to {path}: {error}", "make room there, or give another path"
+            ) from error
 
     def __repr__(self) -> str:
         return (

@@ -125,6 +125,7 @@ impl Scenario {
                     self.lead_over(&LinkSpec { name, ..hop.clone() }, way.rtt, &mut plan, &mut links);
                 }
                 memory += PER_FLOW + own;
+                plan.control = plan.control.of_flow(flows.len(), &group.label);
                 flows.push(plan);
             }
         }

@@ -115,10 +115,6 @@ fn read_group(at: &At<'_>, ground: &Ground<'_>) -> Result<FlowGroup> {
         Some(at) => at.text()?.to_owned(),
         None => control.name().to_owned(),
     };
-    let control = match control {
-        Control::Window(settings) => Control::Window(settings.of_group(&label)),
-        rate => rate,
-    };
     let config = match &control {
         Control::Window(control) => read_endpoint(&table, ground, control)?,
         Control::Rate(transport) => {

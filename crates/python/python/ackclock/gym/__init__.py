@@ -6,10 +6,10 @@
 >>> observation, reward, terminated, truncated, info = environment.step(environment.action_space.sample())
 """
 
-try:
+from ackclock._errors import needed
+
+with needed("ackclock.gym", "gym"):
     import gymnasium
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("ackclock.gym needs Gymnasium: pip install 'ackclock[gym]'", name=error.name) from None
 
 from ackclock.gym._environments import Aurora, Flow, VectorAurora, VectorFlow
 from ackclock.gym._policy import Policy
