@@ -158,8 +158,9 @@ mod tests {
     use ackclock_scenario::Sweep;
     use std::sync::atomic::AtomicUsize;
 
+    /// Long enough for several looks at whether to go on.
     const SCENARIO: &str = r#"
-        duration = "2 s"
+        duration = "20 s"
         seeds = 4
         [topology.dumbbell]
         bottleneck = { rate = "10 Mbit/s", delay = "10 ms", queue = { droptail = "20 packets" } }
