@@ -171,7 +171,7 @@ deny: ## licences, sources, duplicates and known advisories of the dependencies,
 # --- Distribution ---
 
 .PHONY: dist
-dist: ## an archive of the release, profile-guided, in target/dist
+dist: ## an archive of the release, profile-guided, in target/archive
 	dist/build
 
 # --- Documentation, numbers, experiments ---
