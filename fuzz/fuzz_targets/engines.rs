@@ -5,7 +5,7 @@
 
 use ackclock_scenario::Sweep;
 use ackclock_scenario::plan::{EngineKind, Plan};
-use ackclock_sim::engine::{NoObserver, Simulation};
+use ackclock_sim::engine::Simulation;
 use ackclock_units::Duration;
 use libfuzzer_sys::fuzz_target;
 
@@ -42,6 +42,6 @@ fn beginning(mut plan: Plan) -> Option<Plan> {
 /// What an engine measures. `None` if it cannot compute the run.
 fn by(engine: EngineKind, plan: &Plan) -> Option<String> {
     let plan = Plan { engine: Some(engine), ..plan.clone() };
-    let (measured, NoObserver) = Simulation::new(&plan, NoObserver).ok()?.run();
+    let measured = Simulation::new(&plan, None).ok()?.run();
     Some(format!("{measured:?}"))
 }

@@ -7,7 +7,6 @@ use crate::problem::Problem;
 use ackclock_scenario::results::{Expectation, PointResult};
 use ackclock_scenario::series::Glimpse;
 use ackclock_scenario::{Point, Sweep};
-use ackclock_sim::engine::NoObserver;
 use ackclock_study::run::{RunError, SoFar, judge, judge_points, run_shown};
 use ackclock_view::gallery::Gallery;
 use ackclock_view::names::seconds;
@@ -407,8 +406,8 @@ impl<'a> Run<'a> {
             }
             true
         };
-        match run_shown(point, true, NoObserver, go_on) {
-            Ok((result, NoObserver)) => {
+        match run_shown(point, true, None, &go_on) {
+            Ok(result) => {
                 self.shares[variant][number].store(1000, Ordering::Relaxed);
                 self.known().0[variant][number] = Some(result.clone());
                 Ok(result)

@@ -69,13 +69,13 @@ pub(crate) fn run(
 fn run_attached(py: Python<'_>, points: &[Point], probes: bool, fault: &Fault) -> PyResult<Vec<PointResult>> {
     let run = |point: &Point| {
         let signal = RefCell::new(None);
-        let ran = run_followed(point, probes, NoObserver, |_| {
+        let ran = run_followed(point, probes, None, &|_| {
             *signal.borrow_mut() = py.check_signals().err();
             signal.borrow().is_none() && !fault.happened()
         });
         match (fault.take().or(signal.into_inner()), ran) {
             (Some(error), _) => Err(error),
-            (None, Ok((result, NoObserver))) => Ok(result),
+            (None, Ok(result)) => Ok(result),
             (None, Err(RunError::Scenario(error))) => Err(raised(error)),
             (None, Err(other)) => Err(wrong(other, "try it again")),
         }

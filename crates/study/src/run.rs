@@ -12,7 +12,7 @@ use ackclock_scenario::plan::EngineKind;
 use ackclock_scenario::results::{Expectation, PointResult};
 use ackclock_scenario::series::{Sample, Series};
 use ackclock_scenario::{Built, Expect, Over, Point, Scenario, ScenarioError};
-use ackclock_sim::engine::{NoObserver, Observer, Simulation, Unfit};
+use ackclock_sim::engine::{Observer, Simulation, Unfit};
 use ackclock_sim::observers::{Follower, Recorder};
 use ackclock_units::Duration;
 use rayon::prelude::*;
@@ -55,37 +55,36 @@ pub enum RunError {
 ///
 /// [`RunError`] if the scenario is not valid, or `stop` became true.
 pub fn run_point(point: &Point, probes: bool, stop: &AtomicBool) -> Result<PointResult, RunError> {
-    let (result, NoObserver) = run_observed(point, probes, stop, NoObserver)?;
-    Ok(result)
+    run_observed(point, probes, None, stop)
 }
 
-/// Runs one point with an observer.
+/// Runs one point with an observer, if there is one.
 ///
 /// # Errors
 ///
 /// As [`run_point`].
-pub fn run_observed<O: Observer>(
+pub fn run_observed(
     point: &Point,
     probes: bool,
+    observer: Option<&mut dyn Observer>,
     stop: &AtomicBool,
-    observer: O,
-) -> Result<(PointResult, O), RunError> {
-    run_followed(point, probes, observer, |_| !stop.load(Ordering::Relaxed))
+) -> Result<PointResult, RunError> {
+    run_followed(point, probes, observer, &|_| !stop.load(Ordering::Relaxed))
 }
 
-/// Runs one point with an observer. Calls `go_on` from time to time with the share of the simulated time that
-/// has passed. Stops if it returns false.
+/// Runs one point with an observer, if there is one. Calls `go_on` from time to time with the share of the
+/// simulated time that has passed. Stops if it returns false.
 ///
 /// # Errors
 ///
 /// [`RunError`] if the scenario is not valid, or `go_on` returned false.
-pub fn run_followed<O: Observer>(
+pub fn run_followed(
     point: &Point,
     probes: bool,
-    observer: O,
-    go_on: impl Fn(f64) -> bool,
-) -> Result<(PointResult, O), RunError> {
-    run_shown(point, probes, observer, |so_far| go_on(so_far.share))
+    observer: Option<&mut dyn Observer>,
+    go_on: &dyn Fn(f64) -> bool,
+) -> Result<PointResult, RunError> {
+    run_shown(point, probes, observer, &|so_far| go_on(so_far.share))
 }
 
 /// A run that is under way.
@@ -133,44 +132,43 @@ impl SoFar<'_> {
 /// # Errors
 ///
 /// As [`run_followed`].
-pub fn run_shown<O: Observer>(
+pub fn run_shown(
     point: &Point,
     probes: bool,
-    observer: O,
-    go_on: impl Fn(&SoFar<'_>) -> bool,
-) -> Result<(PointResult, O), RunError> {
+    observer: Option<&mut dyn Observer>,
+    go_on: &dyn Fn(&SoFar<'_>) -> bool,
+) -> Result<PointResult, RunError> {
     let (outcome, drawn) = Rng::watched(|| run_unjudged(point, probes, observer, go_on));
-    let (mut result, observer) = outcome?;
+    let mut result = outcome?;
     result.drawn = drawn;
     result.expectations = judge(&point.scenario, &result);
-    Ok((result, observer))
+    Ok(result)
 }
 
 /// The same without verdicts.
-fn run_unjudged<O: Observer>(
+fn run_unjudged(
     point: &Point,
     probes: bool,
-    observer: O,
-    go_on: impl Fn(&SoFar<'_>) -> bool,
-) -> Result<(PointResult, O), RunError> {
+    observer: Option<&mut dyn Observer>,
+    go_on: &dyn Fn(&SoFar<'_>) -> bool,
+) -> Result<PointResult, RunError> {
     let scenario = &point.scenario;
     let mut built = scenario.build()?;
     if probes && built.plan.probe.is_none() {
         built.plan.probe = Some(default_interval(point, &built));
     }
     let begun = Instant::now();
-    let follower = (!built.followed.is_empty()).then(|| Follower::new(&built.plan, &built.followed));
-    let recorder = built.prediction.as_ref().map(|prediction| Recorder::new(&built, prediction));
-    let tracer = built.traced.map(|link| Tracer::new(&built, link)).transpose()?;
-    let unwatched = follower.is_none() && recorder.is_none() && tracer.is_none();
-    let (measured, engine, observer, (follower, (recorder, tracer))) = if unwatched {
-        let (measured, engine, observer) = drive(point, &built, observer, go_on)?;
-        (measured, engine, observer, (None, (None, None)))
-    } else {
-        let watchers = (follower, (recorder, tracer));
-        let (measured, engine, (observer, watchers)) = drive(point, &built, (observer, watchers), go_on)?;
-        (measured, engine, observer, watchers)
-    };
+    let mut follower = (!built.followed.is_empty()).then(|| Follower::new(&built.plan, &built.followed));
+    let mut recorder = built.prediction.as_ref().map(|prediction| Recorder::new(&built, prediction));
+    let mut tracer = built.traced.map(|link| Tracer::new(&built, link)).transpose()?;
+    let mut watchers: Vec<&mut dyn Observer> = Vec::new();
+    if let Some(observer) = observer {
+        watchers.push(observer);
+    }
+    watchers.extend(follower.as_mut().map(|it| it as &mut dyn Observer));
+    watchers.extend(recorder.as_mut().map(|it| it as &mut dyn Observer));
+    watchers.extend(tracer.as_mut().map(|it| it as &mut dyn Observer));
+    let (measured, engine) = drive(point, &built, watchers, go_on)?;
     let wall_s = begun.elapsed().as_secs_f64();
     let seconds = |span: Duration| span.as_nanos() as f64 / 1e9;
     let span = (seconds(scenario.duration), [seconds(scenario.measure.0), seconds(scenario.measure.1)]);
@@ -181,17 +179,18 @@ fn run_unjudged<O: Observer>(
         .zip(built.prediction)
         .map(|(recorder, asked)| predictions(&recorder.finish(), &asked.options, asked.settle));
     result.traced = tracer.map(Tracer::finish).transpose()?.unwrap_or_default();
-    Ok((result, observer))
+    Ok(result)
 }
 
 /// Runs a plan to its end, as long as `go_on` returns true. Says which engine did it.
-fn drive<O: Observer>(
+fn drive(
     point: &Point,
     built: &Built,
-    observer: O,
-    go_on: impl Fn(&SoFar<'_>) -> bool,
-) -> Result<(Measured, EngineKind, O), RunError> {
+    mut watchers: Vec<&mut dyn Observer>,
+    go_on: &dyn Fn(&SoFar<'_>) -> bool,
+) -> Result<(Measured, EngineKind), RunError> {
     let plan = &built.plan;
+    let observer = (!watchers.is_empty()).then_some(&mut watchers as &mut dyn Observer);
     let mut engine = Simulation::new(plan, observer).map_err(RunError::Unfit)?;
     let kind = engine.kind();
     let duration = plan.duration.as_nanos() as f64;
@@ -201,8 +200,7 @@ fn drive<O: Observer>(
             return Err(RunError::Interrupted);
         }
     }
-    let (measured, observer) = engine.run();
-    Ok((measured, kind, observer))
+    Ok((engine.run(), kind))
 }
 
 /// Evaluates the expectations of a scenario that are about a single point. An expectation without a value

@@ -63,8 +63,7 @@ impl From<RunError> for RunnerError {
     }
 }
 
-/// Runs single points with the observers that they are to have. Not generic, so that the engine is compiled
-/// here and not by every caller.
+/// Runs single points with the observers that they are to have.
 pub trait Watch: Sync {
     /// True if the data of this point is complete from an earlier run.
     fn has(&self, point: &Point) -> bool;
@@ -93,8 +92,7 @@ impl Watch for NoObserver {
         probes: bool,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<PointResult, RunnerError> {
-        let (result, NoObserver) = run_followed(point, probes, NoObserver, go_on)?;
-        Ok(result)
+        Ok(run_followed(point, probes, None, go_on)?)
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 
 use ackclock_scenario::plan::EngineKind;
 use ackclock_scenario::{Point, Sweep};
-use ackclock_sim::engine::{NoObserver, Simulation};
+use ackclock_sim::engine::Simulation;
 use ackclock_study::reproduce::Library;
 use ackclock_study::run::{RunError, run_point};
 use ackclock_units::{Duration, Time};
@@ -81,7 +81,7 @@ fn a_run_in_phases_returns_after_some_packets() {
         );
         let sweep = Sweep::read("endless", &text, &[]).expect("a scenario");
         let plan = sweep.points[0].scenario.build().expect("a plan").plan;
-        let mut run = Simulation::new(&plan, NoObserver).expect("a run");
+        let mut run = Simulation::new(&plan, None).expect("a run");
         assert_eq!(run.kind(), EngineKind::Phases);
         (run.run_some(1000), run.now())
     };

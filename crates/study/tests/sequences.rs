@@ -23,8 +23,9 @@ fn a_capture_shows_what_the_flows_did() {
     let link = "rate = \"4 Mbit/s\", delay = \"10 ms\", queue = { droptail = \"12 packets\" }";
     let point = points(&("duration = \"6 s\"\n".to_owned() + &dumbbell(link, FLOWS))).remove(0);
     let built = point.scenario.build().expect("it was laid out before");
-    let watch = tap(&built, "bottleneck", Vec::new()).expect("a link");
-    let (mut result, watch) = run_observed(&point, true, &AtomicBool::new(false), watch).expect("it runs");
+    let mut watch = tap(&built, "bottleneck", Vec::new()).expect("a link");
+    let stop = AtomicBool::new(false);
+    let mut result = run_observed(&point, true, Some(&mut watch), &stop).expect("it runs");
     let capture = watch.finish(built.plan.duration).expect("memory");
     let followed = std::mem::take(&mut result.courses);
     let flows: Vec<usize> = followed.iter().map(|course| course.flow).collect();

@@ -55,8 +55,8 @@ fn it_is_what_a_capture_tells_and_changes_nothing() {
     let watched = result(&scenario("trace = \"bottleneck\"", lossy));
     let point = points(&scenario("", lossy)).remove(0);
     let built = point.scenario.build().expect("a scenario");
-    let file = tap(&built, "bottleneck", Vec::new()).expect("a link");
-    let (plain, tap) = run_observed(&point, false, &AtomicBool::new(false), file).expect("it runs");
+    let mut tap = tap(&built, "bottleneck", Vec::new()).expect("a link");
+    let plain = run_observed(&point, false, Some(&mut tap), &AtomicBool::new(false)).expect("it runs");
     let capture = tap.finish(built.plan.duration).expect("memory");
     let told = trace(&capture[..], &mut |_, _, _, _| {}).expect("a capture");
     let [data, acknowledgements] = &told.connections[0].directions;

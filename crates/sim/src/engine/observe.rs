@@ -1,4 +1,5 @@
-//! Observers of a run. The observer is a type parameter of the engine, so that no observer costs nothing.
+//! Observers of a run. The observer is a type parameter of the engine of events, so that no observer costs
+//! nothing. [`Simulation`](super::Simulation) has it compiled for none and for any, and nobody else needs to.
 
 use ackclock_net::Fate;
 use ackclock_tcp::{Ack, Data, Sender};
@@ -22,9 +23,6 @@ pub enum PacketRef<'a> {
 /// An observer of runs. No method has a default: an observer that wraps others and forgets to forward a call
 /// would miss events, and nobody would notice.
 pub trait Observer {
-    /// True if it observes nothing. Then any engine may compute the run.
-    const IS_NONE: bool = false;
-
     /// A packet met its fate at a link. If it arrives, it left the transmitter `delay` before: the
     /// propagation delay, and more if the packet is late. A packet that returns or waits meets another fate
     /// at the same link later.
@@ -37,44 +35,33 @@ pub trait Observer {
     fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender);
 }
 
-/// Two observers of the same run.
-impl<A: Observer, B: Observer> Observer for (A, B) {
-    const IS_NONE: bool = A::IS_NONE && B::IS_NONE;
-
+/// Several observers of the same run. Each sees an event before the next one does.
+impl Observer for Vec<&mut dyn Observer> {
     fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
-        self.0.at_link(link, delay, packet, fate);
-        self.1.at_link(link, delay, packet, fate);
+        self.iter_mut().for_each(|watcher| watcher.at_link(link, delay, packet, fate));
     }
 
     fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
-        self.0.at_transmitter(now, link, delay, packet, fate);
-        self.1.at_transmitter(now, link, delay, packet, fate);
+        self.iter_mut().for_each(|watcher| watcher.at_transmitter(now, link, delay, packet, fate));
     }
 
     fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
-        self.0.at_sender(now, flow, sender);
-        self.1.at_sender(now, flow, sender);
+        self.iter_mut().for_each(|watcher| watcher.at_sender(now, flow, sender));
     }
 }
 
-/// An optional observer.
-impl<A: Observer> Observer for Option<A> {
+/// Any observer.
+impl Observer for &mut dyn Observer {
     fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
-        if let Some(watcher) = self {
-            watcher.at_link(link, delay, packet, fate);
-        }
+        (**self).at_link(link, delay, packet, fate);
     }
 
     fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
-        if let Some(watcher) = self {
-            watcher.at_transmitter(now, link, delay, packet, fate);
-        }
+        (**self).at_transmitter(now, link, delay, packet, fate);
     }
 
     fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
-        if let Some(watcher) = self {
-            watcher.at_sender(now, flow, sender);
-        }
+        (**self).at_sender(now, flow, sender);
     }
 }
 
@@ -82,8 +69,6 @@ impl<A: Observer> Observer for Option<A> {
 pub struct NoObserver;
 
 impl Observer for NoObserver {
-    const IS_NONE: bool = true;
-
     #[inline(always)]
     fn at_link(&mut self, _: usize, _: Duration, _: PacketRef<'_>, _: Fate) {}
 

@@ -1,45 +1,48 @@
-//! The seam between the two engines: which of them computes a run.
+//! The seam between the two engines: which of them computes a run. Both are compiled here, and not by every
+//! caller.
 
 use super::phases::{Phases, Unfit};
-use super::{Engine, Observer};
+use super::{Engine, NoObserver, Observer};
 use ackclock_scenario::measured::Measured;
 use ackclock_scenario::plan::{EngineKind, Plan};
 use ackclock_scenario::series::Series;
 use ackclock_units::Time;
 
 /// A run, by the engine that suits it or was asked for.
-pub struct Simulation<O: Observer>(By<O>);
+pub struct Simulation<'a>(By<'a>);
 
-enum By<O: Observer> {
-    Phases(Box<Phases>, O),
-    Events(Box<Engine<O>>),
+enum By<'a> {
+    Phases(Box<Phases>),
+    Events(Box<Engine<NoObserver>>),
+    Observed(Box<Engine<&'a mut dyn Observer>>),
 }
 
-impl<O: Observer> Simulation<O> {
-    /// Prepares a run of `plan` with `observer`.
+impl<'a> Simulation<'a> {
+    /// Prepares a run of `plan`, with an observer if it has one.
     ///
     /// # Errors
     ///
     /// [`Unfit`] if the plan asks for the engine in phases, and the results would not be exact. This engine
     /// has no observers.
-    pub fn new(plan: &Plan, observer: O) -> Result<Simulation<O>, Unfit> {
-        let events = |observer| Simulation(By::Events(Box::new(Engine::new(plan.clone(), observer))));
-        let phases = || if O::IS_NONE { Phases::new(plan) } else { Err(Unfit::OBSERVED) };
-        match plan.engine {
-            Some(EngineKind::Phases) => Ok(Simulation(By::Phases(Box::new(phases()?), observer))),
-            Some(EngineKind::Events) => Ok(events(observer)),
-            None => Ok(match phases() {
-                Ok(phases) if phases.pays(plan) => Simulation(By::Phases(Box::new(phases), observer)),
-                _ => events(observer),
-            }),
-        }
+    pub fn new(plan: &Plan, observer: Option<&'a mut dyn Observer>) -> Result<Simulation<'a>, Unfit> {
+        let asked = plan.engine;
+        let by = match observer {
+            Some(_) if asked == Some(EngineKind::Phases) => return Err(Unfit::OBSERVED),
+            Some(observer) => By::Observed(Box::new(Engine::new(plan.clone(), observer))),
+            None if asked == Some(EngineKind::Phases) => By::Phases(Box::new(Phases::new(plan)?)),
+            None => match Phases::new(plan) {
+                Ok(phases) if asked.is_none() && phases.pays(plan) => By::Phases(Box::new(phases)),
+                _ => By::Events(Box::new(Engine::new(plan.clone(), NoObserver))),
+            },
+        };
+        Ok(Simulation(by))
     }
 
     /// The engine that computes it.
     pub fn kind(&self) -> EngineKind {
         match self.0 {
-            By::Phases(..) => EngineKind::Phases,
-            By::Events(_) => EngineKind::Events,
+            By::Phases(_) => EngineKind::Phases,
+            By::Events(_) | By::Observed(_) => EngineKind::Events,
         }
     }
 
@@ -48,32 +51,36 @@ impl<O: Observer> Simulation<O> {
     /// scenario is.
     pub fn run_some(&mut self, packets: u32) -> bool {
         match &mut self.0 {
-            By::Phases(phases, _) => phases.run_some(packets),
+            By::Phases(phases) => phases.run_some(packets),
             By::Events(engine) => engine.run_some(packets),
+            By::Observed(engine) => engine.run_some(packets),
         }
     }
 
     /// The present virtual time.
     pub fn now(&self) -> Time {
         match &self.0 {
-            By::Phases(phases, _) => phases.now(),
+            By::Phases(phases) => phases.now(),
             By::Events(engine) => engine.now(),
+            By::Observed(engine) => engine.now(),
         }
     }
 
     /// The probes' samples so far, if probes are on.
     pub fn series(&self) -> Option<Series> {
         match &self.0 {
-            By::Phases(phases, _) => phases.series(),
+            By::Phases(phases) => phases.series(),
             By::Events(engine) => engine.series(),
+            By::Observed(engine) => engine.series(),
         }
     }
 
-    /// Runs to the end. Returns the measurements, and the observer.
-    pub fn run(self) -> (Measured, O) {
+    /// Runs to the end. Returns the measurements.
+    pub fn run(self) -> Measured {
         match self.0 {
-            By::Phases(phases, observer) => (phases.run(), observer),
-            By::Events(engine) => engine.run(),
+            By::Phases(phases) => phases.run(),
+            By::Events(engine) => engine.run().0,
+            By::Observed(engine) => engine.run().0,
         }
     }
 }

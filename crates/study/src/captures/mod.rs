@@ -134,7 +134,8 @@ impl Watch for Captures {
         probes: bool,
         go_on: &dyn Fn(f64) -> bool,
     ) -> Result<PointResult, RunnerError> {
-        let (result, taps) = run_followed(point, probes, self.begin(point)?, go_on)?;
+        let mut taps = self.begin(point)?;
+        let result = run_followed(point, probes, Some(&mut taps), go_on)?;
         self.finish(point, taps)?;
         Ok(result)
     }

@@ -70,8 +70,8 @@ fn capture(link: &str) -> (ackclock_scenario::results::PointResult, Vec<String>,
     let sweep = Sweep::read("test", SCENARIO, &[]).expect("a scenario");
     let point = &sweep.points[0];
     let built = point.scenario.build().expect("a plan");
-    let watcher = tap(&built, link, Vec::new()).expect("a tap");
-    let (result, watcher) = run_observed(point, false, &AtomicBool::new(false), watcher).expect("a result");
+    let mut watcher = tap(&built, link, Vec::new()).expect("a tap");
+    let result = run_observed(point, false, Some(&mut watcher), &AtomicBool::new(false)).expect("a result");
     let (names, packets) = read(&watcher.finish(built.plan.duration).expect("a file"));
     (result, names, packets)
 }
@@ -162,9 +162,9 @@ fn a_link_without_acknowledgements_shows_both_ends_of_the_handshake_all_the_same
     let one_way = one_way.replace("label", &format!("{ends}label")).replace("kind", &format!("{ends}kind"));
     let sweep = Sweep::read("test", &one_way, &[]).unwrap_or_else(|error| panic!("{error}\n{one_way}"));
     let built = sweep.points[0].scenario.build().expect("a plan");
-    let watcher = tap(&built, "c-b", Vec::new()).expect("a tap");
-    let (_, watcher) =
-        run_observed(&sweep.points[0], false, &AtomicBool::new(false), watcher).expect("a result");
+    let mut watcher = tap(&built, "c-b", Vec::new()).expect("a tap");
+    let stop = AtomicBool::new(false);
+    run_observed(&sweep.points[0], false, Some(&mut watcher), &stop).expect("a result");
     let (names, packets) = read(&watcher.finish(built.plan.duration).expect("a file"));
     assert!(names[0].contains("c-b") && !names[0].contains("receives"), "{names:?}");
     assert!(packets.iter().all(|packet| !packet.inbound));

@@ -27,9 +27,10 @@ const SCENARIO: &str = r#"
 pub(super) fn recorded(scenario: &str) -> Recording {
     let sweep = Sweep::read("recorded", scenario, &[]).expect("a scenario");
     let built = sweep.points[0].scenario.build().expect("it can be built");
-    let recorder = Recorder::new(&built, &built.prediction.expect("it is asked for"));
+    let mut recorder = Recorder::new(&built, &built.prediction.expect("it is asked for"));
     let never = AtomicBool::new(false);
-    run_observed(&sweep.points[0], false, &never, recorder).expect("it runs").1.finish()
+    run_observed(&sweep.points[0], false, Some(&mut recorder), &never).expect("it runs");
+    recorder.finish()
 }
 
 #[test]
