@@ -272,3 +272,10 @@ def test_a_scenario_travels(small):
     assert again == scenario and again.count == 6
     assert again.axes == {"flows.0.control": ["reno", "cubic"]}
     assert json.loads(json.dumps(again.to_dict()))["seeds"] == 3
+
+
+def test_a_type_checker_sees_what_is_there(tmp_path):
+    here = Path(__file__).parent
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path), "tests/typed.py"]
+    ran = subprocess.run(command, cwd=here.parent, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -18,7 +18,7 @@ from ackclock import _native
 from ackclock._build import build
 from ackclock._errors import failed, needed
 from ackclock._executors import Executor, executor as chosen
-from ackclock._results import Table
+from ackclock._results import Table, Tables
 from ackclock._scenario import Scenario
 from ackclock._store import NotKept, Store, encoded, replacing
 
@@ -242,7 +242,7 @@ def _compute(
     return data, lost, seconds
 
 
-class SweepResults:
+class SweepResults(Tables):
     """The results of a sweep, in a store.
 
     Tables are those of `ackclock.run` without series. They are read when they are asked for, part by part:
@@ -333,13 +333,6 @@ class SweepResults:
             raise failed("there are no points in it", "see the failures")
         whole = pyarrow.Table.from_batches(pieces).combine_chunks().to_batches()
         return Table(_native.Batch.of(whole[0] if whole else pieces[0]))
-
-    points = property(lambda self: self.table("points"), doc="A row per point.")
-    flows = property(lambda self: self.table("flows"), doc="A row per flow and point.")
-    groups = property(lambda self: self.table("groups"), doc="A row per group of flows and point.")
-    links = property(lambda self: self.table("links"), doc="A row per link and point.")
-    traffic = property(lambda self: self.table("traffic"), doc="A row per unresponsive stream and point.")
-    expectations = property(lambda self: self.table("expectations"), doc="A row per expectation and point.")
 
     def to_parquet(self, path: str | os.PathLike[str], name: str = "points") -> None:
         """Writes a table into one Parquet file. It depends on the points only, and not on how the work was
