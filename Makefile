@@ -11,8 +11,9 @@ help: ## list these targets
 # --- Tests ---
 
 .PHONY: test lint
-test: lint python ## everything that a change must pass; as root it installs what it needs
+test: lint ## everything that a change must pass; as root it installs what it needs
 	features="$$($(FEATURES))"; cargo test --workspace $$features
+	$(MAKE) python
 	@$(IN_BROWSER)
 	$(QUIC) test -q --features quinn,noq
 	@{ $(KERNEL_TOOLS); } || \
@@ -55,7 +56,8 @@ tools: ## installs what the tests need, as root on Debian
 
 # --- Python ---
 
-# A virtual environment, and a workspace of its own for the extension.
+# A virtual environment, and a workspace of its own for the extension. Some tests compare the package with the program,
+# if target/debug has it: `make test` builds it before.
 VENV = target/python/venv
 PYTHON = $(CURDIR)/$(VENV)/bin/python
 MATURIN = env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) CARGO_TARGET_DIR=$(CURDIR)/target/python \
@@ -64,7 +66,7 @@ MAX_WHEEL = 12582912
 
 .PHONY: python python-clusters pcc-rl wheel
 python: $(VENV)/ready ## the Python package: builds it, installs it into target/python/venv, and runs its tests
-	cd crates/python && $(MATURIN) develop -q && $(PYTHON) -m pytest -q
+	cd crates/python && $(MATURIN) develop -q && $(PYTHON) -m pytest -q -rs
 
 $(VENV)/ready: crates/python/tests/requirements.txt
 	@command -v python3 >/dev/null && python3 -c 'import ensurepip, venv' || $(call install,python3-venv) || \

@@ -184,10 +184,24 @@ impl Lane {
     }
 }
 
+/// Arrays of NumPy, with a row for each environment. A step reads one of them and writes the others, and makes
+/// none.
+#[derive(FromPyObject)]
+struct Arrays {
+    actions: PyBuffer<f64>,
+    seen: PyBuffer<f32>,
+    rewards: PyBuffer<f64>,
+    /// 1 where an episode is over.
+    over: PyBuffer<u8>,
+    /// Rate, throughput, latency, loss, time, segments sent.
+    told: PyBuffer<f64>,
+}
+
 /// Several environments, each with its own runs.
 #[pyclass(frozen, module = "ackclock._native")]
 pub(crate) struct Environments {
     rules: Rules,
+    arrays: Arrays,
     lanes: Mutex<Vec<Lane>>,
     /// The number of different runs; the next lanes have the same ones again.
     runs: usize,
@@ -197,7 +211,8 @@ pub(crate) struct Environments {
 
 #[pymethods]
 impl Environments {
-    /// `scenario` with the number of the flow, or None for the paths of PCC-RL.
+    /// `scenario` with the number of the flow, or None for the paths of PCC-RL. `arrays` are an object with
+    /// the arrays.
     #[new]
     #[allow(clippy::too_many_arguments, reason = "they are the options of an environment")]
     fn new(
@@ -210,6 +225,7 @@ impl Environments {
         scale: f64,
         steps: u32,
         reward: (f64, f64, f64),
+        arrays: Arrays,
     ) -> PyResult<Environments> {
         let origin = match scenario {
             None => Origin::Aurora,
@@ -219,7 +235,7 @@ impl Environments {
         let pool = pool.transpose().map_err(|error| wrong(error, "ask for fewer threads"))?;
         let rules = Rules { origin, history, interval, scale, steps, reward };
         let lanes = (0..count).map(|number| Lane::new(0, number % runs.max(1))).collect();
-        Ok(Environments { rules, lanes: Mutex::new(lanes), runs: runs.max(1), pool })
+        Ok(Environments { rules, arrays, lanes: Mutex::new(lanes), runs: runs.max(1), pool })
     }
 
     /// Begins an episode in each. With a seed the draws begin anew; without, they go on.
@@ -232,41 +248,15 @@ impl Environments {
         self.each(py, &[], |rules, lane, _| lane.begin(rules))
     }
 
-    /// A step in each, with these actions.
-    fn step(&self, py: Python<'_>, actions: PyBuffer<f64>) -> PyResult<()> {
-        let actions = actions.to_vec(py)?;
+    /// A step in each, with the actions of the array.
+    fn step(&self, py: Python<'_>) -> PyResult<()> {
+        let actions = self.arrays.actions.to_vec(py)?;
         self.each(py, &actions, |rules, lane, action| lane.step(rules, action))
     }
 
     /// The seeds of the runs: with its seed a scenario gives the same run.
     fn seeds(&self) -> Vec<u64> {
         self.lanes().iter().map(|lane| lane.seed).collect()
-    }
-
-    /// Writes what the last step gave: observations, rewards, 1 where an episode is over, and rate,
-    /// throughput, latency, loss, time and segments sent of each.
-    fn read(
-        &self,
-        py: Python<'_>,
-        seen: PyBuffer<f32>,
-        rewards: PyBuffer<f64>,
-        over: PyBuffer<u8>,
-        told: PyBuffer<f64>,
-    ) -> PyResult<()> {
-        let lanes = self.lanes();
-        if let [lane] = &lanes[..] {
-            seen.copy_from_slice(py, &lane.seen)?;
-            rewards.copy_from_slice(py, &[lane.reward])?;
-            over.copy_from_slice(py, &[u8::from(lane.over)])?;
-            return told.copy_from_slice(py, &lane.told);
-        }
-        seen.copy_from_slice(
-            py,
-            &lanes.iter().flat_map(|lane| lane.seen.iter().copied()).collect::<Vec<_>>(),
-        )?;
-        rewards.copy_from_slice(py, &lanes.iter().map(|lane| lane.reward).collect::<Vec<_>>())?;
-        over.copy_from_slice(py, &lanes.iter().map(|lane| u8::from(lane.over)).collect::<Vec<_>>())?;
-        told.copy_from_slice(py, &lanes.iter().flat_map(|lane| lane.told).collect::<Vec<_>>())
     }
 }
 
@@ -275,7 +265,7 @@ impl Environments {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets each lane act, without the interpreter's lock.
+    /// Lets each lane act, without the interpreter's lock, and shows in the arrays what came of it.
     fn each(
         &self,
         py: Python<'_>,
@@ -292,7 +282,24 @@ impl Environments {
                 Some(pool) => pool.install(|| lanes.par_iter_mut().enumerate().try_for_each(one)),
             }
         });
-        done.map_err(raised)
+        done.map_err(raised)?;
+        self.show(py)
+    }
+
+    fn show(&self, py: Python<'_>) -> PyResult<()> {
+        let Arrays { seen, rewards, over, told, .. } = &self.arrays;
+        let lanes = self.lanes();
+        if let [lane] = &lanes[..] {
+            seen.copy_from_slice(py, &lane.seen)?;
+            rewards.copy_from_slice(py, &[lane.reward])?;
+            over.copy_from_slice(py, &[u8::from(lane.over)])?;
+            return told.copy_from_slice(py, &lane.told);
+        }
+        let all: Vec<f32> = lanes.iter().flat_map(|lane| lane.seen.iter().copied()).collect();
+        seen.copy_from_slice(py, &all)?;
+        rewards.copy_from_slice(py, &lanes.iter().map(|lane| lane.reward).collect::<Vec<_>>())?;
+        over.copy_from_slice(py, &lanes.iter().map(|lane| u8::from(lane.over)).collect::<Vec<_>>())?;
+        told.copy_from_slice(py, &lanes.iter().flat_map(|lane| lane.told).collect::<Vec<_>>())
     }
 }
 

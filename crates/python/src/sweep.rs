@@ -50,7 +50,10 @@ impl Sweep {
         };
         let failed = |why| (number, parameters_of(&point), Some(point.scenario.seed), why);
         // A point that fails must not take the others with it.
-        match catch_unwind(AssertUnwindSafe(|| run_point(&point, false, stop))) {
+        match catch_unwind(AssertUnwindSafe(|| {
+            fail_on_purpose(number);
+            run_point(&point, false, stop)
+        })) {
             Ok(Ok(result)) => Some(Ok((digest(&point), result))),
             Ok(Err(RunError::Interrupted)) => None,
             Ok(Err(error)) => Some(Err(failed(error.to_string()))),
@@ -75,6 +78,16 @@ fn parameters_of(point: &Point) -> String {
     let parameters = point.parameters.iter().map(|(axis, value)| (axis.clone(), value.to_json()));
     serde_json::Value::Object(parameters.collect()).to_string()
 }
+
+/// In a build for tests the engine fails at the point with the number `ACKCLOCK_FAILS_AT`.
+#[cfg(debug_assertions)]
+fn fail_on_purpose(number: u64) {
+    let at = std::env::var("ACKCLOCK_FAILS_AT").ok().and_then(|at| at.parse().ok());
+    assert!(at != Some(number), "on purpose");
+}
+
+#[cfg(not(debug_assertions))]
+fn fail_on_purpose(_: u64) {}
 
 /// What a panic said.
 fn said(panic: &(dyn Any + Send)) -> &str {

@@ -97,13 +97,13 @@ fn flat(name: &str, points: &RecordBatch, axes: &Axes, numbers: &[u64]) -> Resul
             .and_then(|column| column.as_list_opt::<i32>())
             .ok_or_else(|| ArrowError::SchemaError(format!("there is no list {name}")))?;
         let seed = points.column_by_name("seed").cloned();
-        first.extend(
+        own.extend(
             seed.map(|seed| (Arc::new(Field::new("seed", DataType::UInt64, false)) as FieldRef, seed)),
         );
         let lengths = list.offsets().lengths().enumerate();
         let parents: UInt64Array =
             lengths.flat_map(|(row, length)| std::iter::repeat_n(row as u64, length)).collect();
-        for (_, values) in &mut first {
+        for (_, values) in first.iter_mut().chain(&mut own) {
             *values = take(values, &parents, None)?;
         }
         let (from, to) = (list.offsets()[0] as usize, list.offsets()[list.len()] as usize);
@@ -175,9 +175,10 @@ impl Rows {
         let column = |(name, values): (&str, ArrayRef)| -> Column {
             (Arc::new(Field::new(name, values.data_type().clone(), values.null_count() > 0)), values)
         };
-        let mut first = axes.parameters(&self.points).map_err(unexpected)?;
-        first.push(column(("seed", Arc::new(self.seeds.finish()))));
-        batch(first, own.into_iter().map(column).collect()).map_err(unexpected)
+        let first = axes.parameters(&self.points).map_err(unexpected)?;
+        let seed: (&str, ArrayRef) = ("seed", Arc::new(self.seeds.finish()));
+        let own = std::iter::once(seed).chain(own);
+        batch(first, own.map(column).collect()).map_err(unexpected)
     }
 }
 

@@ -56,6 +56,14 @@ def test_the_same_seed_gives_the_same_trajectory_at_any_number_of_threads():
     np.testing.assert_array_equal(_trajectory(Aurora(), 20, 3), _trajectory(Aurora(), 20, 3))
 
 
+def test_a_scenario_has_the_same_trajectories_at_any_number_of_threads():
+    trajectories = [_trajectory(VectorFlow(PATH, 4, threads=threads, steps=40), 60, 3) for threads in (1, 2, 4)]
+    for trajectory in trajectories[1:]:
+        np.testing.assert_array_equal(trajectory, trajectories[0])
+    other = _trajectory(VectorFlow(PATH, 4, threads=2, steps=40), 60, 4)
+    assert not np.array_equal(other, trajectories[0])
+
+
 def test_paths_can_be_shared_so_that_actions_are_compared():
     environment = VectorAurora(6, runs=3)
     observations, _ = environment.reset(seed=1)

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import ackclock
-from ackclock import sweep
+from ackclock import _executors, sweep
 from ackclock._store import Store
 
 
@@ -157,6 +157,19 @@ def test_a_point_that_fails_is_told_and_the_others_finish(small, tmp_path):
     assert len(results.flows) == 2 * 1 + 2 * 3
 
 
+def test_an_engine_that_fails_at_a_point_is_told_and_the_others_finish(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("ACKCLOCK_FAILS_AT", "67")  # heeded by builds for tests
+    with pytest.warns(UserWarning, match="1 of 120 points failed"):
+        results = sweep(small, store=tmp_path, executor=2, part=25)
+    (failure,) = results.failures
+    assert failure == {
+        "number": 67, "parameters": {"flows.0.control": "cubic"}, "seed": 8, "why": "the engine failed: on purpose"
+    }
+    assert results.computed == 120 and len(results.points) == 119
+    monkeypatch.delenv("ACKCLOCK_FAILS_AT")
+    assert sweep(small, store=tmp_path).computed == 1
+
+
 def test_a_mistake_in_all_points_shows_before_anything_runs(small):
     with pytest.raises(ackclock.Error, match="cubics"):
         sweep(small, set={"sweep": {"flows.0.control": ["cubics"]}})
@@ -167,7 +180,7 @@ def test_a_mistake_in_all_points_shows_before_anything_runs(small):
 PROGRAM = """
     import json, sys
     from conftest import SMALL
-    from ackclock import sweep
+    from ackclock import _executors, sweep
     if __name__ == "__main__":
         sweep(SMALL, set={"duration": sys.argv[2]}, executor=2, store=sys.argv[1], part=10,
               progress=lambda done, all: print(done, flush=True))
@@ -272,18 +285,81 @@ def test_a_cluster_of_dask_computes_the_same(small, whole, tmp_path, cluster):
     assert written(results, tmp_path / "flows.parquet") == whole
 
 
+def kill_a_busy_one(client, pids):
+    """Kills one of these workers, which are known by address, in the middle of a task. Returns its address; None
+    if none has a task."""
+    for pid in pids.values():
+        os.kill(pid, signal.SIGSTOP)  # while it is stopped it cannot finish what it has
+    time.sleep(0.1)  # what it had said before arrives
+    busy = [address for address, tasks in client.processing().items() if tasks and address in pids]
+    for address, pid in pids.items():
+        os.kill(pid, signal.SIGKILL if address in busy[:1] else signal.SIGCONT)
+    return busy[0] if busy else None
+
+
 @pytest.mark.filterwarnings("ignore")
-def test_a_worker_of_dask_that_is_killed_changes_nothing(small, whole, tmp_path, cluster):
-    pids = list(cluster.run(os.getpid).values())
-    killed = []
+def test_workers_of_dask_that_are_killed_change_nothing(small, whole, tmp_path, cluster):
+    """One of them early, one later, one towards the end."""
+    moments, killed = [5, 40, 80], []
+
+    def workers():
+        nannies = [nanny for nanny in cluster.cluster.workers.values() if nanny.process and nanny.process.pid]
+        return {nanny.worker_address: nanny.process.pid for nanny in nannies}
 
     def kill(done, count):
-        if done and not killed:
-            killed.append(pids[0])
-            threading.Thread(target=os.kill, args=(pids[0], signal.SIGKILL)).start()
+        if not moments or done < moments[0]:
+            return
+        before = workers()
+        if victim := kill_a_busy_one(cluster, before):
+            moments.pop(0)
+            killed.append((victim, before[victim]))
 
     results = sweep(small, executor=cluster, store=tmp_path / "store", part=5, progress=kill)
-    assert killed and written(results, tmp_path / "flows.parquet") == whole
+    assert len(killed) == 3
+    assert written(results, tmp_path / "flows.parquet") == whole and results.computed == 120
+    # Dask says what they were doing.
+    removed = [event for _, event in cluster.get_events("all") if event["action"] == "remove-worker"]
+    for victim, pid in killed:
+        assert [event for event in removed if event["worker"] == victim and event["processing-tasks"]]
+        deadline = time.monotonic() + 60
+        while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not os.path.exists(f"/proc/{pid}")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_workers_that_are_gone_for_good_end_the_sweep(small, whole, tmp_path, own_cluster, monkeypatch):
+    monkeypatch.setattr(_executors, "PATIENCE", 2.0)
+    cluster = own_cluster()
+    worker = cluster.add_worker()
+
+    def kill(done, count):
+        if done:
+            worker.kill()
+
+    with cluster.client() as client:
+        with pytest.raises(ackclock.Error, match="for 2 s there was no worker") as caught:
+            sweep(small, executor=client, store=tmp_path / "store", part=5, progress=kill)
+        assert "run the same again" in caught.value.remedy
+        cluster.add_worker()
+        client.wait_for_workers(1, timeout=60)
+        results = sweep(small, executor=client, store=tmp_path / "store", part=5)
+    assert 0 < results.computed < 120 and written(results, tmp_path / "flows.parquet") == whole
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_part_that_loses_too_many_workers_ends_the_sweep(small, tmp_path, own_cluster):
+    cluster = own_cluster(SCHEDULER__ALLOWED_FAILURES="0")
+    worker, killed = cluster.add_worker(), []
+
+    def kill(done, count):
+        if done and not killed and kill_a_busy_one(client, {address: worker.pid for address in client.nthreads()}):
+            killed.append(worker)
+
+    with cluster.client() as client:
+        with pytest.raises(ackclock.Error, match="KilledWorker") as caught:
+            sweep(small, executor=client, store=tmp_path / "store", part=5, progress=kill)
+    assert killed and "run the same again" in caught.value.remedy
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -8,6 +8,9 @@
 Results are Arrow tables: pandas, polars and pyarrow read them without copying. None of them is needed here.
 """
 
+import builtins
+from typing import TYPE_CHECKING
+
 from ackclock._native import Error, __version__
 from ackclock._commands import Entries, Entry, compare, list, predict, reproduce, run, show, trace
 from ackclock._results import Results, Table
@@ -35,6 +38,10 @@ __all__ = [
     "trace",
 ]
 
+if TYPE_CHECKING:
+    from ackclock import gym
+    from ackclock._sweep import SweepResults, sweep
+
 # What needs other packages is imported when it is first asked for.
 _LATER = {
     "sweep": ("ackclock._sweep", "sweep"),
@@ -43,7 +50,7 @@ _LATER = {
 }
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> object:
     if name not in _LATER:
         raise AttributeError(f"module 'ackclock' has no attribute {name!r}")
     from importlib import import_module
@@ -55,5 +62,5 @@ def __getattr__(name: str):
     return value
 
 
-def __dir__():
+def __dir__() -> builtins.list[str]:
     return sorted(__all__)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -59,6 +60,13 @@ class Threads:
         self._pool.shutdown(cancel_futures=True)
 
 
+# How long a cluster may be without workers, s: nodes that a batch system takes away may come back. Dask itself
+# waits for ever.
+PATIENCE = 300.0
+# The time between two looks at the workers, s.
+_LOOK = 1.0
+
+
 class Dask:
     """A cluster of Dask: a `distributed.Client`, or the address of its scheduler."""
 
@@ -77,15 +85,39 @@ class Dask:
         self.workers = max(1, sum(self._client.nthreads().values()))
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
-        # A worker that dies takes its task with it; the scheduler gives it to another one.
-        return self._client.submit(task, *arguments, pure=False, retries=3)
+        # A worker that dies takes its tasks with it. The scheduler gives them to others, until one of them has
+        # lost so many workers that Dask gives it up (`distributed.scheduler.allowed-failures`).
+        return self._client.submit(task, *arguments, pure=False)
 
     def wait(self, handles: list[Any]) -> list[tuple[Any, Callable[[], Any]]]:
+        seen = time.monotonic()
+        while not (ended := self._ended(handles)):
+            if self._client.nthreads():
+                seen = time.monotonic()
+            elif time.monotonic() - seen > PATIENCE:
+                raise TimeoutError(f"for {PATIENCE:.0f} s there was no worker")
+        return ended
+
+    def _ended(self, handles: list[Any]) -> list[tuple[Any, Callable[[], Any]]]:
         from distributed import wait
 
-        with self._client.as_current():
-            done = wait(handles, return_when="FIRST_COMPLETED").done
-        return [(handle, handle.result) for handle in done]
+        try:
+            with self._client.as_current():
+                done = wait(handles, timeout=_LOOK, return_when="FIRST_COMPLETED").done
+        except TimeoutError:
+            return []
+        ended = []
+        for handle in done:
+            if handle.status == "finished":
+                # Until it is fetched a result is with its worker. It is lost with it, and computed again.
+                try:
+                    result = handle.result(timeout=PATIENCE)
+                except TimeoutError:
+                    continue
+                ended.append((handle, lambda result=result: result))
+            else:
+                ended.append((handle, handle.result))
+        return ended
 
     def close(self, handles: list[Any]) -> None:
         try:
@@ -105,7 +137,7 @@ class Ray:
         if not ray.is_initialized():
             ray.init()
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
-        self._remote = ray.remote(_call).options(max_retries=5, num_cpus=1)
+        self._remote = ray.remote(_call).options(max_retries=3, num_cpus=1)
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
         return self._remote.remote(task, *arguments)

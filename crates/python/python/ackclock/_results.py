@@ -65,7 +65,45 @@ class Table:
         return _html(self)
 
 
-class Results:
+class Tables:
+    """What has tables, by their names."""
+
+    def table(self, name: str) -> Table:
+        """The table of this name."""
+        raise NotImplementedError
+
+    @property
+    def points(self) -> Table:
+        """A row per point."""
+        return self.table("points")
+
+    @property
+    def flows(self) -> Table:
+        """A row per flow and point."""
+        return self.table("flows")
+
+    @property
+    def groups(self) -> Table:
+        """A row per group of flows and point."""
+        return self.table("groups")
+
+    @property
+    def links(self) -> Table:
+        """A row per link and point."""
+        return self.table("links")
+
+    @property
+    def traffic(self) -> Table:
+        """A row per unresponsive stream and point."""
+        return self.table("traffic")
+
+    @property
+    def expectations(self) -> Table:
+        """A row per expectation and point."""
+        return self.table("expectations")
+
+
+class Results(Tables):
     """The results of all points of a scenario.
 
     Each table has the parameters of the sweep first. `points` has a row per point; `flows`, `groups`, `links`,
@@ -86,16 +124,25 @@ class Results:
                 raise KeyError(f"there is no table {name!r}; there are {', '.join(TABLES)}") from None
         return self._tables[name]
 
-    points = property(lambda self: self.table("points"), doc="A row per point.")
-    flows = property(lambda self: self.table("flows"), doc="A row per flow and point.")
-    groups = property(lambda self: self.table("groups"), doc="A row per group of flows and point.")
-    links = property(lambda self: self.table("links"), doc="A row per link and point.")
-    traffic = property(lambda self: self.table("traffic"), doc="A row per unresponsive stream and point.")
-    expectations = property(lambda self: self.table("expectations"), doc="A row per expectation and point.")
-    series = property(lambda self: self.table("series"), doc="Flows over time: a row per look.")
-    link_series = property(lambda self: self.table("link_series"), doc="Links over time: a row per look.")
-    variables = property(lambda self: self.table("variables"), doc="Controllers' own variables over time.")
-    timing = property(lambda self: self.table("timing"), doc="The wall time of each point.")
+    @property
+    def series(self) -> Table:
+        """Flows over time: a row per look."""
+        return self.table("series")
+
+    @property
+    def link_series(self) -> Table:
+        """Links over time: a row per look."""
+        return self.table("link_series")
+
+    @property
+    def variables(self) -> Table:
+        """Controllers' own variables over time."""
+        return self.table("variables")
+
+    @property
+    def timing(self) -> Table:
+        """The wall time of each point."""
+        return self.table("timing")
 
     @property
     def holds(self) -> bool:

@@ -18,7 +18,7 @@ from ackclock import _native
 from ackclock._build import build
 from ackclock._errors import failed, needed
 from ackclock._executors import Executor, executor as chosen
-from ackclock._results import Table
+from ackclock._results import Table, Tables
 from ackclock._scenario import Scenario
 from ackclock._store import NotKept, Store, encoded, replacing
 
@@ -30,8 +30,6 @@ _FIRST = 64
 _MOST = 20_000
 # Tasks under way or waiting, per worker.
 _AHEAD = 2
-# A task whose worker died so often is given up.
-_ATTEMPTS = 5
 
 # The tables of a sweep: those of a run without what is seen over time.
 KEPT = ("points", "flows", "groups", "links", "traffic", "expectations")
@@ -125,15 +123,10 @@ class _Driver:
                 while left and len(under_way) < self._most_under_way(engine):
                     ranges = _take(missing, self._size(left, engine.workers))
                     left -= sum(to - start for start, to in ranges)
-                    under_way[self._submit(engine, ranges)] = (ranges, 1)
+                    under_way[self._submit(engine, ranges)] = sum(to - start for start, to in ranges)
                 for handle, result in self._ended(engine, [*under_way]):
-                    ranges, attempt = under_way.pop(handle)
-                    count = sum(to - start for start, to in ranges)
-                    answer = self._answer(result, attempt)
-                    if answer is None:
-                        under_way[self._submit(engine, ranges)] = (ranges, attempt + 1)
-                        continue
-                    data, lost, seconds = answer
+                    count = under_way.pop(handle)
+                    data, lost, seconds = self._answer(result)
                     if data is not None:
                         self.store.keep(data)
                     failures.extend(_failure(it) for it in lost)
@@ -173,7 +166,7 @@ class _Driver:
     def _ended(self, engine: Executor, handles: list[Any]) -> Any:
         try:
             return engine.wait(handles)
-        except Exception as error:  # such as a scheduler that is gone
+        except Exception as error:  # such as a scheduler that is gone, or workers
             raise self._lost(error) from error
 
     def _lost(self, error: Exception) -> _native.Error:
@@ -182,16 +175,13 @@ class _Driver:
             f"finished points are kept in {self.destination or 'no store'}; run the same again to go on",
         )
 
-    def _answer(self, result: Callable[[], Any], attempt: int) -> Any:
-        """What a task returned; None if it is to be given out once more, because its worker died."""
+    def _answer(self, result: Callable[[], Any]) -> Any:
+        """What a task returned."""
         try:
             return result()
         except (_native.Error, NotKept):
             raise
-        except Exception as error:
-            died = type(error).__name__ in ("KilledWorker", "WorkerCrashedError", "NodeDiedError")
-            if died and attempt < _ATTEMPTS:
-                return None
+        except Exception as error:  # such as a task that took too many workers with it
             raise self._lost(error) from error
 
 
@@ -252,7 +242,7 @@ def _compute(
     return data, lost, seconds
 
 
-class SweepResults:
+class SweepResults(Tables):
     """The results of a sweep, in a store.
 
     Tables are those of `ackclock.run` without series. They are read when they are asked for, part by part:
@@ -343,13 +333,6 @@ class SweepResults:
             raise failed("there are no points in it", "see the failures")
         whole = pyarrow.Table.from_batches(pieces).combine_chunks().to_batches()
         return Table(_native.Batch.of(whole[0] if whole else pieces[0]))
-
-    points = property(lambda self: self.table("points"), doc="A row per point.")
-    flows = property(lambda self: self.table("flows"), doc="A row per flow and point.")
-    groups = property(lambda self: self.table("groups"), doc="A row per group of flows and point.")
-    links = property(lambda self: self.table("links"), doc="A row per link and point.")
-    traffic = property(lambda self: self.table("traffic"), doc="A row per unresponsive stream and point.")
-    expectations = property(lambda self: self.table("expectations"), doc="A row per expectation and point.")
 
     def to_parquet(self, path: str | os.PathLike[str], name: str = "points") -> None:
         """Writes a table into one Parquet file. It depends on the points only, and not on how the work was

@@ -21,8 +21,13 @@ SCENARIO = {
     "seeds": SEEDS,
     "sweep": {"topology.dumbbell.bottleneck.loss": [1e-4 * (1 + number) for number in range(POINTS // SEEDS)]},
 }
-# 10 % beside the engine, 500 MiB.
-OVERHEAD, MEMORY = 0.10, 500 << 20
+# 10 % beside the engine, 500 MiB. In the wall time is also what else the machine does.
+OVERHEAD, MEMORY, SLOWER = 0.10, 500 << 20, 0.25
+
+
+def peak() -> int:
+    """The most memory that this process has had, bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 def cpu() -> float:
@@ -46,18 +51,22 @@ def test_a_million_points(tmp_path):
             wall = time.monotonic() - wall
             workers = sum(after - before[name] for name, after in client.run(cpu).items())
             driver = cpu() - begun
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    memory = peak()
     overhead = (workers + driver) / (alone * len(results)) - 1
+    # The four workers share the cores of this machine with the driver.
+    slower = wall * min(4, len(os.sched_getaffinity(0))) / (alone * len(results)) - 1
     print(
         f"\n{len(results)} points: {1e6 * alone:.0f} us each alone; workers {workers:.0f} s, driver {driver:.1f} s of CPU,"
-        f" {wall:.0f} s of wall time: {100 * overhead:.1f} % beside the engine; {memory >> 20} MiB in the driver"
+        f" {wall:.0f} s of wall time: {100 * overhead:.1f} % beside the engine in CPU time, {100 * slower:.1f} % in wall time;"
+        f" {memory >> 20} MiB in the driver"
     )
     begun = time.monotonic()
     again = sweep(SCENARIO, store=tmp_path)
-    print(f"again: {again.computed} points computed in {time.monotonic() - begun:.0f} s")
+    print(f"again: {again.computed} points computed in {time.monotonic() - begun:.0f} s; {peak() >> 20} MiB")
     begun = time.monotonic()
     results.to_parquet(tmp_path / "flows.parquet", "flows")
-    print(f"one table of all flows: {(tmp_path / 'flows.parquet').stat().st_size} bytes, {time.monotonic() - begun:.0f} s")
+    print(f"one table of all flows: {(tmp_path / 'flows.parquet').stat().st_size} bytes, {time.monotonic() - begun:.0f} s; {peak() >> 20} MiB")
     assert again.computed == 0 and results.computed == len(results) == POINTS and not results.failures
     assert overhead <= OVERHEAD
-    assert memory <= MEMORY
+    assert slower <= SLOWER
+    assert memory <= MEMORY and peak() <= MEMORY

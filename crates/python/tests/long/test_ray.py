@@ -2,10 +2,13 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 import ray
 
+import ackclock
 from ackclock import sweep
 
 SMALL = {
@@ -38,3 +41,22 @@ def test_ray_computes_the_same_even_if_a_worker_is_killed(tmp_path):
     results.to_parquet(tmp_path / "ray.parquet", "flows")
     assert killed and (tmp_path / "ray.parquet").read_bytes() == (tmp_path / "one.parquet").read_bytes()
     assert sweep(SMALL, executor="ray", store=tmp_path / "store").computed == 0
+
+
+def shell(tmp_path, address):
+    """`python -m ackclock sweep --ray` in a process of its own."""
+    file = tmp_path / "small.toml"
+    file.write_text(ackclock.Scenario(SMALL, seeds=3).to_toml())
+    command = [sys.executable, "-m", "ackclock", "sweep", str(file), "--store", str(tmp_path / "shell"), "--ray", address]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_the_shell_sweeps_on_ray(tmp_path):
+    ran = shell(tmp_path, ray.get_runtime_context().gcs_address)
+    assert ran.returncode == 0 and "6 points, 6 of them computed now" in ran.stdout, ran.stderr
+
+
+def test_a_head_that_is_not_there_is_told(tmp_path):
+    ran = shell(tmp_path, "127.0.0.1:1")
+    assert ran.returncode == 2 and "no head of Ray answers at 127.0.0.1:1" in ran.stderr, ran.stderr
+    assert "Traceback" not in ran.stderr

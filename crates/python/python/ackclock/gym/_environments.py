@@ -42,9 +42,6 @@ class _Runs:
     ) -> None:
         if count < 1 or not 1 <= history <= 100 or not 0.1 <= interval <= 10 or not limit > 0:
             raise _native.Error("at least one environment, a history of 1 to 100, an interval of 0.1 to 10, a limit above 0")
-        self.native = _native.Environments(
-            scenario, count, runs, threads, history, float(interval), float(scale), steps, tuple(map(float, reward))
-        )
         self.observation_space = Box(np.tile(_LEAST, history), np.tile(_MOST, history), dtype=np.float32)
         self.action_space = Box(-limit, limit, (1,), dtype=np.float32)
         self.seen = np.zeros((count, 3 * history), dtype=np.float32)
@@ -52,14 +49,9 @@ class _Runs:
         self.over = np.zeros(count, dtype=np.uint8)
         self.told = np.zeros((count, len(_TOLD)))
         self.actions = np.zeros(count)
-
-    def reset(self, seed: int | None) -> None:
-        self.native.reset(seed)
-        self.native.read(self.seen, self.rewards, self.over, self.told)
-
-    def step(self) -> None:
-        self.native.step(self.actions)
-        self.native.read(self.seen, self.rewards, self.over, self.told)
+        numbers = float(interval), float(scale), steps, tuple(map(float, reward))
+        self.native = _native.Environments(scenario, count, runs, threads, history, *numbers, self)
+        self.reset, self.step = self.native.reset, self.native.step
 
 
 def _scenario(
@@ -79,6 +71,7 @@ class _Environment(gymnasium.Env):
     def __init__(self, runs: _Runs) -> None:
         self._runs = runs
         self.observation_space, self.action_space = runs.observation_space, runs.action_space
+        self._seen, self._told = runs.seen[0], runs.told[0]
         self._begun = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
@@ -87,16 +80,16 @@ class _Environment(gymnasium.Env):
             seed = int(self.np_random.integers(2**53))
         self._begun = True
         self._runs.reset(seed)
-        return self._runs.seen[0].copy(), self._info()
+        return self._seen.copy(), self._info()
 
     def step(self, action):
         runs = self._runs
         runs.actions[0] = action[0]
         runs.step()
-        return runs.seen[0].copy(), float(runs.rewards[0]), False, bool(runs.over[0]), self._info()
+        return self._seen.copy(), runs.rewards.item(), False, bool(runs.over[0]), self._info()
 
     def _info(self) -> dict[str, float]:
-        return dict(zip(_TOLD, self._runs.told[0].tolist(), strict=True))
+        return dict(zip(_TOLD, self._told.tolist(), strict=True))
 
 
 class Aurora(_Environment):
