@@ -184,8 +184,7 @@ impl Lane {
     }
 }
 
-/// Arrays of NumPy, with a row for each environment. A step reads one of them and writes the others, and makes
-/// none.
+/// Arrays of NumPy, with a row for each environment. A step reads one of them, and writes the others.
 #[derive(FromPyObject)]
 struct Arrays {
     actions: PyBuffer<f64>,

@@ -5,11 +5,14 @@ import pytest
 from conftest import ROOT
 from nbclient import NotebookClient
 
-NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+BOOK = ROOT / "docs" / "src"
+NOTEBOOKS = sorted((BOOK / "notebooks").glob("*.ipynb"))
 
 
-def test_there_are_three():
+def test_there_are_three_and_the_book_has_them():
     assert len(NOTEBOOKS) == 3
+    page = (BOOK / "python.md").read_text()
+    assert all(f"(notebooks/{path.name})" in page for path in NOTEBOOKS)
 
 
 @pytest.mark.filterwarnings("ignore")
