@@ -17,6 +17,8 @@ export const root = join(here, "../..");
 /** The program under test, as cargo builds it. */
 export const program = process.env.ACKCLOCK ?? join(root, "target/debug/ackclock");
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+/** An address of this machine that is not loopback, for a browser: pages there are no secure contexts. */
+export const ELSEWHERE = "192.0.2.1";
 const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -27,6 +29,7 @@ const FLAGS = [
   "--disable-sync",
   "--font-render-hinting=none",
   "--force-color-profile=srgb",
+  `--host-resolver-rules=MAP ${ELSEWHERE} 127.0.0.1`,
 ];
 /** How much of a picture may differ from the one that is kept: letters differ between versions of a font. */
 const TOLERANCE = 0.02;

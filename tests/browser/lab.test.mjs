@@ -4,11 +4,12 @@ import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { alike, barriers, clipboard, close, copied, scratch, serve, visit } from "./harness.mjs";
+import { ELSEWHERE, alike, barriers, clipboard, close, copied, scratch, serve, visit } from "./harness.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
 const directory = scratch();
+const file = join(directory, "scenario.toml");
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let lab;
 
@@ -35,7 +36,6 @@ that = "goodput('one') > 1e9"
 `;
 
 before(async () => {
-  const file = join(directory, "scenario.toml");
   writeFileSync(file, SCENARIO);
   lab = await serve(["lab", file, "--listen", "127.0.0.1:0"]);
 });
@@ -334,6 +334,27 @@ test("it fits on a phone", () =>
     },
     { width: 390, height: 844 },
   ));
+
+test("from another machine it is the same page", async () => {
+  const open = await serve(["lab", file, "--listen", "0.0.0.0:0"]);
+  try {
+    const url = new URL(open.url);
+    url.hostname = ELSEWHERE;
+    await inLab(
+      async (page) => {
+        assert.equal(await page.evaluate(() => isSecureContext), false);
+        await slide(page, "Rate", 300);
+        await page.getByRole("button", { name: "Copy link" }).click();
+        await page.getByRole("button", { name: "Copied" }).waitFor();
+      },
+      // It says that it takes no notice of this field without encryption.
+      { expected: /Cross-Origin-Opener-Policy/ },
+      url.href,
+    );
+  } finally {
+    await open.stop();
+  }
+});
 
 test("without the token there are words and no results", async () => {
   const bare = new URL(lab.url);

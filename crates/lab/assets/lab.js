@@ -31,7 +31,8 @@ const progress = /** @type {HTMLProgressElement} */ (part("progress"));
 
 /** @type {State} */
 const state = { variants: [], chosen: 0, beside: false };
-const tab = crypto.randomUUID();
+/** Who asks: random, and also where the page is not from this machine, and so no secure context. */
+const tab = crypto.getRandomValues(new Uint32Array(4)).join("-");
 const chosen = () => state.variants[state.chosen];
 
 // --- The text and the form ---

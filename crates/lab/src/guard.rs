@@ -2,7 +2,8 @@
 //!
 //! A web page elsewhere can make a browser send requests here. It cannot read the token, it cannot set the
 //! field that carries it without asking first, and its `Origin` is not ours. A name elsewhere that leads here
-//! (DNS rebinding) is in `Host`, which must be an address of ours.
+//! (DNS rebinding) is in `Host`, which must be an address of ours. A server at all addresses of a machine
+//! does not know them, but an address in `Host` is no name, so it answers to every address with its port.
 
 use hyper::header::{HOST, HeaderMap, ORIGIN};
 use std::fmt;
@@ -53,6 +54,8 @@ impl fmt::Debug for Token {
 #[derive(Debug)]
 pub(crate) struct Guard {
     hosts: Vec<String>,
+    /// The port at all addresses of the machine, if it listens at all.
+    everywhere: Option<u16>,
     token: Token,
 }
 
@@ -64,7 +67,7 @@ impl Guard {
         if address.ip().is_loopback() || address.ip().is_unspecified() {
             hosts.extend([format!("localhost:{port}"), format!("127.0.0.1:{port}"), format!("[::1]:{port}")]);
         }
-        Guard { hosts, token }
+        Guard { hosts, everywhere: address.ip().is_unspecified().then_some(port), token }
     }
 
     pub(crate) fn token(&self) -> &Token {
@@ -80,7 +83,9 @@ impl Guard {
                 _ => None,
             }
         };
-        let known = |host: &str| self.hosts.iter().any(|own| own == host);
+        let literal = |host: &str| host.parse::<SocketAddr>().ok().map(|address| address.port());
+        let everywhere = |host: &str| self.everywhere.is_some() && literal(host) == self.everywhere;
+        let known = |host: &str| self.hosts.iter().any(|own| own == host) || everywhere(host);
         let Some(Some(host)) = only(HOST) else { return false };
         let from = match only(ORIGIN) {
             Some(None) => true,
@@ -113,17 +118,40 @@ mod tests {
         assert_eq!(format!("{one:?}"), "Token", "it is in no log");
     }
 
+    fn guard(address: &str) -> Guard {
+        Guard::new(address.parse().expect("an address"), Token::new().expect("random"))
+    }
+
+    fn asks(guard: &Guard, host: &str, origin: Option<&str>) -> bool {
+        let mut fields = HeaderMap::new();
+        fields.insert(HOST, host.parse().expect("a value"));
+        if let Some(origin) = origin {
+            fields.insert(ORIGIN, origin.parse().expect("a value"));
+        }
+        guard.is_ours(&fields)
+    }
+
+    /// All addresses of a machine are ours, but no name is.
+    #[test]
+    fn everywhere_any_address_and_no_name() {
+        for at in ["0.0.0.0:5312", "[::]:5312"] {
+            let guard = guard(at);
+            for host in ["192.0.2.7:5312", "[2001:db8::1]:5312", "127.0.0.1:5312", "localhost:5312"] {
+                assert!(asks(&guard, host, Some(&format!("http://{host}"))), "{host} at {at}");
+                assert!(!asks(&guard, host, Some("http://192.0.2.8:5312")), "a page of another address");
+            }
+            for host in ["192.0.2.7:80", "192.0.2.7", "evil.example:5312", "192.0.2.7.evil.example:5312", ""]
+            {
+                assert!(!asks(&guard, host, None), "{host} at {at}");
+            }
+        }
+        assert!(!asks(&guard("192.0.2.7:5312"), "192.0.2.8:5312", None), "only where it listens");
+    }
+
     #[test]
     fn only_our_own_names_and_pages() {
-        let guard = Guard::new("127.0.0.1:5312".parse().expect("an address"), Token::new().expect("random"));
-        let asked = |host: &str, origin: Option<&str>| {
-            let mut fields = HeaderMap::new();
-            fields.insert(HOST, host.parse().expect("a value"));
-            if let Some(origin) = origin {
-                fields.insert(ORIGIN, origin.parse().expect("a value"));
-            }
-            guard.is_ours(&fields)
-        };
+        let guard = guard("127.0.0.1:5312");
+        let asked = |host: &str, origin: Option<&str>| asks(&guard, host, origin);
         for host in ["127.0.0.1:5312", "localhost:5312", "LOCALHOST:5312", "[::1]:5312"] {
             assert!(asked(host, None), "{host}");
         }

@@ -1,7 +1,7 @@
 //! The server over loopback: what it answers, what it computes, and what strangers try.
 
 use crate::running::Runs;
-use crate::{Lab, Limits, Settings};
+use crate::{Emulator, Lab, Limits, Settings};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -40,8 +40,12 @@ impl Drop for Open {
 }
 
 fn open(limits: Limits) -> Open {
-    let listen = "127.0.0.1:0".parse().expect("an address");
-    let lab = Lab::begin(Settings { listen, scenario: QUICK.to_owned(), limits, emulator: None });
+    open_at("127.0.0.1:0", limits, None)
+}
+
+fn open_at(listen: &str, limits: Limits, emulator: Option<Arc<dyn Emulator>>) -> Open {
+    let listen = listen.parse().expect("an address");
+    let lab = Lab::begin(Settings { listen, scenario: QUICK.to_owned(), limits, emulator });
     let lab = lab.expect("a port");
     let address = lab.address();
     let (host, token) =
@@ -315,6 +319,22 @@ fn only_who_has_the_token_and_asks_from_here() {
     }
     for path in ["/etc/passwd", "/../Cargo.toml", "/api/../lab.js", "//", "/lab.js/"] {
         assert_ne!(get(path, &format!("Host: {host}\r\nX-Ackclock-Token: {token}\r\n")), "200", "{path}");
+    }
+}
+
+/// Who listens at all addresses does not know them, but a browser that asks by one of them was not led here
+/// by somebody else's name.
+#[test]
+fn all_addresses_are_ours_where_it_listens_at_all() {
+    let lab = open_at("0.0.0.0:0", Limits::default(), None);
+    let port = lab.host.split_once(':').expect("a port").1;
+    let right = lab.request("/api/run", &asked("one", &[QUICK]));
+    let by = |host: &str| lab.exchange(right.replace(&lab.host, host).as_bytes());
+    for host in [format!("192.0.2.7:{port}"), format!("[2001:db8::1]:{port}"), format!("localhost:{port}")] {
+        assert!(by(&host).contains("event: results"), "{host}");
+    }
+    for host in [format!("evil.example:{port}"), "192.0.2.7:1".to_owned(), "192.0.2.7".to_owned()] {
+        assert!(by(&host).starts_with("HTTP/1.1 421"), "{host}");
     }
 }
 
