@@ -120,6 +120,33 @@ test("a map of a sweep leads to the point's own pictures", () =>
     assert.deepEqual(await barriers(page), []);
   }));
 
+test("paper has what is closed on the screen, and is white", () =>
+  visit(
+    report("swept"),
+    async (page) => {
+      const closed = page.locator("details:not([open]) figure > svg");
+      assert.ok((await closed.count()) > 4);
+      const seen = () =>
+        closed.evaluateAll((all) =>
+          all.filter((it) => it.checkVisibility() && it.getBoundingClientRect().height > 50),
+        );
+      assert.equal((await seen()).length, 0);
+      await page.emulateMedia({ media: "print", colorScheme: "dark" });
+      assert.equal((await seen()).length, await closed.count());
+      const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      assert.equal(ground, "rgb(255, 255, 255)");
+      const hidden = await page
+        .locator(".wide")
+        .evaluateAll(
+          (all) =>
+            all.filter((it) => it.checkVisibility() && getComputedStyle(it).overflowX !== "visible").length,
+        );
+      assert.equal(hidden, 0, "nobody scrolls on paper");
+      assert.equal(await page.locator("button:visible:not(.sorts)").count(), 0);
+    },
+    { theme: "dark" },
+  ));
+
 test("a report of ten flows over 400 s is small", () => {
   simulate(
     "ten",

@@ -323,6 +323,22 @@ for (const theme of /** @type {const} */ (["light", "dark"])) {
     ));
 }
 
+for (const theme of /** @type {const} */ (["light", "dark"])) {
+  test(`paper has the results, on white: ${theme}`, () =>
+    inLab(
+      async (page) => {
+        await page.locator(".sheets summary").click();
+        await page.emulateMedia({ media: "print", colorScheme: theme });
+        assert.equal(await page.locator("button:visible:not(.entry, .sorts)").count(), 0);
+        assert.equal(await page.locator("#form, #text").locator("visible=true").count(), 0);
+        assert.ok(await page.locator(".sheets table").first().isVisible(), "the tables, though closed");
+        await page.evaluate(() => scrollTo(0, 0));
+        await alike("lab-print", page);
+      },
+      { theme },
+    ));
+}
+
 test("it fits on a phone", () =>
   inLab(
     async (page) => {

@@ -36,6 +36,7 @@ const NEAR = 12;
 const MAX_ROWS = 200;
 
 const dark = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
+const paper = globalThis.matchMedia?.("print");
 
 export class Chart {
   /** @type {import("uplot") | null} */
@@ -78,9 +79,12 @@ export class Chart {
     this.plot.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     this.recolour = () => {
       this.#colours.clear();
-      this.refresh();
+      // Paper waits for no frame, and shows what is out of sight, too.
+      if (paper?.matches) this.#draw();
+      else this.refresh();
     };
     dark?.addEventListener("change", this.recolour);
+    paper?.addEventListener("change", this.recolour);
     this.size = new ResizeObserver(() => this.#resize());
     this.size.observe(this.plot);
     this.sight = new IntersectionObserver(
@@ -116,6 +120,7 @@ export class Chart {
     this.size.disconnect();
     this.sight.disconnect();
     dark?.removeEventListener("change", this.recolour);
+    paper?.removeEventListener("change", this.recolour);
     this.#frame?.destroy();
     this.root.remove();
     this.figure.classList.remove("live");

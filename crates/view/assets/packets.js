@@ -134,7 +134,8 @@ export class Animation extends Passage {
     });
     this.size = new ResizeObserver(() => this.draw());
     this.size.observe(this.root);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    for (const change of ["(prefers-color-scheme: dark)", "print"])
+      matchMedia(change).addEventListener("change", () => this.draw());
     this.#say("Nothing has happened yet.");
   }
 
