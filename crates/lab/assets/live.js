@@ -3,6 +3,9 @@
 /**
  * @typedef {import("./curves.js").ChartData} ChartData
  * @typedef {{flows: string[], links: string[], payload: number[], duration: number}} Begun
+ *
+ * A glimpse of a flow or of a link. Some are missing where this page is slow, so what was delivered counts from
+ * the begin of the run, segments.
  * @typedef {{flow?: number, link?: number, at: number, cwnd: number, rtt: number, delivered: number, waiting: number}} Glimpse
  */
 
@@ -10,6 +13,9 @@
 const MOST = 8;
 
 export class Live {
+  /** When each flow was seen last, and what it had delivered by then. @type {Map<number, {at: number, delivered: number}>} */
+  #last = new Map();
+
   /** @param {Begun} begun */
   constructor({ flows, links, payload, duration }) {
     this.payload = payload;
@@ -50,11 +56,12 @@ export class Live {
   see({ flow, link, at, cwnd, rtt, delivered, waiting }) {
     if (link !== undefined) this.#add("queue", link, at, waiting);
     if (flow === undefined) return;
-    const last = this.charts.get("throughput")?.curves[flow]?.xs.list.at(-1) ?? 0;
+    const last = this.#last.get(flow) ?? { at: 0, delivered: 0 };
+    this.#last.set(flow, { at, delivered });
     this.#add("cwnd", flow, at, cwnd);
     if (rtt > 0) this.#add("srtt", flow, at, rtt * 1000);
-    if (at > last)
-      this.#add("throughput", flow, at, (delivered * this.payload[flow] * 8) / 1e6 / (at - last));
+    const bits = (delivered - last.delivered) * this.payload[flow] * 8;
+    if (at > last.at) this.#add("throughput", flow, at, bits / 1e6 / (at - last.at));
   }
 
   columns() {

@@ -267,7 +267,8 @@ impl Runs {
         // Real time: twice what it should take is enough to set up and to take down.
         let deadline = Instant::now() + longest * 2;
         let go_on = |_: f64| !stop.load(Ordering::Relaxed) && Instant::now() < deadline;
-        let see = |glimpse: Glimpse| tell(("glimpse", glimpsed(&glimpse)), false);
+        let delivered: Mutex<HashMap<usize, f64>> = Mutex::default();
+        let see = |glimpse: Glimpse| tell(("glimpse", glimpsed(&glimpse, &delivered)), false);
         match emulator.emulate(point, &go_on, &see) {
             Err(error) => problem(error),
             Ok((mut result, fidelity)) => {
@@ -299,12 +300,19 @@ fn names(point: &Point) -> Result<Value, Problem> {
     }))
 }
 
-fn glimpsed(glimpse: &Glimpse) -> Value {
+/// A glimpse for the page. A slow page misses some, so it is told what each flow has `delivered` since the
+/// run began, segments.
+fn glimpsed(glimpse: &Glimpse, delivered: &Mutex<HashMap<usize, f64>>) -> Value {
     match glimpse {
-        Glimpse::Flow { flow, at, sample } => json!({
-            "flow": flow, "at": seconds(*at), "cwnd": sample.cwnd, "rtt": sample.srtt_s, "delivered": sample.delivered,
-            "in_flight": sample.in_flight,
-        }),
+        Glimpse::Flow { flow, at, sample } => {
+            let mut all = delivered.lock().unwrap_or_else(PoisonError::into_inner);
+            let sum = all.entry(*flow).or_default();
+            *sum += f64::from(sample.delivered);
+            json!({
+                "flow": flow, "at": seconds(*at), "cwnd": sample.cwnd, "rtt": sample.srtt_s, "delivered": *sum,
+                "in_flight": sample.in_flight,
+            })
+        }
         Glimpse::Link { link, at, waiting, rate } => {
             json!({"link": link, "at": seconds(*at), "waiting": waiting, "rate": rate})
         }

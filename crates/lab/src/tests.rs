@@ -1,7 +1,12 @@
 //! The server over loopback: what it answers, what it computes, and what strangers try.
 
 use crate::running::Runs;
-use crate::{Emulator, Lab, Limits, Settings};
+use crate::{Emulator, Lab, Limits, Problem, Settings};
+use ackclock_scenario::Point;
+use ackclock_scenario::results::PointResult;
+use ackclock_scenario::series::{Glimpse, Sample};
+use ackclock_study::run::run_point;
+use ackclock_units::Time;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -93,9 +98,14 @@ impl Open {
         serde_json::from_str(&self.post(path, body)).expect("JSON")
     }
 
-    /// The events of a run: their names and data. The chunks of HTTP are left out.
+    /// The events of a run: their names and data.
     fn run(&self, tab: &str, texts: &[&str]) -> Vec<(String, Value)> {
-        let body = self.post("/api/run", &asked(tab, texts));
+        self.events("/api/run", &asked(tab, texts))
+    }
+
+    /// The events of an answer. The chunks of HTTP are left out.
+    fn events(&self, path: &str, body: &Value) -> Vec<(String, Value)> {
+        let body = self.post(path, body);
         let mut content = String::new();
         let mut rest = &*body;
         while let Some((size, behind)) = rest.split_once("\r\n") {
@@ -118,6 +128,37 @@ impl Open {
             assert!(begun.elapsed() < LONG, "{:?} and not {:?}", self.runs.computing(), (computing, tabs));
             sleep(Duration::from_millis(5));
         }
+    }
+}
+
+/// An emulator that simulates. It shows so many looks at one flow, then waits to be told to end if it holds.
+struct Fake {
+    looks: u64,
+    holds: bool,
+}
+
+impl Fake {
+    fn lab(self) -> Open {
+        open_at("127.0.0.1:0", Limits::default(), Some(Arc::new(self)))
+    }
+}
+
+impl Emulator for Fake {
+    fn emulate(
+        &self,
+        point: &Point,
+        go_on: &dyn Fn(f64) -> bool,
+        see: &(dyn Fn(Glimpse) + Sync),
+    ) -> Result<(PointResult, Value), Problem> {
+        for look in 1..=self.looks {
+            let sample = Sample { delivered: 1.0, ..Sample::default() };
+            see(Glimpse::Flow { flow: 0, at: Time::from_nanos(look * 1_000_000), sample });
+        }
+        while self.holds && go_on(0.5) {
+            sleep(Duration::from_millis(5));
+        }
+        let result = run_point(point, true, &AtomicBool::new(false))?;
+        Ok((result, json!({"trusted": true})))
     }
 }
 
@@ -215,6 +256,20 @@ fn a_run_that_takes_too_long_or_too_much_is_stopped() {
     );
     assert!(events.iter().any(|(name, _)| name == "pictures"), "what there was by then is shown");
     lab.until(0, 0);
+}
+
+/// A page that reads slowly misses glimpses, but none of what was delivered.
+#[test]
+fn a_missed_glimpse_loses_nothing() {
+    let lab = Fake { looks: 5000, holds: false }.lab();
+    let events = lab.events("/api/emulate", &asked("one", &[QUICK]));
+    let glimpses: Vec<&Value> = events.iter().filter(|(name, _)| name == "glimpse").map(|it| &it.1).collect();
+    assert!(!glimpses.is_empty());
+    for glimpse in glimpses {
+        let [delivered, at] = ["delivered", "at"].map(|key| glimpse[key].as_f64().expect("a number"));
+        assert!((delivered - at * 1000.0).abs() < 0.5, "a segment each millisecond: {glimpse}");
+    }
+    assert_eq!(events.last().expect("an event").0, "emulated");
 }
 
 /// Who hangs up ends the run, and so does who asks again.
