@@ -158,6 +158,17 @@ export async function visit(
   assert.deepEqual(complaints, [], "the page complains of nothing");
 }
 
+/** What a page holds of memory, bytes, and of nodes, once its garbage is collected. @param {Page} page */
+export async function held(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("HeapProfiler.collectGarbage");
+  await session.send("Performance.enable");
+  const { metrics } = await session.send("Performance.getMetrics");
+  await session.detach();
+  const of = (/** @type {string} */ wanted) => metrics.find(({ name }) => name === wanted)?.value ?? NaN;
+  return { heap: of("JSHeapUsedSize"), nodes: of("Nodes") };
+}
+
 /** Keeps what the page copies from now on for `copied`. @param {import("playwright-core").Page} page */
 export const clipboard = (page) =>
   page.evaluate(() => {

@@ -4,7 +4,18 @@ import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ELSEWHERE, alike, barriers, clipboard, close, copied, scratch, serve, visit } from "./harness.mjs";
+import {
+  ELSEWHERE,
+  alike,
+  barriers,
+  clipboard,
+  close,
+  copied,
+  held,
+  scratch,
+  serve,
+  visit,
+} from "./harness.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -136,6 +147,67 @@ test("curves follow while a slider moves, and the last place wins", () =>
         ),
       value,
     );
+  }));
+
+/** Keeps from now on what the page asks to run. What it has asked for then. @param {Page} page */
+async function recorded(page) {
+  await page.evaluate(() => {
+    /** @type {{text: string, aborted: boolean}[]} */
+    const runs = [];
+    Object.assign(globalThis, { runs });
+    const fetch = globalThis.fetch;
+    globalThis.fetch = (path, init) => {
+      if (path === "/api/run") {
+        const run = { text: JSON.parse(String(init?.body)).variants[0].text, aborted: false };
+        init?.signal?.addEventListener("abort", () => (run.aborted = true));
+        runs.push(run);
+      }
+      return fetch(path, init);
+    };
+  });
+  return () =>
+    page.evaluate(() => /** @type {{text: string, aborted: boolean}[]} */ (Reflect.get(globalThis, "runs")));
+}
+
+test("a thousand changes are one run, and leave nothing behind", () =>
+  inLab(async (page) => {
+    const runs = await recorded(page);
+    const slider = page.getByRole("slider", { name: "Rate" }).first();
+    const move = async (/** @type {number} */ times, /** @type {number} */ last) => {
+      const count = await completed(page);
+      const value = await slider.evaluate(
+        async (it, [times, last]) => {
+          const input = /** @type {HTMLInputElement} */ (it);
+          for (let left = times - 1; left >= 0; left--) {
+            input.value = String(left > 0 ? 300 + (left % 200) : last);
+            input.dispatchEvent(new Event("input", { bubbles: true }));
+            if (left % 20 === 1) await new Promise(requestAnimationFrame);
+          }
+          return input.getAttribute("aria-valuetext") ?? "";
+        },
+        [times, last],
+      );
+      await page.waitForFunction(
+        ([value, count]) =>
+          Number(document.body.dataset.complete) > Number(count) &&
+          Reflect.get(globalThis, "runs").at(-1).text.includes(`rate = "${value}"`),
+        [value, String(count)],
+      );
+      return value;
+    };
+    await move(100, 520);
+    const before = await held(page);
+    const value = await move(1000, 560);
+    const count = await completed(page);
+    await page.evaluate(() => new Promise((done) => setTimeout(done, 500)));
+    const all = await runs();
+    const last = all.filter(({ text }) => text.includes(`rate = "${value}"`));
+    assert.equal(last.length, 1, "one run of the last place");
+    assert.deepEqual([all.at(-1), last[0].aborted], [last[0], false], "and nothing after it");
+    assert.ok((await completed(page)) <= count + 1 && all.length < 500, `${all.length} runs`);
+    const after = await held(page);
+    assert.ok(after.heap < before.heap + (4 << 20), `${before.heap} and ${after.heap} bytes`);
+    assert.ok(after.nodes < before.nodes + 300, `${before.nodes} and ${after.nodes} nodes`);
   }));
 
 test("one zoom for all pictures", () =>

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -165,18 +165,34 @@ fn seen() -> Checked {
     let all: Vec<(String, Value)> = lab.emulate(&scenario(3))?.collect();
     let (first, names) = all.first().ok_or("no event")?;
     ensure(first == "emulating" && names["flows"] == json!(["reno", "cubic"]), format!("{first} {names}"))?;
+    let (last, data) = all.last().ok_or("no event")?;
+    let pictures = data["columns"].as_array().is_some_and(|it| !it.is_empty());
+    ensure(last == "emulated" && pictures, format!("{last} {data}"))?;
+    let lateness = &data["emulation"]["lateness"];
+    ensure(lateness["count"].as_u64() > Some(0), format!("{lateness}"))?;
+    let times = ["mean_s", "p99_s"].map(|key| lateness[key].as_f64().unwrap_or(f64::NAN));
+    ensure(times[0] > 0.0 && times[0] <= times[1], format!("{lateness}"))?;
     let glimpses: Vec<&Value> = all.iter().filter(|(name, _)| name == "glimpse").map(|(_, it)| it).collect();
     for flow in 0..2 {
         let of: Vec<&&Value> = glimpses.iter().filter(|it| it["flow"] == json!(flow)).collect();
-        let delivered: f64 = of.iter().filter_map(|it| it["delivered"].as_f64()).sum();
         ensure(of.len() >= 10, format!("{} glimpses of flow {flow}", of.len()))?;
-        ensure(delivered > 100.0, format!("{delivered} segments of flow {flow}"))?;
+        let last = of.last().ok_or("no glimpse")?;
+        let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+        let segments = number(&last["delivered"]) * number(&names["payload"][flow]) * 8e-6;
+        let seen = segments / number(&last["at"]);
+        let goodput = goodput(data, flow)?;
+        ensure((seen / goodput - 1.0).abs() < 0.2, format!("flow {flow}: {seen} and {goodput} Mbit/s"))?;
     }
     ensure(glimpses.iter().any(|it| it["waiting"].as_u64() > Some(0)), "a queue was never seen")?;
-    let (last, data) = all.last().ok_or("no event")?;
-    let pictures = data["columns"].as_array().is_some_and(|it| !it.is_empty());
-    ensure(last == "emulated" && pictures && data["emulation"].is_object(), format!("{last} {data}"))?;
     lab.until_alone()
+}
+
+/// The goodput of a group of flows in a result, Mbit/s.
+fn goodput(data: &Value, group: usize) -> Result<f64, Failed> {
+    let table = &data["found"]["tables"][0];
+    let mut header = table["header"].as_array().ok_or("no header")?.iter();
+    let column = header.position(|name| *name == "goodput\nMbit/s").ok_or_else(|| format!("{table}"))?;
+    Ok(table["rows"][group][column].as_str().ok_or("no goodput")?.parse()?)
 }
 
 fn closed() -> Checked {
@@ -192,12 +208,59 @@ fn closed() -> Checked {
 
 fn ended() -> Checked {
     let mut lab = Lab::open(&["--listen", "127.0.0.1:0", "--emulate"])?;
+    let began = lab.namespaces()?;
     let mut events = lab.emulate(&scenario(100))?;
     ensure(events.any(|(name, _)| name == "glimpse"), "it never ran")?;
+    let made: BTreeSet<PathBuf> = lab.namespaces()?.difference(&began).cloned().collect();
+    ensure(!made.is_empty(), "it has no hosts")?;
+    let processes = descendants(lab.process.id())?;
     lab.end()?;
-    // Namespaces end with those who are in them.
-    let parent = lab.process.id().to_string();
-    let children = Command::new("pgrep").args(["-P", &parent]).output()?;
-    ensure(children.stdout.is_empty(), "it has left a process")?;
+    let left: Vec<&u32> =
+        processes.iter().filter(|pid| Path::new(&format!("/proc/{pid}")).exists()).collect();
+    ensure(left.is_empty(), format!("it has left the processes {left:?}"))?;
+    let held = held(&made)?;
+    ensure(held.is_empty(), format!("its namespaces are still there: {held:?}"))?;
     ensure(!events.any(|(name, _)| name == "emulated"), "a run that was ended has no results")
+}
+
+/// The processes that came from a process.
+fn descendants(of: u32) -> Result<BTreeSet<u32>, Failed> {
+    // "number (name) state parent ..."; a name may contain anything.
+    let parent = |pid: u32| -> Option<u32> {
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        text.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+    };
+    let parents: Vec<(u32, u32)> =
+        processes()?.into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let mut all = BTreeSet::from([of]);
+    while let Some(&(pid, _)) =
+        parents.iter().find(|(pid, parent)| all.contains(parent) && !all.contains(pid))
+    {
+        all.insert(pid);
+    }
+    all.remove(&of);
+    Ok(all)
+}
+
+fn processes() -> Result<Vec<u32>, Failed> {
+    Ok(fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// Who is in one of these network namespaces, has one open, or has one mounted.
+fn held(namespaces: &BTreeSet<PathBuf>) -> Result<Vec<String>, Failed> {
+    let mut all = Vec::new();
+    for pid in processes()? {
+        let place = PathBuf::from(format!("/proc/{pid}"));
+        let within = |name: &str| fs::read_dir(place.join(name)).into_iter().flatten().flatten();
+        let threads = within("task").map(|thread| thread.path().join("ns/net"));
+        let links = threads.chain(within("fd").map(|file| file.path()));
+        let holds = |link: &PathBuf| fs::read_link(link).is_ok_and(|name| namespaces.contains(&name));
+        all.extend(links.filter(holds).map(|link| link.display().to_string()));
+        let mounts = fs::read_to_string(place.join("mountinfo")).unwrap_or_default();
+        let mounted = |name: &&PathBuf| mounts.contains(&*name.to_string_lossy());
+        all.extend(
+            namespaces.iter().filter(mounted).map(|name| format!("{pid} has mounted {}", name.display())),
+        );
+    }
+    Ok(all)
 }
