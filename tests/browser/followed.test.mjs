@@ -31,6 +31,8 @@ before(() => {
     '"topology.dumbbell.bottleneck.rate" = ["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"]\n"flows.0.control" = ["reno", "cubic"]\n';
   simulate("swept", `duration = "3 s"\n[[flows]]\ncontrol = "reno"\n[sweep]\n${axes}`);
   run("trace", join(directory, "followed/capture/bottleneck.pcapng"), "--out", join(directory, "traced"));
+  const kernel = "crates/cli/tests/captures/kernel.pcapng";
+  run("trace", kernel, "--stream", "1", "--out", join(directory, "kernel"));
 });
 after(close);
 
@@ -104,6 +106,23 @@ test("the segments of a flow, simulated and captured", async () => {
       assert.ok(all.includes(name), `${name} is not among ${all}`);
     }
     assert.deepEqual(await barriers(page), []);
+  });
+  await visit(report("kernel"), async (page) => {
+    const bytes = page.locator("figure.live", { hasText: "Bytes" }).first();
+    const names = bytes.locator(".name");
+    await names.first().waitFor();
+    assert.deepEqual(await names.allTextContents(), [
+      "acknowledged",
+      "window",
+      "sent",
+      "sent again",
+      "acknowledged selectively",
+    ]);
+    // Far above all that was sent: without it segments and selective acknowledgements are bars.
+    await bytes.getByRole("button", { name: "window" }).click();
+    await page.mouse.move(0, 0);
+    await alike("sequence-kernel", bytes);
+    await page.locator("figure.live .heading", { hasText: "Outstanding data, in place of cwnd" }).waitFor();
   });
 });
 

@@ -24,6 +24,7 @@ fn main() {
         ("the_same_directory_twice", twice),
         ("a_command_has_the_last_word", exit_status),
         ("a_link_that_is_traced", traced),
+        ("a_flow_that_is_followed", followed),
         ("sigterm_ends_it_in_order", || ended_by("TERM", Some(130))),
         ("sigkill_leaves_nothing", || ended_by("KILL", None)),
     ];
@@ -314,6 +315,25 @@ fn traced() -> Checked {
     ensure(data["syns"] == 1.0 && data["data_packets"].as_f64() > Some(10.0), data.to_string())?;
     ensure(traced[0]["acks"][0]["acked_bytes"].as_f64() > Some(0.0), traced.to_string())?;
     ensure(fs::read_dir(scratch.path())?.next().is_none(), "the capture is still there")
+}
+
+/// Segments of a followed flow are those of a capture. Without one it is said that there are none.
+fn followed() -> Checked {
+    let directory = directory(&format!("{SHORT}follow = 1\n"))?;
+    let emulate = |arguments: &[&str]| -> Result<String, Failed> {
+        let output = ackclock(directory.path(), &[&["emulate", "case.toml", "--out", "out"], arguments].concat());
+        ensure(output.status.code() == Some(0), stderr(&output))?;
+        Ok(stdout(&output) + &stderr(&output))
+    };
+    let report = || fs::read_to_string(directory.path().join("out/report.html"));
+    let said = emulate(&["--capture", "bottleneck"])?;
+    ensure(!said.contains("follow has no effect"), said)?;
+    ensure(report()?.contains("Segments of reno, as captured"), "no segments in the report")?;
+    let segments = fs::read_to_string(directory.path().join("out/series/segments.csv"))?;
+    ensure(segments.lines().count() > 100, segments)?;
+    let said = emulate(&[])?;
+    ensure(said.contains("\"reno\": follow has no effect."), said)?;
+    ensure(report()?.contains("follow has no effect") && !report()?.contains("Segments of"), "the report")
 }
 
 /// Runs a program in a host, ends the emulator by a signal, and looks for what is left.

@@ -113,6 +113,7 @@ fn thin(curve: &mut Curve) {
     if curve.points.len() <= MAX_POINTS {
         return;
     }
+    curve.tall.truncate(1);
     let mut kept = Vec::with_capacity(MAX_POINTS);
     for piece in curve.points.chunks(every) {
         let by = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);

@@ -16,6 +16,10 @@ pub struct FlowTrace {
     pub estimates: Vec<Estimate>,
     /// The loss episodes, in order of time.
     pub episodes: Vec<Episode>,
+    /// True if a capture of a link shows it. What became of its segments is not known then: neither drops nor
+    /// arrivals, and no episodes.
+    #[serde(default)]
+    pub tapped: bool,
     /// The queue in which this flow's segments waited longest. Of several flows that meet the same queue, the
     /// first has it.
     #[serde(default)]
@@ -105,7 +109,7 @@ pub struct Estimate {
     pub rtt_s: Option<f64>,
     /// The smoothed round-trip time, s.
     pub srtt_s: f64,
-    /// The mean deviation of the round-trip time, s (RFC 6298: RTTVAR).
+    /// The mean deviation of the round-trip time, s (RFC 6298: RTTVAR); not a number if nobody knows.
     pub rttvar_s: f64,
     /// The congestion window, segments.
     pub cwnd: f64,

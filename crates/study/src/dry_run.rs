@@ -176,6 +176,7 @@ fn course(flow: usize, step: u64, value: f64) -> FlowTrace {
         segments: steps().map(life).collect(),
         estimates: steps().map(estimate).collect(),
         episodes: steps().map(episode).collect(),
+        tapped: false,
         queue: None,
     }
 }

@@ -11,6 +11,7 @@ pub mod predict;
 pub mod reproduce;
 pub mod run;
 pub mod runner;
+pub mod sequences;
 pub mod store;
 pub mod trace;
 pub mod traced;

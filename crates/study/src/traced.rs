@@ -24,7 +24,7 @@ const SENDERS: u32 = 0x0A00_0001;
 const RECEIVERS: u32 = 0x0A80_0001;
 
 /// The flow of a connection in a capture of ours, and the number of its end that sends the data.
-fn flow(connection: &Connection) -> Option<(usize, usize)> {
+pub(crate) fn flow(connection: &Connection) -> Option<(usize, usize)> {
     let sender = |end: usize| match connection.ends[end].ip() {
         IpAddr::V4(address) => {
             let number = address.to_bits().checked_sub(SENDERS)?;

@@ -356,16 +356,20 @@ export class Chart {
     const [from, to] = this.#across();
     let [low, high] = [Infinity, -Infinity];
     const log = this.group.logValues;
-    const count = (/** @type {Float64Array} */ xs, /** @type {(Float32Array | Float64Array)[]} */ all) => {
+    const count = (
+      /** @type {Float64Array} */ xs,
+      /** @type {(Float32Array | Float64Array)[]} */ all,
+      reach = 0,
+    ) => {
       const [begin, end] = [first(xs, from), Math.min(first(xs, to) + 1, xs.length)];
       for (const ys of all) {
         const [least, most] = extremes(ys, begin, end, log ? 0 : -Infinity);
-        [low, high] = [Math.min(low, least), Math.max(high, most)];
+        [low, high] = [Math.min(low, least), Math.max(high, most + reach)];
       }
     };
-    for (const { label, xs, ys, band } of this.shown) {
+    for (const { label, xs, ys, reach, band } of this.shown) {
       if (this.group.hidden.has(label)) continue;
-      count(xs, [ys]);
+      count(xs, [ys], reach);
       if (band) count(band.xs, [band.low, band.high]);
     }
     if (log)

@@ -16,6 +16,7 @@
  * @property {Places | number} xs  a number: the same as those of this earlier curve
  * @property {Values} ys
  * @property {{xs: Places | number, low: Values, high: Values}} [band]
+ * @property {number | Values} [tall]  how far each mark reaches above its point; a number: all of them
  *
  * @typedef {object} ChartData
  * @property {string} id
@@ -117,6 +118,9 @@ export function extremes(ys, begin, end, above) {
   return [least, most];
 }
 
+/** @param {Float32Array | Float64Array} values */
+const greatest = (values) => extremes(values, 0, values.length, 0)[1];
+
 /** The points of a curve, decoded. */
 export class Curve {
   /** @param {CurveData} data @param {(xs: Places | number) => Float64Array} places */
@@ -126,6 +130,10 @@ export class Curve {
     this.mark = data.mark;
     this.xs = places(data.xs);
     this.ys = read(data.ys);
+    const tall = data.tall ?? 0;
+    /** How far each mark reaches above its point; null: as far as `reach`. */
+    this.tall = typeof tall === "number" ? null : read(tall);
+    this.reach = typeof tall === "number" ? tall : greatest(read(tall));
     this.band = data.band && {
       xs: places(data.band.xs),
       low: read(data.band.low),

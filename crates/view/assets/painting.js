@@ -15,6 +15,8 @@ import { BLOCK, first, summary } from "./curves.js";
  * @typedef {import("./curves.js").Curve} Curve
  */
 
+/** A mark that reaches further than this is a bar, pixels. */
+const BAR = 3;
 /** Marks that stand further apart than this are drawn large, pixels. */
 const ROOMY = 7;
 
@@ -151,7 +153,7 @@ export class Marks {
   #pass = 0;
 
   /** @param {CanvasRenderingContext2D} ctx @param {Curve} curve @param {Scale} scale @param {Box} box @param {number} ratio */
-  paint(ctx, { xs, ys, mark }, { x, y, from, to, usable }, box, ratio) {
+  paint(ctx, { xs, ys, mark, tall, reach }, { x, y, from, to, usable }, box, ratio) {
     const [begin, end] = [first(xs, from), Math.min(first(xs, to) + 1, xs.length)];
     const [columns, rows] = [Math.ceil(box.width / ratio) + 1, Math.ceil(box.height / ratio) + 1];
     if (this.#taken.length !== columns * rows) this.#taken = new Uint32Array(columns * rows);
@@ -179,6 +181,11 @@ export class Marks {
       if (across < 0 || across >= columns || down < 0 || down >= rows) continue;
       if (taken[down * columns + across] === pass) continue;
       taken[down * columns + across] = pass;
+      // What reaches far enough is a bar.
+      const top = reach > 0 ? y(ys[at] + (tall ? tall[at] : reach)) : py;
+      const bar = py - top > BAR * ratio;
+      if (bar) ctx.fillRect(Math.round(px - size / 2), top, Math.max(Math.round(size), ratio), py - top);
+      if (bar && mark === "dot") continue;
       if (mark === "dot" && !large)
         ctx.fillRect(Math.round(px - size), Math.round(py - size), 2 * size, 2 * size);
       else if (mark === "cross") cross(ctx, px, py, 3 * ratio);

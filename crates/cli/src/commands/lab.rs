@@ -1,7 +1,7 @@
 //! `ackclock lab`.
 
 use crate::args::Lab as Asked;
-use crate::commands::emulate::Controllers;
+use crate::commands::emulate::{Controllers, follow};
 use crate::failure::Failure;
 use crate::{interrupt, memory};
 use ackclock_lab::{Emulator, Lab, LabError, Limits, Problem, Settings};
@@ -118,7 +118,8 @@ impl Emulator for Kernel {
         let admit = |namespaces: &[u64]| controllers.admit(namespaces);
         let (controls, own) = (controllers.names(point).map_err(told)?, controllers.own(point));
         let request = Request { point, controls, own, load, captures: None, admit: &admit, see: Some(see) };
-        let outcome = ackclock_live::emulate(&request, go_on).map_err(|error| told(error.into()))?;
+        let mut outcome = ackclock_live::emulate(&request, go_on).map_err(|error| told(error.into()))?;
+        follow(point, None, &mut outcome.result).map_err(told)?;
         Ok((outcome.result, json!(outcome.emulation)))
     }
 }

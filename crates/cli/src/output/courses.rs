@@ -31,13 +31,14 @@ pub(super) fn write(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) 
         }
         for estimate in &course.estimates {
             let rtt = estimate.rtt_s.map_or(String::new(), |rtt| rtt.to_string());
+            let known = |value: f64| if value.is_finite() { value.to_string() } else { String::new() };
             let row = [
                 &seconds(estimate.at_ns).to_string(),
                 &flow,
                 label,
                 &rtt,
                 &estimate.srtt_s.to_string(),
-                &estimate.rttvar_s.to_string(),
+                &known(estimate.rttvar_s),
                 &estimate.cwnd.to_string(),
             ];
             estimates.row(row)?;

@@ -104,7 +104,8 @@ fn courses<'a>(point: &'a PointResult, args: &Arguments) -> Result<Vec<&'a FlowT
     let label = args.text(0, "a group's label")?;
     group_flows(point, &label)?;
     let of_group = |course: &&FlowTrace| point.flows.get(course.flow).is_some_and(|flow| flow.label == label);
-    let courses: Vec<_> = point.courses.iter().filter(of_group).collect();
+    let whole = point.courses.iter().filter(|course| !course.tapped);
+    let courses: Vec<_> = whole.filter(of_group).collect();
     if courses.is_empty() {
         return Err(refused(
             format!("no flow of \"{label}\" is followed"),

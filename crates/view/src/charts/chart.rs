@@ -23,6 +23,9 @@ pub struct Curve {
     pub mark: Mark,
     /// Time, lower bound and upper bound of the values behind the curve.
     pub band: Vec<(f64, f64, f64)>,
+    /// How far a mark reaches above its point, which makes it a bar: one value for all points, or one for
+    /// each.
+    pub tall: Vec<f64>,
 }
 
 /// How the points of a curve are drawn.
@@ -101,6 +104,9 @@ const HEIGHT: u32 = 250;
 const SMALL_HEIGHT: u32 = 180;
 const ROW: u32 = 20;
 
+/// A mark that reaches further than so many pixels is a bar.
+const BAR: u32 = 3;
+
 const LEFT: u32 = 62;
 const RIGHT: u32 = 16;
 /// The columns of a chart. If there are more than two points per column, they are thinned out.
@@ -108,6 +114,19 @@ const COLUMNS: usize = 900;
 
 type Canvas<B> = DrawingArea<B, Shift>;
 type Drawn = Result<(), Box<dyn std::error::Error>>;
+
+impl Curve {
+    /// How far the mark of a point reaches above it.
+    fn tall(&self, number: usize) -> f64 {
+        self.tall.get(number).or(self.tall.first()).copied().unwrap_or(0.0)
+    }
+
+    /// Where marks end that reach above their points.
+    fn tops(&self) -> impl Iterator<Item = f64> {
+        let bars = if self.tall.is_empty() { &[] } else { &self.points[..] };
+        bars.iter().enumerate().map(|(number, &(_, value))| value + self.tall(number))
+    }
+}
 
 impl Style {
     fn colour(self) -> RGBColor {
@@ -173,7 +192,7 @@ impl Chart {
     /// All values shown.
     fn values(&self) -> impl Iterator<Item = f64> {
         let values = self.curves.iter().flat_map(|curve| {
-            let points = curve.points.iter().map(|&(_, value)| value);
+            let points = curve.points.iter().map(|&(_, value)| value).chain(curve.tops());
             points.chain(curve.band.iter().flat_map(|&(_, low, high)| [low, high]))
         });
         values.filter(|value| value.is_finite())
@@ -293,9 +312,15 @@ impl Chart {
             );
         }
         if curve.mark != Mark::Line {
-            let marks = self.apart(&curve.points).into_iter().map(|at| match curve.mark {
+            let (least, most) = self.range();
+            let bar = (most - least) / f64::from(HEIGHT) * f64::from(BAR);
+            let marks = self.apart(curve).into_iter().map(|(at, tall)| match curve.mark {
                 Mark::Ring => Circle::new(at, px(3), colour.stroke_width(SCALE)).into_dyn(),
                 Mark::Cross => Cross::new(at, px(3), colour.stroke_width(SCALE)).into_dyn(),
+                Mark::Dot | Mark::Line if tall > bar => {
+                    let ends = vec![at, (at.0, at.1 + tall)];
+                    PathElement::new(ends, colour.stroke_width(2 * SCALE)).into_dyn()
+                }
                 Mark::Dot | Mark::Line => Circle::new(at, SCALE as i32, colour.filled()).into_dyn(),
             });
             return marks.collect();
@@ -314,15 +339,16 @@ impl Chart {
 }
 
 impl Chart {
-    /// One of all points that would cover each other.
-    fn apart(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    /// One of all points that would cover each other, and how far each reaches.
+    fn apart(&self, curve: &Curve) -> Vec<((f64, f64), f64)> {
         let ((least, most), x) = (self.range(), self.x.range());
         let cell = |value: f64, from: f64, to: f64, count: u32| {
             ((value - from) / (to - from) * f64::from(count)) as i64
         };
         let mut taken = HashSet::new();
-        let places = points.iter().map(|&(at, value)| (self.x.place(at), value));
-        let free = places.filter(|&(at, value)| {
+        let points = curve.points.iter().enumerate();
+        let places = points.map(|(number, &(at, value))| ((self.x.place(at), value), curve.tall(number)));
+        let free = places.filter(|&((at, value), _)| {
             taken.insert((cell(at, x.start, x.end, WIDTH), cell(value, least, most, HEIGHT)))
         });
         free.collect()

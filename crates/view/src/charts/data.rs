@@ -46,6 +46,9 @@ struct Line<'a> {
     ys: Values,
     #[serde(skip_serializing_if = "Option::is_none")]
     band: Option<Band>,
+    /// How far each mark reaches above its point; one number: all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tall: Option<Tall>,
 }
 
 #[derive(Serialize)]
@@ -53,6 +56,13 @@ struct Band {
     xs: Places,
     low: Values,
     high: Values,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Tall {
+    All(f64),
+    Each(Values),
 }
 
 /// Places along the horizontal axis, in order.
@@ -149,6 +159,10 @@ fn line(curve: &Curve, same: Option<usize>) -> Line<'_> {
             low: values(curve.band.iter().map(|&(_, low, _)| low)),
             high: values(curve.band.iter().map(|&(.., high)| high)),
         }),
+        tall: curve.tall.first().map(|&first| match curve.tall.iter().all(|&it| it == first) {
+            true => Tall::All(first),
+            false => Tall::Each(values(curve.tall.iter().copied())),
+        }),
     }
 }
 
@@ -200,6 +214,7 @@ mod tests {
         let mut chart =
             Chart { curves: vec![curve("a", vec![(0.0, 1.5), (1.0, f64::NAN)])], ..Chart::default() };
         chart.curves[0].band = vec![(0.0, 1.0, 2.0)];
+        chart.curves[0].tall = vec![1.5, 1.5];
         chart.x = Axis::Time { duration: 2.0, window: Some([0.5, 2.0]) };
         let data = data(&chart);
         assert_eq!(
@@ -210,7 +225,7 @@ mod tests {
             data["curves"][0],
             json!({
                 "label": "a", "colour": 0, "mark": "line", "xs": {"list": [0.0, 1.0]}, "ys": [1.5, null],
-                "band": {"xs": {"list": [0.0]}, "low": [1.0], "high": [2.0]},
+                "band": {"xs": {"list": [0.0]}, "low": [1.0], "high": [2.0]}, "tall": 1.5,
             })
         );
     }

@@ -32,10 +32,17 @@ pub fn charts(shown: &PointView<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
     for course in shown.result.courses.iter().take(MAX_PICTURED) {
         let name = shown.flow_name(course.flow);
+        let how = if course.tapped { ", as captured" } else { "" };
         let whole = Axis::Time { duration: shown.result.duration_s, window: shown.window() };
         let id = format!("sequence-{}", slug(&name));
         let edge = edge(course);
-        charts.push(chart(&id, format!("Segments of {name}"), course.events.iter(), edge.clone(), whole));
+        charts.push(chart(
+            &id,
+            format!("Segments of {name}{how}"),
+            course.events.iter(),
+            edge.clone(),
+            whole,
+        ));
         let Some(episode) = course.episodes.first() else { continue };
         let begins = seconds(episode.begins_ns);
         let ends = episode.ends_ns.map_or(shown.result.duration_s, seconds);
@@ -74,7 +81,9 @@ fn chart<'a>(
         let of_kind = events.clone().filter(|event| event.what == what);
         let points = of_kind.map(|event| (seconds(event.at_ns), event.segment as f64)).collect();
         let points = if mark == Mark::Line { steps(points) } else { points };
-        Curve { label: label.to_owned(), points, style, mark, band: Vec::new() }
+        // A segment reaches from its number to the next one, where the acknowledgement of it is.
+        let tall = if mark == Mark::Dot { vec![1.0] } else { Vec::new() };
+        Curve { label: label.to_owned(), points, style, mark, tall, ..Curve::default() }
     });
     let edge = Curve {
         label: "acknowledged + cwnd".to_owned(),

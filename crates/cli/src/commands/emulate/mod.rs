@@ -2,9 +2,11 @@
 
 mod beside;
 mod controllers;
+mod following;
 mod tracing;
 
 pub(crate) use controllers::Controllers;
+pub(crate) use following::follow;
 pub(crate) use tracing::Tracing;
 
 use crate::failure::Failure;
@@ -142,6 +144,9 @@ fn all(
         });
         match outcome {
             Ok(mut outcome) => {
+                if matches!(load, Load::Flows) {
+                    follow(point, request.captures.as_ref(), &mut outcome.result)?;
+                }
                 tracing.map(|tracing| tracing.finish(&mut outcome.result)).transpose()?;
                 if matches!(load, Load::Flows) {
                     outcome.result.expectations = judge(&point.scenario, &outcome.result);

@@ -5,6 +5,7 @@ use ackclock_study::trace::{Connection, Event};
 use ackclock_units::Time;
 use ackclock_view::charts::axis::Axis;
 use ackclock_view::charts::chart::{Chart, Curve, Mark, Style};
+use ackclock_view::charts::sequence::steps;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -17,14 +18,17 @@ const FAR: f64 = 4.0;
 /// Points, in order of time: seconds and a value.
 type Points = Vec<(f64, f64)>;
 
+/// Bytes, in order of time: seconds, the first one, and how many.
+type Bars = Vec<(f64, f64, f64)>;
+
 /// What is known of a direction.
 #[derive(Default)]
 struct Course {
-    /// The ends of segments that are new, and of those with data seen before.
-    new: Points,
-    again: Points,
+    /// Segments that are new, and those with data seen before.
+    new: Bars,
+    again: Bars,
     acked: Points,
-    sacked: Points,
+    sacked: Bars,
     window: Points,
     outstanding: Points,
     rtt: Points,
@@ -48,12 +52,14 @@ impl Drawn {
         let course = self.courses.entry((connection, direction)).or_default();
         match event {
             Event::Data { start, end, again } => {
-                let points = if again { &mut course.again } else { &mut course.new };
-                points.push((at, end as f64));
+                let bars = if again { &mut course.again } else { &mut course.new };
+                bars.push((at, start as f64, (end - start) as f64));
                 course.carried(at, end - start);
             }
             Event::Acked(byte) => course.acked.push((at, byte as f64)),
-            Event::Sacked(_, right) => course.sacked.push((at, right as f64)),
+            Event::Sacked(left, right) => {
+                course.sacked.push((at, left as f64, right.saturating_sub(left) as f64));
+            }
             Event::Window(byte) => course.window.push((at, byte as f64)),
             Event::Rtt(rtt) => course.rtt.push((at, rtt.as_millis_f64())),
             Event::Outstanding(bytes) => course.outstanding.push((at, bytes as f64)),
@@ -116,6 +122,8 @@ impl Course {
             unit: unit.to_owned(),
             curves: curves.into_iter().filter(|curve| !curve.points.is_empty()).collect(),
             x: axis.clone(),
+            // Near enough only a part of all bytes is visible.
+            afloat: what == "sequence",
             ..Chart::default()
         };
         let curve = |label: &str, points: &Points, style, mark| Curve {
@@ -123,28 +131,37 @@ impl Course {
             points: points.clone(),
             style,
             mark,
-            band: Vec::new(),
+            ..Curve::default()
+        };
+        let bars = |label: &str, bars: &Bars, style, mark| Curve {
+            label: label.to_owned(),
+            points: bars.iter().map(|&(at, from, _)| (at, from)).collect(),
+            style,
+            mark,
+            tall: bars.iter().map(|&(.., bytes)| bytes).collect(),
+            ..Curve::default()
         };
         let colour = Style::Colour;
         // A window that is far beyond all that was sent would leave no room for it.
         let most = |points: &Points| points.iter().map(|&(_, byte)| byte).fold(0.0, f64::max);
-        let window = if most(&self.window) > FAR * most(&self.new) { &Points::new() } else { &self.window };
+        let sent = self.new.iter().map(|&(_, from, bytes)| from + bytes).fold(0.0, f64::max);
+        let window = if most(&self.window) > FAR * sent { &Points::new() } else { &self.window };
         vec![
             chart(
                 "sequence",
                 "Bytes",
                 "bytes",
                 vec![
-                    curve("acknowledged", &self.acked, Style::Aside, Mark::Line),
+                    curve("acknowledged", &steps(self.acked.clone()), Style::Aside, Mark::Line),
                     curve("window", window, colour(5), Mark::Line),
-                    curve("sent", &self.new, colour(0), Mark::Dot),
-                    curve("sent again", &self.again, colour(1), Mark::Ring),
-                    curve("acknowledged selectively", &self.sacked, colour(3), Mark::Dot),
+                    bars("sent", &self.new, colour(0), Mark::Dot),
+                    bars("sent again", &self.again, colour(1), Mark::Ring),
+                    bars("acknowledged selectively", &self.sacked, colour(3), Mark::Dot),
                 ],
             ),
             chart(
                 "outstanding",
-                "Outstanding data",
+                "Outstanding data, in place of cwnd",
                 "bytes",
                 vec![curve("outstanding", &self.outstanding, colour(0), Mark::Line)],
             ),
@@ -164,13 +181,24 @@ impl Course {
     }
 }
 
+/// The colour of a curve in `xplot`, whose ground is black. What is acknowledged, the receiver's window and
+/// what was sent again have the colours that tcptrace gives them.
+fn dark(style: Style) -> &'static str {
+    match style {
+        Style::Aside => "green",
+        Style::Colour(1) => "red",
+        Style::Colour(3) => "magenta",
+        Style::Colour(5) => "yellow",
+        Style::Colour(_) => "white",
+    }
+}
+
 /// A chart in the language of `xplot`: a header, then a colour for each curve, followed by its shapes.
 fn xplot(chart: &Chart) -> String {
     let mut text =
         format!("double double\ntitle\n{}\nxlabel\ntime (s)\nylabel\n{}\n", chart.title, chart.unit);
-    let colours = ["green", "yellow", "white", "red", "magenta"];
-    for (curve, colour) in chart.curves.iter().zip(colours) {
-        let _ = writeln!(text, "{colour}"); // writing to a string cannot fail
+    for curve in &chart.curves {
+        let _ = writeln!(text, "{}", dark(curve.style)); // writing to a string cannot fail
         if curve.mark == Mark::Line {
             for pair in curve.points.windows(2) {
                 let [(from, low), (to, high)] = [pair[0], pair[1]];
@@ -178,11 +206,49 @@ fn xplot(chart: &Chart) -> String {
             }
         } else {
             let command = if curve.mark == Mark::Ring { "diamond" } else { "dot" };
-            for &(at, value) in &curve.points {
-                let _ = writeln!(text, "{command} {at:.9} {value}");
+            for (number, &(at, value)) in curve.points.iter().enumerate() {
+                let tall = curve.tall.get(number).copied().unwrap_or(0.0);
+                if tall == 0.0 || curve.mark == Mark::Ring {
+                    let _ = writeln!(text, "{command} {at:.9} {value}");
+                }
+                if tall > 0.0 {
+                    let _ = writeln!(text, "line {at:.9} {value} {at:.9} {}", value + tall);
+                }
             }
         }
     }
     text.push_str("go\n");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A capture that lacks a kind of event does not give its colour to the next one.
+    #[test]
+    fn a_colour_means_the_same_in_every_picture() {
+        let curve = |label: &str, style, mark, tall: &[f64]| Curve {
+            label: label.to_owned(),
+            points: vec![(1.0, 10.0), (2.0, 20.0)],
+            style,
+            mark,
+            tall: tall.to_vec(),
+            ..Curve::default()
+        };
+        let acked = curve("acknowledged", Style::Aside, Mark::Line, &[]);
+        let again = curve("sent again", Style::Colour(1), Mark::Ring, &[5.0, 7.0]);
+        let chart = |curves: &[&Curve]| Chart {
+            title: "Bytes".to_owned(),
+            unit: "bytes".to_owned(),
+            curves: curves.iter().map(|&curve| curve.clone()).collect(),
+            ..Chart::default()
+        };
+        let head = "double double\ntitle\nBytes\nxlabel\ntime (s)\nylabel\nbytes\n";
+        let red = "red\ndiamond 1.000000000 10\nline 1.000000000 10 1.000000000 15\n\
+            diamond 2.000000000 20\nline 2.000000000 20 2.000000000 27\n";
+        let green = "green\nline 1.000000000 10 2.000000000 20\n";
+        assert_eq!(xplot(&chart(&[&again])), format!("{head}{red}go\n"));
+        assert_eq!(xplot(&chart(&[&acked, &again])), format!("{head}{green}{red}go\n"));
+    }
 }
