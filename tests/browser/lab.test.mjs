@@ -323,6 +323,25 @@ test("several seeds are a band around a curve", () =>
     await alike("lab-band", page.locator("figure.live", { hasText: "cwnd (segments)" }).first());
   }));
 
+test("a table sorts and copies, and stays sorted", () =>
+  inLab(async (page) => {
+    const table = page.locator("#tables table").first();
+    const names = () => table.locator("tbody tr td:first-child").allTextContents();
+    const label = "<img src=x onerror=alert(1)>";
+    await table.getByRole("button", { name: "flows" }).click();
+    await table.getByRole("button", { name: "flows" }).click();
+    assert.deepEqual(await names(), ["one", label]);
+    await table.getByRole("button", { name: "flows" }).click();
+    assert.deepEqual(await names(), [label, "one"]);
+    await slide(page, "Rate", 400);
+    assert.equal(await table.locator("th").first().getAttribute("aria-sort"), "ascending");
+    assert.deepEqual(await names(), [label, "one"], "after another run, too");
+    await clipboard(page);
+    await page.locator("#tables .copies").first().click();
+    await page.waitForFunction(() => Reflect.get(globalThis, "copied"));
+    assert.match(await copied(page), /^flows,(control,)?n,goodput Mbit\/s,[^]*\r\n<img/);
+  }));
+
 test("the gallery has scenarios and experiments with their claims", () =>
   inLab(async (page) => {
     await page.getByRole("button", { name: "Gallery" }).click();

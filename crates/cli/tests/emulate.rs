@@ -321,7 +321,8 @@ fn traced() -> Checked {
 fn followed() -> Checked {
     let directory = directory(&format!("{SHORT}follow = 1\n"))?;
     let emulate = |arguments: &[&str]| -> Result<String, Failed> {
-        let output = ackclock(directory.path(), &[&["emulate", "case.toml", "--out", "out"], arguments].concat());
+        let output =
+            ackclock(directory.path(), &[&["emulate", "case.toml", "--out", "out"], arguments].concat());
         ensure(output.status.code() == Some(0), stderr(&output))?;
         Ok(stdout(&output) + &stderr(&output))
     };

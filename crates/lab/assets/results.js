@@ -2,6 +2,7 @@
 
 import { Group, controls, draw } from "./charts.js";
 import { csv, element } from "./elements.js";
+import { answers } from "./tables.js";
 
 /**
  * @typedef {import("./charts.js").Chart} Chart
@@ -29,6 +30,8 @@ export class Results {
   #drawn = new Map();
   /** @type {Table[]} */
   tables = [];
+  /** How the user has sorted each table, by its name. @type {Map<string, import("./tables.js").Order>} */
+  #orders = new Map();
   #shape = "";
 
   /** @param {(id: string) => void} picture  asks for a picture as a file */
@@ -177,10 +180,13 @@ export class Results {
     );
     if (several) table.prepend(element("caption", {}, variant));
     const name = `Table${several ? ` of ${variant}` : ""}: ${header[words] ?? ""}`.replaceAll("\n", " ");
+    const order = this.#orders.get(name) ?? { column: -1, falling: false };
+    this.#orders.set(name, order);
     return element(
       "div",
       {},
       element("div", { class: "wide", tabindex: "0", role: "group", "aria-label": name }, table),
+      answers(table, order),
       ...(note ? [element("p", { class: "muted" }, note)] : []),
     );
   }

@@ -1,6 +1,7 @@
 //! The page's own files. They are the same for everybody and say nothing of anybody.
 
-use ackclock_view::assets::{CHARTS_CSS, MODULES, STYLE_CSS, UPLOT_CSS, UPLOT_JS};
+use ackclock_view::assets::{CHARTS_CSS, MODULES, STYLE_CSS, UPLOT_CSS, UPLOT_JS, without_comments};
+use std::sync::LazyLock;
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
@@ -30,12 +31,20 @@ fn modules() -> impl Iterator<Item = (&'static str, &'static str)> {
     MODULES.into_iter().filter(|(name, _)| *name != "packets.js")
 }
 
+/// All files: their paths, media types and texts. Scripts come without their comments.
+static FILES: LazyLock<Vec<(String, &str, String)>> = LazyLock::new(|| {
+    let bare = |&(path, kind, text): &(&str, &'static str, &str)| {
+        let text = if kind == JS { without_comments(text) } else { text.to_owned() };
+        (path.to_owned(), kind, text)
+    };
+    let whole = |&(path, kind, text): &(&str, &'static str, &str)| (path.to_owned(), kind, text.to_owned());
+    let modules = modules().map(|(name, text)| (format!("/{name}"), JS, without_comments(text)));
+    OWN.iter().map(bare).chain(OTHERS.iter().map(whole)).chain(modules).collect()
+});
+
 /// The media type and the text of a file, by its path.
 pub(crate) fn page(path: &str) -> Option<(&'static str, &'static str)> {
-    let known = OWN.iter().chain(&OTHERS).find(|(known, ..)| *known == path);
-    let module =
-        || modules().find(|(name, _)| path.strip_prefix('/') == Some(name)).map(|(_, text)| (JS, text));
-    known.map(|&(_, kind, text)| (kind, text)).or_else(module)
+    FILES.iter().find(|(known, ..)| known == path).map(|(_, kind, text)| (*kind, &**text))
 }
 
 #[cfg(test)]
@@ -47,8 +56,8 @@ mod tests {
 
     #[test]
     fn the_scripts_are_small_and_all_that_is_named_is_there() {
-        let own = OWN.iter().chain(&OTHERS).filter(|(_, kind, _)| *kind == JS).map(|(.., text)| text.len());
-        let size = own.sum::<usize>() + modules().map(|(_, text)| text.len()).sum::<usize>();
+        let scripts = FILES.iter().filter(|(_, kind, _)| *kind == JS);
+        let size = scripts.map(|(.., text)| text.len()).sum::<usize>();
         assert!(size <= MAX_SCRIPTS, "{size} bytes");
         for (name, _, text) in OWN {
             let quoted = text.split(['"', '\'']).filter(|it| it.ends_with(".js") || it.ends_with(".css"));

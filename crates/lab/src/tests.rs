@@ -210,6 +210,15 @@ fn seeds_are_a_band_and_variants_are_overlaid_or_beside() {
 }
 
 #[test]
+fn a_report_has_the_segments_of_followed_flows() {
+    let lab = open(Limits::default());
+    let followed = QUICK.replace("control = ", "follow = 1\ncontrol = ");
+    let page = lab.json("/api/export", &json!({"what": "report", "run": asked("one", &[&followed])}));
+    let page = page["file"].as_str().expect("a page");
+    assert!(page.contains("Segments of ") && page.contains("<figure class=\"packets\">"));
+}
+
+#[test]
 fn the_form_changes_the_text_and_shows_what_it_says() {
     let lab = open(Limits::default());
     let path = ["topology", "dumbbell", "bottleneck", "rate"];

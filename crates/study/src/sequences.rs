@@ -35,7 +35,7 @@ pub fn sequences<R: BufRead>(
     flows: &[usize],
     result: &PointResult,
 ) -> io::Result<Result<Vec<FlowTrace>, ReadProblem>> {
-    let connections = match trace(open()?, &mut |..| {}) {
+    let connections = match trace(open()?, &mut |_, _, _, _| {}) {
         Ok(told) => told.connections,
         Err(problem) => return Ok(Err(problem)),
     };
