@@ -4,7 +4,7 @@
 mod common;
 
 use assert_cmd::cargo::cargo_bin;
-use common::{Checked, Named, ensure, in_real_time};
+use common::{Checked, Named, ackclock, ensure, in_real_time, stderr};
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -20,8 +20,12 @@ use std::time::{Duration, Instant};
 const LONG: Duration = Duration::from_secs(60);
 
 fn main() {
-    let always: &[Named] =
-        &[("others_are_warned_of", warned), ("what_is_simulated_only_is_not_emulated", simulated_only)];
+    let always: &[Named] = &[
+        ("others_are_warned_of", warned),
+        ("what_is_simulated_only_is_not_emulated", simulated_only),
+        ("a_message_is_that_of_the_command_line", same_words),
+        ("nothing_is_written", leaves_nothing),
+    ];
     let privileged: &[Named] = &[
         ("a_run_of_the_kernel_is_seen_as_it_happens", seen),
         ("a_closed_page_ends_its_run_of_the_kernel", closed),
@@ -55,11 +59,11 @@ impl Drop for Lab {
 
 impl Lab {
     fn open(arguments: &[&str]) -> Result<Lab, Failed> {
-        let mut process = Command::new(cargo_bin("ackclock"))
-            .args([&["lab"], arguments].concat())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
+        Lab::begin(Command::new(cargo_bin("ackclock")).args([&["lab"], arguments].concat()))
+    }
+
+    fn begin(command: &mut Command) -> Result<Lab, Failed> {
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let mut address = String::new();
         BufReader::new(process.stdout.as_mut().ok_or("an output")?).read_line(&mut address)?;
         let parts = address.trim().strip_prefix("http://").and_then(|it| it.split_once("/?token="));
@@ -110,18 +114,36 @@ impl Lab {
 
     /// Asks for a run of the kernel's own TCP.
     fn emulate(&self, text: &str) -> Result<Events, Failed> {
-        let body = json!({"tab": "one", "variants": [{"name": "A", "text": text}]}).to_string();
+        let stream = self.ask("/api/emulate", &run(text))?;
+        Ok(Events { lines: BufReader::new(stream).lines(), name: String::new() })
+    }
+
+    /// The content of an answer.
+    fn answer(&self, path: &str, body: &Value) -> Result<String, Failed> {
+        let mut answer = String::new();
+        self.ask(path, body)?.read_to_string(&mut answer)?;
+        ensure(answer.starts_with("HTTP/1.1 200"), &*answer)?;
+        Ok(answer.split_once("\r\n\r\n").ok_or("no content")?.1.to_owned())
+    }
+
+    fn ask(&self, path: &str, body: &Value) -> Result<TcpStream, Failed> {
+        let body = body.to_string();
         let Lab { host, token, .. } = self;
         let mut stream = TcpStream::connect(host)?;
         stream.set_read_timeout(Some(LONG))?;
         write!(
             stream,
-            "POST /api/emulate HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nX-Ackclock-Token: {token}\r\n\
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nX-Ackclock-Token: {token}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         )?;
-        Ok(Events { lines: BufReader::new(stream).lines(), name: String::new() })
+        Ok(stream)
     }
+}
+
+/// A request for a run.
+fn run(text: &str) -> Value {
+    json!({"tab": "one", "variants": [{"name": "A", "text": text}]})
 }
 
 /// The events of a run, as they come.
@@ -151,6 +173,71 @@ fn warned() -> Checked {
     ensure(!said.contains("WARNING"), said)?;
     let said = Lab::open(&["--listen", "0.0.0.0:0"])?.end()?;
     ensure(said.contains("WARNING: 0.0.0.0:0 can be reached from other machines"), said)
+}
+
+/// What is wrong with a scenario is told in the same words, and so is what to do.
+fn same_words() -> Checked {
+    let lab = Lab::open(&["--listen", "127.0.0.1:0"])?;
+    let directory = tempfile::tempdir()?;
+    let right = scenario(1);
+    for (what, with) in [
+        ("\"20 Mbit/s\"", "\"20\""),
+        ("\"reno\"\ncontrol = \"reno\"", "\"reno\"\ncontrol = \"rino\""),
+        ("duration", "durations"),
+        ("\"1 bdp\"", "\"1 bdp"),
+        (
+            "[[flows]]\nlabel = \"cubic\"",
+            "[[expect]]\nthat = \"goodputs('reno') > 1\"\n[[flows]]\nlabel = \"cubic\"",
+        ),
+    ] {
+        let text = right.replacen(what, with, 1);
+        ensure(text != right, what)?;
+        let answer: Value = serde_json::from_str(&lab.answer("/api/form", &json!({"text": text}))?)?;
+        let mut problem = answer["problem"].clone();
+        if problem.is_null() {
+            // What only a run finds.
+            let events = lab.answer("/api/run", &run(&text))?;
+            let data = events.lines().find_map(|line| line.strip_prefix("data: ")).ok_or(&*events)?;
+            problem = serde_json::from_str::<Value>(data)?["problem"].clone();
+        }
+        fs::write(directory.path().join("scenario.toml"), &text)?;
+        let output = ackclock(directory.path(), &["run", "scenario.toml"]);
+        ensure(output.status.code() == Some(2), stderr(&output))?;
+        // The command line breaks lines, and draws where it is beside them.
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = words(&stderr(&output));
+        for key in ["message", "help"] {
+            let own = words(problem[key].as_str().ok_or_else(|| format!("no {key}: {answer}"))?);
+            ensure(said.contains(&own), format!("{key} \"{own}\" is not in: {said}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Neither where it runs nor at home nor where temporary files are.
+fn leaves_nothing() -> Checked {
+    let places = [tempfile::tempdir()?, tempfile::tempdir()?, tempfile::tempdir()?];
+    let [here, home, scratch] = [0, 1, 2].map(|number: usize| places[number].path());
+    let lab = Lab::begin(
+        Command::new(cargo_bin("ackclock"))
+            .args(["lab", "--listen", "127.0.0.1:0"])
+            .current_dir(here)
+            .env("HOME", home)
+            .env("TMPDIR", scratch)
+            .env_remove("XDG_CACHE_HOME")
+            .env_remove("XDG_CONFIG_HOME"),
+    )?;
+    let text = scenario(1).replace("control = \"reno\"", "control = \"reno\"\nfollow = 1");
+    ensure(lab.answer("/api/run", &run(&text))?.contains("event: results"), "it ran")?;
+    for what in ["report", "cwnd"] {
+        let made = lab.answer("/api/export", &json!({"what": what, "run": run(&text)}))?;
+        ensure(made.starts_with("{\"file\":"), &made[..made.len().min(200)])?;
+    }
+    for place in &places {
+        let left: Vec<_> = fs::read_dir(place.path())?.flatten().map(|entry| entry.path()).collect();
+        ensure(left.is_empty(), format!("{left:?}"))?;
+    }
+    Ok(())
 }
 
 fn simulated_only() -> Checked {

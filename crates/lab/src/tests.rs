@@ -8,7 +8,7 @@ use ackclock_scenario::series::{Glimpse, Sample};
 use ackclock_study::run::run_point;
 use ackclock_units::Time;
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -248,6 +248,7 @@ fn what_a_scenario_may_not_is_refused_by_name() {
         assert!(message.contains(says), "{message}");
     };
     refused(&QUICK.replace("\"1 Mbit/s\"", "{ trace = \"/etc/passwd\" }"), "/etc/passwd");
+    refused(&QUICK.replace("\"reno\"", "{ policy = { file = \"/etc/passwd\" } }"), "no file is read here");
     refused(&format!("seeds = 11\n{QUICK}"), "11 points");
     refused(&QUICK.replace("control = ", "count = 100000\ncontrol = "), "100000 flows");
     refused(&QUICK.replace("20 packets", "900000000 packets"), "MB of memory");
@@ -289,6 +290,42 @@ fn a_missed_glimpse_loses_nothing() {
         assert!((delivered - at * 1000.0).abs() < 0.5, "a segment each millisecond: {glimpse}");
     }
     assert_eq!(events.last().expect("an event").0, "emulated");
+}
+
+/// One emulated run at a time, of one point, for so long at most.
+#[test]
+fn an_emulated_run_has_limits() {
+    let lab = Fake { looks: 1, holds: true }.lab();
+    let refused = |tab: &str, text: &str, says: &str| {
+        let events = lab.events("/api/emulate", &asked(tab, &[text]));
+        let (name, data) = events.last().expect("an event");
+        let message = data["problem"]["message"].as_str().unwrap_or_default();
+        assert!(name == "refused" && message.contains(says), "{name} {data}");
+    };
+    refused("one", &format!("seeds = 2\n{QUICK}"), "2 points cannot be emulated at once");
+    refused("one", &QUICK.replace("\"1 s\"", "\"121 s\""), "takes 120 s at most");
+    refused("one", &QUICK.replace("reno", "rino"), "rino");
+    let mut first = BufReader::new(lab.connect());
+    let request = lab.request("/api/emulate", &asked("one", &[QUICK]));
+    first.get_mut().write_all(request.as_bytes()).expect("room");
+    let mut lines = first.by_ref().lines().map_while(Result::ok);
+    assert!(lines.any(|line| line == "event: glimpse"), "it is under way");
+    refused("two", QUICK, "another emulated run is under way");
+    drop(first);
+    // It is told to end, and then another one may begin.
+    let begun = Instant::now();
+    loop {
+        let mut next = BufReader::new(lab.connect());
+        let request = lab.request("/api/emulate", &asked("two", &[QUICK]));
+        next.get_mut().write_all(request.as_bytes()).expect("room");
+        let mut names =
+            next.by_ref().lines().map_while(Result::ok).filter(|line| line.starts_with("event: "));
+        match names.next().as_deref() {
+            Some("event: emulating") => break,
+            name => assert!(begun.elapsed() < LONG, "{name:?}"),
+        }
+        sleep(Duration::from_millis(20));
+    }
 }
 
 /// Who hangs up ends the run, and so does who asks again.
