@@ -16,6 +16,7 @@ import {
   serve,
   visit,
 } from "./harness.mjs";
+import { written } from "../../crates/lab/assets/address.js";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -340,6 +341,93 @@ test("a table sorts and copies, and stays sorted", () =>
     await page.locator("#tables .copies").first().click();
     await page.waitForFunction(() => Reflect.get(globalThis, "copied"));
     assert.match(await copied(page), /^flows,(control,)?n,goodput Mbit\/s,[^]*\r\n<img/);
+  }));
+
+/** Opens a bare page of the lab in another tab of the same browser. @param {Page} page */
+async function tab(page) {
+  const other = await page.context().newPage();
+  await other.goto(new URL("/", lab.url).href);
+  await shown(other, 0);
+  return other;
+}
+
+test("a long run shows what it has, and the next change ends it", () =>
+  inLab(async (page) => {
+    const [count, drawn] = [await completed(page), await page.evaluate(() => document.body.dataset.drawn)];
+    const runs = await recorded(page);
+    const long = SCENARIO.replace('"5 s"', '"100000 s"').replace("10 Mbit/s", "1 Gbit/s");
+    await page.locator("#text").fill(long);
+    await page.waitForFunction((drawn) => document.body.dataset.drawn !== drawn, drawn);
+    assert.match((await page.locator("#status").textContent()) ?? "", /^\d+ % computed$/);
+    assert.equal(await completed(page), count, "it is not complete");
+    await page.locator("#text").fill(SCENARIO);
+    await shown(page, count);
+    assert.deepEqual(await runs(), [
+      { text: long, aborted: true },
+      { text: SCENARIO, aborted: false },
+    ]);
+    assert.match((await page.locator("#status").textContent()) ?? "", /segments$/);
+  }));
+
+test("two tabs compute at once, each its own", () =>
+  inLab(async (page) => {
+    const other = await tab(page);
+    await Promise.all([slide(page, "Rate", 300), slide(other, "Rate", 500)]);
+    const rates = await Promise.all(
+      [page, other].map(async (it) => /rate = "([^"]+)"/.exec(await words(it))?.[1]),
+    );
+    assert.notEqual(rates[0], rates[1]);
+    assert.equal(await page.locator(".problem:visible").count(), 0);
+    await other.close();
+  }));
+
+test("six variants, and no seventh", () =>
+  inLab(async (page) => {
+    const add = page.getByRole("button", { name: "+ Variant" });
+    for (let number = 2; number <= 6; number++) {
+      const count = await completed(page);
+      await add.click();
+      await shown(page, count);
+    }
+    assert.ok(await add.isDisabled());
+    const names = await page.locator("#variants button[aria-pressed]").allTextContents();
+    assert.deepEqual(names, ["A", "B", "C", "D", "E", "F", "Side by side"]);
+    const captions = new Set(await page.locator("#tables caption").allTextContents());
+    assert.deepEqual([...captions], ["A", "B", "C", "D", "E", "F"]);
+    assert.deepEqual(await barriers(page), []);
+  }));
+
+test("names in a link stay text", async () => {
+  const label = "<img src=x onerror=alert(1)>";
+  const text = SCENARIO.replace('"two flows"', `"${label}"`);
+  const variants = [label, "</script><script>alert(2)</script>"].map((name) => ({ name, text }));
+  const url = new URL(lab.url);
+  url.hash = await written({ variants, chosen: 0, beside: true });
+  await inLab(
+    async (page) => {
+      await page.locator(".column h2").nth(1).waitFor();
+      assert.deepEqual(
+        await page.locator(".column h2").allTextContents(),
+        variants.map(({ name }) => name),
+      );
+      assert.equal(await page.locator("img").count(), 0);
+      assert.equal(await page.locator("script").count(), 2, "its own");
+      assert.equal(await words(page), text);
+    },
+    {},
+    url.href,
+  );
+});
+
+test("nobody is kept out of the gallery, nor of a problem", () =>
+  inLab(async (page) => {
+    await page.getByRole("button", { name: "Gallery" }).click();
+    await page.locator("article").nth(100).waitFor({ state: "attached" });
+    assert.deepEqual(await barriers(page), []);
+    await page.keyboard.press("Escape");
+    await page.locator("#text").fill(SCENARIO.replace('"5 s"', '"5"'));
+    await page.locator("#text-problem").waitFor({ state: "visible" });
+    assert.deepEqual(await barriers(page), []);
   }));
 
 test("the gallery has scenarios and experiments with their claims", () =>
