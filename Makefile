@@ -130,10 +130,10 @@ browser: tools ## pages in a headless Chromium: they answer, look as they did, a
 
 .PHONY: lab-picture lab-measured
 LAB = cargo build --release -q && $(MAKE) -s $(BROWSER)/node_modules/ready && cd $(BROWSER) && ACKCLOCK=$(CURDIR)/target/release/ackclock node
-lab-picture: tools ## the picture of the lab in README.md and the book
+lab-picture: tools ## the pictures in README.md: of its comparison, and of the lab
 	$(LAB) lab-picture.mjs
 
-lab-measured: tools ## how fast the lab answers, in a browser
+lab-measured: tools ## how fast the lab and large reports answer, in a browser
 	$(LAB) lab-measured.mjs
 
 $(BROWSER)/node_modules/ready: $(BROWSER)/package-lock.json
