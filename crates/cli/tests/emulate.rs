@@ -328,13 +328,17 @@ fn followed() -> Checked {
     };
     let report = || fs::read_to_string(directory.path().join("out/report.html"));
     let said = emulate(&["--capture", "bottleneck"])?;
-    ensure(!said.contains("follow has no effect"), said)?;
-    ensure(report()?.contains("Segments of reno, as captured"), "no segments in the report")?;
+    ensure(!said.contains("follow shows no segments"), said)?;
+    for words in ["Segments of reno, as captured", "<figure class=\"packets\">"] {
+        ensure(report()?.contains(words), format!("the report has no {words}"))?;
+    }
     let segments = fs::read_to_string(directory.path().join("out/series/segments.csv"))?;
     ensure(segments.lines().count() > 100, segments)?;
     let said = emulate(&[])?;
-    ensure(said.contains("\"reno\": follow has no effect."), said)?;
-    ensure(report()?.contains("follow has no effect") && !report()?.contains("Segments of"), "the report")
+    ensure(said.contains("\"reno\": follow shows no segments."), said)?;
+    let report = report()?;
+    ensure(report.contains("follow shows no segments") && !report.contains("Segments of"), "the segments")?;
+    ensure(report.contains("<figure class=\"packets\">"), "the queue that it met")
 }
 
 /// Runs a program in a host, ends the emulator by a signal, and looks for what is left.

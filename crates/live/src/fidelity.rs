@@ -171,6 +171,7 @@ mod tests {
         let part = ShardReport {
             links: Vec::new(),
             streams: Vec::new(),
+            queues: Vec::new(),
             lateness,
             busy: 0.5,
             unroutable: 0,

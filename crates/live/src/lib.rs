@@ -10,6 +10,7 @@
 mod asking;
 mod capture;
 mod clock;
+mod crossings;
 mod error;
 mod fidelity;
 mod flow;

@@ -2,6 +2,7 @@
 
 use crate::capture::{Captured, Captures};
 use crate::clock::Clock;
+use crate::crossings::{Crossings, longest};
 use crate::error::LiveError;
 use crate::fidelity::{Fidelity, Sensitivity};
 use crate::flow::Flow;
@@ -17,6 +18,7 @@ use crate::shard::{Route, Shard, ShardReport, Source, Stream};
 use ackclock_files::Folder;
 use ackclock_net::LinkTally;
 use ackclock_net::{accesses, stages};
+use ackclock_scenario::flow_trace::{Crossing, FlowTrace, Owner};
 use ackclock_scenario::measured::{CbrTally, Measured};
 use ackclock_scenario::plan::FlowPlan;
 use ackclock_scenario::results::PointResult;
@@ -260,10 +262,13 @@ impl<'a> Run<'a> {
         let all: Vec<&[usize]> = self.layout.paths.iter().map(|path| &*path.links).collect();
         let accesses = accesses(&plan.links, plan.measured, &all, &[]);
         let place = |path: usize| paths.iter().position(|&it| it == path).expect("it is of this part");
-        let ways = paths.iter().map(|&path| {
-            let path = &self.layout.paths[path];
+        let first_stream = 2 * plan.flows.len();
+        let ways = paths.iter().map(|&number| {
+            let path = &self.layout.paths[number];
             let told = path.flow.and_then(|flow| self.told[flow].clone());
-            Route { stages: stages(&path.links, &accesses, &plan.links), to: path.to, told }
+            let stream = number.checked_sub(first_stream).map(|stream| Owner::Stream(stream as u32));
+            let owner = path.flow.map(|flow| Owner::Flow(flow as u32)).or(stream);
+            Route { stages: stages(&path.links, &accesses, &plan.links), to: path.to, told, owner }
         });
         let mut from: Vec<usize> = paths.iter().filter_map(|&path| self.layout.paths[path].from).collect();
         from.sort_unstable();
@@ -272,7 +277,6 @@ impl<'a> Run<'a> {
             let reached = self.layout.reached(host, paths).into_iter();
             Source { host, ways: reached.map(|(address, path)| (address, place(path))).collect() }
         });
-        let first_stream = 2 * plan.flows.len();
         let streams = paths.iter().enumerate().filter(|(_, path)| **path >= first_stream);
         let streams = streams.map(|(way, path)| {
             let number = path - first_stream;
@@ -292,10 +296,34 @@ impl<'a> Run<'a> {
             sources: sources.collect(),
             looks: Looks::new(times, &measured, streams.len(), self.request.see),
             streams,
+            crossings: Crossings::new(&self.watched(&measured)),
             captured: captured.to_vec(),
             capture,
             stop: self.closed,
         }
+    }
+
+    /// Those of these links that are on the way of a followed flow.
+    fn watched(self, links: &[usize]) -> Vec<usize> {
+        let flows = self.followed().map(|flow| &self.built.plan.flows[flow].forward);
+        let ways: Vec<&Vec<usize>> = flows.collect();
+        links.iter().copied().filter(|link| ways.iter().any(|way| way.contains(link))).collect()
+    }
+
+    /// The flows that are followed. Where programs run there are none.
+    fn followed(self) -> impl Iterator<Item = usize> + 'a {
+        let flows = if matches!(self.request.load, Load::Flows) { &*self.built.followed } else { &[] };
+        flows.iter().copied()
+    }
+
+    /// The queues that the followed flows met.
+    fn courses(self, mut queues: BTreeMap<usize, Vec<Crossing>>) -> Vec<FlowTrace> {
+        let plan = &self.built.plan;
+        let course = |flow: usize| {
+            let queue = longest(&mut queues, &plan.flows[flow].forward, plan.duration)?;
+            Some(FlowTrace { flow, tapped: true, queue: Some(queue), ..FlowTrace::default() })
+        };
+        self.followed().filter_map(course).collect()
     }
 
     /// Runs the scenario's flows.
@@ -443,7 +471,7 @@ impl<'a> Run<'a> {
     fn outcome(
         self,
         carried: Carried,
-        parts: Vec<ShardReport>,
+        mut parts: Vec<ShardReport>,
         overrun: Duration,
         flows: &[Running<'_>],
         wall: Instant,
@@ -451,6 +479,7 @@ impl<'a> Run<'a> {
         let lost = self.hosts.iter().map(Host::lost).sum::<Result<u64, _>>()?;
         let mut emulation = Fidelity::new(&parts, lost, overrun, &self.sensitivity(), &self.request.controls);
         emulation.gave_up = flows.iter().filter_map(Running::gave_up).collect();
+        let queues = parts.iter_mut().flat_map(|part| std::mem::take(&mut part.queues)).collect();
         let measured = self.measured(&carried, parts, flows);
         let scenario = &self.request.point.scenario;
         let seconds = |span: Duration| span.as_secs_f64();
@@ -463,6 +492,7 @@ impl<'a> Run<'a> {
         let parameters = &self.request.point.parameters;
         let wall_s = wall.elapsed().as_secs_f64();
         let mut result = PointResult::new(parameters, self.built, scenario.seed, span, measured, wall_s);
+        result.courses = self.courses(queues);
         if !matches!(self.request.load, Load::Flows) {
             // Programs report their results themselves.
             (result.flows, result.groups, result.jain) = (Vec::new(), Vec::new(), None);

@@ -8,6 +8,7 @@
 
 use crate::capture::Captured;
 use crate::clock::Clock;
+use crate::crossings::Crossings;
 use crate::error::LiveError;
 use crate::host::Host;
 use crate::lanes::{Lanes, NO_TRAIN, Parcel};
@@ -20,6 +21,7 @@ use ackclock_lateness::Lateness;
 use ackclock_net::LinkTally;
 use ackclock_net::{Detour, Stage};
 use ackclock_net::{Ecn, Fate, Headers, Link, Packet, Settled};
+use ackclock_scenario::flow_trace::{Crossing, Owner};
 use ackclock_scenario::measured::CbrTally;
 use ackclock_scenario::plan::CbrPlan;
 use ackclock_units::{Duration, Time};
@@ -49,6 +51,8 @@ pub(crate) struct Route {
     pub(crate) to: Option<usize>,
     /// Who is told why packets are lost.
     pub(crate) told: Option<Arc<Told>>,
+    /// Whose packets take it, unless it is a way back.
+    pub(crate) owner: Option<Owner>,
 }
 
 /// A host from which packets are read.
@@ -77,6 +81,8 @@ pub(crate) struct Shard<'a> {
     pub(crate) sources: Vec<Source>,
     pub(crate) streams: Vec<Stream>,
     pub(crate) looks: Looks<'a>,
+    /// What passes the links on the ways of followed flows.
+    pub(crate) crossings: Crossings,
     /// The links that are captured.
     pub(crate) captured: Vec<usize>,
     pub(crate) capture: Option<Sender<Captured>>,
@@ -88,6 +94,8 @@ pub(crate) struct ShardReport {
     pub(crate) links: Vec<(usize, LinkTally, LinkSeries)>,
     /// The number of each source, its figures in the measuring window, and its samples.
     pub(crate) streams: Vec<(usize, CbrTally, StreamSeries)>,
+    /// What passed the links that were watched.
+    pub(crate) queues: Vec<(usize, Vec<Crossing>)>,
     pub(crate) lateness: Lateness,
     /// The share of a processor that the thread used.
     pub(crate) busy: f64,
@@ -163,12 +171,13 @@ impl Shard<'_> {
         let busy = (schedule::thread_time() - began.1).as_secs_f64() / wall.max(1e-9);
         let behind = now.since(carrier.next_due());
         let Carrier { part, lateness, sent, unroutable, refused, share, .. } = carrier;
-        let Shard { looks, mut links, streams, .. } = part;
+        let Shard { looks, mut links, streams, crossings, .. } = part;
         let Seen { links, streams: passed } = looks.finish(now, &mut links, &sent);
         let passed = streams.iter().zip(passed);
         Ok(ShardReport {
             links,
             streams: passed.map(|(stream, (tally, series))| (stream.number, tally, series)).collect(),
+            queues: crossings.finish().collect(),
             lateness,
             busy,
             unroutable,
@@ -375,9 +384,10 @@ impl<'a> Carrier<'a> {
 
     /// Sends a packet through a stage.
     fn pass(&mut self, way: usize, stage: usize, at: Time, mut parcel: Parcel, again: bool) {
-        let Shard { ways, links, captured, capture, .. } = &mut self.part;
-        let trains = &self.trains;
+        let Shard { ways, links, captured, capture, crossings, .. } = &mut self.part;
+        let (trains, owner) = (&self.trains, ways[way].owner);
         let see = |link: u32, it: &Link, parcel: &Parcel, fate: Fate| {
+            crossings.at_link(link as usize, owner, at, it.departure(), fate);
             if let (false, Some(capture)) = (captured.is_empty(), &*capture) {
                 see(captured, capture, trains, link as usize, it.departure(), parcel, fate);
             }
@@ -425,12 +435,14 @@ impl<'a> Carrier<'a> {
                 flow: packet::flow(train.packet()),
                 ack: packet::pure_ack(train.packet()),
             });
+        let owner = self.part.ways[way].owner;
         let (link, waiting) = &mut self.stepped[number];
         let ticket = self.part.links[*link].hold(at, headers, &parcel) as usize;
         if ticket >= waiting.len() {
             waiting.resize(ticket + 1, None);
         }
         waiting[ticket] = Some(held);
+        self.part.crossings.waits(*link, owner, at, ticket as u32);
         self.settle(number, at);
     }
 
@@ -450,6 +462,7 @@ impl<'a> Carrier<'a> {
         if settled.marked {
             parcel.mark();
         }
+        self.part.crossings.decided(link, settled.ticket, settled.departure, settled.fate);
         let Shard { ways, links, captured, capture, .. } = &mut self.part;
         let trains = &self.trains;
         let tell = |link: usize, leaves: Time, parcel: &Parcel, fate: Fate| {

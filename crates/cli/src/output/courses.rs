@@ -13,15 +13,16 @@ use std::path::Path;
 
 /// Writes the files of a point.
 pub(super) fn write(to: &OutputDirectory, folder: &Path, shown: &PointView<'_>) -> Result<(), Failure> {
-    let courses = &shown.result.courses;
-    if courses.is_empty() {
+    // Of an emulated flow there may be its queue alone.
+    let courses = || shown.result.courses.iter().filter(|course| !course.segments.is_empty());
+    if courses().next().is_none() {
         return Ok(());
     }
     let header = ["flow", "label", "segment", "sent_s", "sent_again", "arrived_s"];
     let mut segments = Csv::open(to, folder, "segments.csv", &header)?;
     let header = ["time_s", "flow", "label", "rtt_s", "srtt_s", "rttvar_s", "cwnd_segments"];
     let mut estimates = Csv::open(to, folder, "estimates.csv", &header)?;
-    for course in courses {
+    for course in courses() {
         let (flow, label) = (course.flow.to_string(), &shown.result.flows[course.flow].label);
         for (segment, life) in course.segments.iter().enumerate() {
             let arrived = life.arrived_ns.map_or(String::new(), |at| seconds(at).to_string());

@@ -30,7 +30,8 @@ pub const LOOKS: [(EventKind, &str, Mark, Style, &str, &str); 6] = [
 /// The pictures of a point: each traced flow over the whole run, and around its first episode.
 pub fn charts(shown: &PointView<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
-    for course in shown.result.courses.iter().take(MAX_PICTURED) {
+    let courses = shown.result.courses.iter().filter(|course| !course.events.is_empty());
+    for course in courses.take(MAX_PICTURED) {
         let name = shown.flow_name(course.flow);
         let how = if course.tapped { ", as captured" } else { "" };
         let whole = Axis::Time { duration: shown.result.duration_s, window: shown.window() };

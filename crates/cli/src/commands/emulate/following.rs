@@ -24,7 +24,15 @@ pub(crate) fn follow(
         let read = sequences(open, &wanted, result).into_diagnostic().wrap_err_with(|| unreadable(link))?;
         let courses = read.into_diagnostic().wrap_err_with(|| unreadable(link))?;
         wanted.retain(|&flow| courses.iter().all(|course| course.flow != flow));
-        result.courses.extend(courses);
+        for mut course in courses {
+            match result.courses.iter_mut().find(|known| known.flow == course.flow) {
+                Some(known) => {
+                    course.queue = known.queue.take();
+                    *known = course;
+                }
+                None => result.courses.push(course),
+            }
+        }
     }
     result.courses.sort_by_key(|course| course.flow);
     let mut labels: Vec<&str> = wanted.iter().map(|&flow| &*result.flows[flow].label).collect();
@@ -37,7 +45,7 @@ pub(crate) fn follow(
 /// What to say of a group whose flows are to be followed, and are not.
 fn without(label: &str) -> String {
     format!(
-        "\"{label}\": follow has no effect. An emulation takes segments from a capture: \
+        "\"{label}\": follow shows no segments. An emulation takes them from a capture: \
          `ackclock emulate --capture` names a link on their way"
     )
 }
