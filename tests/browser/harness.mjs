@@ -133,7 +133,8 @@ export async function visit(
   /** @type {string[]} */
   const complaints = [];
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  // A loaded machine takes its time; what never comes fails all the same.
+  page.setDefaultTimeout(60_000);
   const complain = (/** @type {string} */ text) => expected?.test(text) || complaints.push(text);
   page.on("pageerror", (error) => complain(String(error.stack ?? error)));
   page.on("console", (message) => message.type() === "error" && complain(message.text()));

@@ -57,9 +57,8 @@ test("the kernel's own TCP is drawn as it happens, and stops", async (t) => {
           page.waitForFunction(
             (words) => document.querySelector("#status")?.textContent?.includes(words),
             words,
-            { timeout: 60_000 },
           );
-        await page.waitForFunction(() => document.body.dataset.complete, null, { timeout: 60_000 });
+        await page.waitForFunction(() => document.body.dataset.complete);
         await page.getByRole("button", { name: "Emulate" }).click();
         await says("The kernel's own TCP, as it happens");
         const cwnd = page.locator("figure.live", { hasText: "cwnd (segments)" }).first();
@@ -67,18 +66,17 @@ test("the kernel's own TCP is drawn as it happens, and stops", async (t) => {
         await cwnd.locator("details.numbers summary").click();
         await page.waitForFunction(
           () => document.querySelectorAll("details.numbers[open] tbody tr").length > 10,
-          null,
-          { timeout: 60_000 },
         );
         await page.getByRole("button", { name: "Stop" }).click();
         await says("The emulated run was stopped.");
+        const before = await page.evaluate(() => document.body.dataset.complete);
         await page.locator("#text").fill(scenario("1 s"));
-        await page.waitForFunction(() => !document.querySelector("#progress:not(.done)"));
+        await page.waitForFunction((before) => document.body.dataset.complete !== before, before);
         // The one before takes down its hosts first.
         for (;;) {
           await page.getByRole("button", { name: "Emulate" }).click();
-          await page.getByRole("button", { name: "Emulate" }).waitFor({ timeout: 60_000 });
-          if (!(await page.getByText("another emulated run is under way").isVisible())) break;
+          await page.getByRole("button", { name: "Emulate" }).waitFor();
+          if (!(await page.locator("#problem", { hasText: "another emulated run" }).isVisible())) break;
         }
         assert.match((await status.textContent()) ?? "", /Emulated: \d+ deliveries, late by [\d.]+ ms/);
         assert.ok((await page.locator("#tables tbody tr").count()) >= 2);

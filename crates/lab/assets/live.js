@@ -4,8 +4,8 @@
  * @typedef {import("./curves.js").ChartData} ChartData
  * @typedef {{flows: string[], links: string[], payload: number[], duration: number}} Begun
  *
- * A glimpse of a flow or of a link. Some are missing where this page is slow, so what was delivered counts from the
- * begin of the run, segments.
+ * A glimpse of a flow or of a link. Some are missing where this page is slow, so what was delivered counts from
+ * the begin of the run, segments.
  * @typedef {{flow?: number, link?: number, at: number, cwnd: number, rtt: number, delivered: number, waiting: number}} Glimpse
  */
 

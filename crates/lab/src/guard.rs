@@ -2,8 +2,8 @@
 //!
 //! A web page elsewhere can make a browser send requests here. It cannot read the token, it cannot set the
 //! field that carries it without asking first, and its `Origin` is not ours. A name elsewhere that leads here
-//! (DNS rebinding) is in `Host`, which must be an address of ours. A server at all addresses of a machine does
-//! not know them, but an address in `Host` is no name, so it answers to every address with its port.
+//! (DNS rebinding) is in `Host`, which must be an address of ours. A server at all addresses of a machine
+//! does not know them, but an address in `Host` is no name, so it answers to every address with its port.
 
 use hyper::header::{HOST, HeaderMap, ORIGIN};
 use std::fmt;

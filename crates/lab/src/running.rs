@@ -299,8 +299,8 @@ fn names(point: &Point) -> Result<Value, Problem> {
     }))
 }
 
-/// A glimpse for the page. A slow page misses some, so it is told what each flow has `delivered` since the run
-/// began, segments.
+/// A glimpse for the page. A slow page misses some, so it is told what each flow has `delivered` since the
+/// run began, segments.
 fn glimpsed(glimpse: &Glimpse, delivered: &Mutex<HashMap<usize, f64>>) -> Value {
     match glimpse {
         Glimpse::Flow { flow, at, sample } => {

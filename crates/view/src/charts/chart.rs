@@ -23,7 +23,8 @@ pub struct Curve {
     pub mark: Mark,
     /// Time, lower bound and upper bound of the values behind the curve.
     pub band: Vec<(f64, f64, f64)>,
-    /// How far a mark reaches above its point, which makes it a bar: one value for all points, or one for each.
+    /// How far a mark reaches above its point, which makes it a bar: one value for all points, or one for
+    /// each.
     pub tall: Vec<f64>,
 }
 

@@ -6,6 +6,7 @@ use ackclock_study::trace::{Connection, Event};
 use ackclock_units::Time;
 use ackclock_view::charts::axis::Axis;
 use ackclock_view::charts::chart::{Chart, Curve, Mark, Style};
+use ackclock_view::charts::sequence::steps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -192,6 +193,8 @@ impl Course {
             unit: unit.to_owned(),
             curves: curves.into_iter().filter(|curve| !curve.points.is_empty()).collect(),
             x: axis.clone(),
+            // Near enough only a part of all bytes is visible.
+            afloat: what == "sequence",
             ..Chart::default()
         };
         let colour = Style::Colour;
@@ -200,7 +203,7 @@ impl Course {
         let sent = self.new.iter().map(|&(_, from, bytes)| from + bytes).fold(0.0, f64::max);
         let window = if most(&self.window) > FAR * sent { &Points::new() } else { &self.window };
         let sequence = vec![
-            curve("acknowledged", &self.acked, Style::Aside, Mark::Line),
+            curve("acknowledged", &steps(self.acked.clone()), Style::Aside, Mark::Line),
             curve("window", window, colour(5), Mark::Line),
             bars("sent", &self.new, colour(0), Mark::Dot),
             bars("sent again", &self.again, colour(1), Mark::Ring),
@@ -222,8 +225,8 @@ fn bars(label: &str, bars: &Bars, style: Style, mark: Mark) -> Curve {
     Curve { label: label.to_owned(), points, style, mark, tall, ..Curve::default() }
 }
 
-/// The colour of a curve in `xplot`, whose ground is black. The receiver's window and what was sent again have
-/// the colours that tcptrace gives them.
+/// The colour of a curve in `xplot`, whose ground is black. What is acknowledged, the receiver's window and
+/// what was sent again have the colours that tcptrace gives them.
 fn dark(style: Style) -> &'static str {
     match style {
         Style::Aside => "green",
