@@ -122,6 +122,7 @@ pub(super) fn of(captures: &[Capture], number: usize) -> Vec<Chart> {
                         unit: unit.to_owned(),
                         curves: named.collect(),
                         x: axis.clone(),
+                        afloat: what == SEQUENCE.0,
                         ..Chart::default()
                     }),
                 }
@@ -194,7 +195,7 @@ impl Course {
             curves: curves.into_iter().filter(|curve| !curve.points.is_empty()).collect(),
             x: axis.clone(),
             // Near enough only a part of all bytes is visible.
-            afloat: what == "sequence",
+            afloat: what == SEQUENCE.0,
             ..Chart::default()
         };
         let colour = Style::Colour;
