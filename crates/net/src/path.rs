@@ -144,8 +144,25 @@ impl Stage {
         if let Some(gate) = self.gate {
             at = cross(gate, links, at, packet, &mut see)?;
         }
+        if let [link] = *self.along {
+            at = follow(link, links, at, packet, &mut see)?;
+        } else if !self.along.is_empty() {
+            at = self.follow_all(links, at, packet, see)?;
+        }
+        Ok(at)
+    }
+
+    /// Sends a packet along the links after the gate.
+    #[inline(never)] // keeps this code away from stages with a single link
+    fn follow_all<P: Packet>(
+        &self,
+        links: &mut [Link],
+        mut at: Time,
+        packet: &mut P,
+        mut see: impl FnMut(u32, &Link, &P, Fate),
+    ) -> Result<Time, Detour> {
         for &link in &self.along {
-            at = cross(link, links, at, packet, &mut see)?;
+            at = follow(link, links, at, packet, &mut see)?;
         }
         Ok(at)
     }
@@ -181,13 +198,9 @@ impl Stage {
         links: &mut [Link],
         fate: Fate,
         packet: &mut P,
-        mut see: impl FnMut(u32, &Link, &P, Fate),
+        see: impl FnMut(u32, &Link, &P, Fate),
     ) -> Result<Time, Detour> {
-        let mut at = onward(fate)?;
-        for &link in &self.along {
-            at = cross(link, links, at, packet, &mut see)?;
-        }
-        Ok(at)
+        self.follow_all(links, onward(fate)?, packet, see)
     }
 }
 
@@ -205,7 +218,21 @@ fn cross<P: Packet>(
     onward(fate)
 }
 
-#[inline]
+#[inline(always)] // the packet stays in registers
+fn follow<P: Packet>(
+    number: u32,
+    links: &mut [Link],
+    at: Time,
+    packet: &mut P,
+    see: &mut impl FnMut(u32, &Link, &P, Fate),
+) -> Result<Time, Detour> {
+    let link = &mut links[number as usize];
+    let fate = link.follow(at, packet);
+    see(number, link, packet, fate);
+    onward(fate)
+}
+
+#[inline(always)]
 fn onward(fate: Fate) -> Result<Time, Detour> {
     match fate {
         Fate::Arrives(next) => Ok(next),

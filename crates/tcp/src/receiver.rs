@@ -15,7 +15,8 @@ pub struct Receiver {
     /// RFC 2883.
     reports_duplicates: bool,
     delayed_ack: Option<Duration>,
-    epoch: u8,
+    /// The flags of packets that say nothing else: the number of the connection.
+    epoch: Flags,
     pub(crate) reassembly: Reassembly,
     /// RFC 7323 section 4.3: the send time to echo.
     recent: Time,
@@ -47,7 +48,7 @@ impl Receiver {
             sack: config.recovery.scheme().selective,
             reports_duplicates: config.reports_duplicates(),
             delayed_ack: config.delayed_ack,
-            epoch,
+            epoch: Flags::of_epoch(epoch),
             reassembly: Reassembly::default(),
             recent: Time::ZERO,
             last_acked: 0,
@@ -86,23 +87,29 @@ impl Receiver {
     /// Processes a segment. Returns the acknowledgement that it triggers, if any.
     #[inline(always)] // the acknowledgement stays in registers
     pub fn on_data(&mut self, now: Time, data: &Data) -> Option<Ack> {
-        self.arrived += 1;
-        // Header prediction, as in the sender: the next segment in order, which says nothing else.
-        if self.predictable
-            && data.flags == Flags::of_epoch(self.epoch)
-            && self.reassembly.take_next(data.seq)
-        {
+        match self.on_predicted_data(now, data) {
+            Some(ack) => Some(ack),
+            None => self.on_other_data(now, data),
+        }
+    }
+
+    /// Header prediction, as in the sender: processes the next segment in order, if it says nothing else and
+    /// is acknowledged at once. Otherwise returns `None`, and [`Receiver::on_other_data`] must follow.
+    #[inline(always)] // the acknowledgement stays in registers
+    pub fn on_predicted_data(&mut self, now: Time, data: &Data) -> Option<Ack> {
+        if self.predictable && data.flags == self.epoch && self.reassembly.take_next(data.seq) {
             return Some(self.acknowledge_next(now, data.sent_at));
         }
-        self.on_other_data(now, data)
+        None
     }
 
     /// What is left of [`Receiver::on_other_data`] for the next segment in order, if nothing is held.
     #[inline(always)]
     fn acknowledge_next(&mut self, now: Time, sent_at: Time) -> Ack {
+        self.arrived += 1;
         self.recent = self.recent.max(sent_at);
         self.last_acked = self.reassembly.next();
-        let mut flags = Flags::of_epoch(self.epoch);
+        let mut flags = self.epoch;
         if self.echo_congestion {
             flags = flags.with(Flags::ECE);
         }
@@ -117,9 +124,11 @@ impl Receiver {
         }
     }
 
+    /// Processes a segment that [`Receiver::on_predicted_data`] has not.
     #[inline(never)] // keeps this code away from the common case
-    fn on_other_data(&mut self, now: Time, data: &Data) -> Option<Ack> {
-        if data.flags.epoch() != self.epoch {
+    pub fn on_other_data(&mut self, now: Time, data: &Data) -> Option<Ack> {
+        self.arrived += 1;
+        if data.flags.epoch() != self.epoch.epoch() {
             return None;
         }
         if data.seq >= self.reassembly.next() + u64::from(self.window) {
@@ -187,7 +196,7 @@ impl Receiver {
         self.deadline = None;
         let ack = self.reassembly.next();
         self.last_acked = ack;
-        let mut flags = Flags::of_epoch(self.epoch);
+        let mut flags = self.epoch;
         if self.echo_congestion {
             flags = flags.with(Flags::ECE);
         }

@@ -2,7 +2,9 @@
 
 mod counters;
 mod impaired;
+mod line;
 mod meter;
+mod offer;
 mod retransmission;
 mod stepped;
 mod variable;
@@ -15,10 +17,10 @@ pub use stepped::Settled;
 pub(crate) use stepped::Steps;
 pub use variable::{Schedule, Trace, VariableRate};
 
-use crate::Packet;
-use crate::queue::{Backlog, Queue, Verdict};
+use crate::queue::{Limit, Queue};
 use ackclock_units::{Duration, Rate, Time};
-use std::collections::VecDeque;
+use line::Line;
+use offer::Course;
 
 /// The fate of a packet that was offered to a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,22 +63,17 @@ pub struct Link {
     impairments: Option<Box<Impairments>>,
     /// The rate, if it changes; `rate` is its mean.
     variable: Option<Box<VariableRate>>,
-    /// True if the link has neither impairments nor a changing rate.
-    is_plain: bool,
-    /// True if no packet can be dropped, delayed or marked here: the queue is unlimited and there are no
-    /// impairments.
-    lossless: bool,
-    /// True if nobody reads the counters of a lossless link: they stay zero.
-    uncounted: bool,
+    /// What may happen to a packet, and what the queue holds if only DropTail can happen.
+    course: Course,
+    limit: Limit,
     /// The instant at which the transmitter has finished everything that was admitted so far.
     free_at: Time,
     /// The fraction of a nanosecond by which `free_at` is early, in units of 1/rate ns. Less than `rate`.
     fraction: u64,
     /// The transmission time of the last packet size: (bytes, whole ns, remainder in units of 1/rate ns).
     transmission: (u32, u64, u64),
-    /// The start of transmission and the size of each waiting packet. Kept only if the queue has a limit.
-    waiting: VecDeque<(Time, u32)>,
-    waiting_bytes: u64,
+    /// The packets that wait. Kept only if the queue has a limit.
+    waiting: Line,
     counters: Counters,
 }
 
@@ -86,17 +83,15 @@ impl Link {
         Link {
             rate,
             delay,
-            lossless: queue.is_unlimited(),
-            uncounted: false,
+            course: Course::of(&queue),
+            limit: queue.limit().unwrap_or(Limit::Packets(u32::MAX)),
             queue,
             impairments: None,
             variable: None,
-            is_plain: true,
             free_at: Time::ZERO,
             fraction: 0,
             transmission: (0, 0, 0),
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
+            waiting: Line::default(),
             counters: Counters::default(),
         }
     }
@@ -105,12 +100,14 @@ impl Link {
     /// dequeue-driven queue: there `retransmission` has no effect.
     pub fn with_impairments(self, impairments: Impairments) -> Link {
         let impairments = Some(Box::new(impairments));
-        Link { impairments, lossless: false, uncounted: false, is_plain: false, ..self }
+        Link { impairments, course: Course::Judged, ..self }
     }
 
     /// Stops counting, if no packet can be dropped here. For links that nobody measures.
     pub fn leave_uncounted(&mut self) {
-        self.uncounted = self.lossless;
+        if self.course == Course::Lossless {
+            self.course = Course::Unseen;
+        }
     }
 
     /// The rate of the transmitter; its mean if it changes.
@@ -193,8 +190,8 @@ impl Link {
                 - u128::from(transmission) * (u128::from(count) * (u128::from(count) + 1) / 2);
             u64::try_from(sum).unwrap_or(u64::MAX)
         } else {
-            let later = self.waiting.iter().rev().take_while(|(start, _)| *start > now);
-            later.fold(0, |sum, (start, _)| sum.saturating_add(start.since(now).as_nanos()))
+            let later = self.waiting.starts().take_while(|start| *start > now);
+            later.fold(0, |sum, start| sum.saturating_add(start.since(now).as_nanos()))
         };
         self.counters.waited_ns.saturating_sub(still)
     }
@@ -209,116 +206,8 @@ impl Link {
             return (queue.pool().packets(), queue.pool().bytes());
         }
         self.follow_clock(now); // updates that were due see what waited then
-        self.expire(now);
-        (self.waiting.len() as u32, self.waiting_bytes)
-    }
-
-    /// Offers a packet at `now`, and returns its fate. `now` must not decrease from call to call.
-    #[inline(always)] // the packet stays in registers
-    pub fn offer<P: Packet>(&mut self, now: Time, packet: &mut P) -> Fate {
-        self.size(packet.bytes());
-        if self.uncounted {
-            let (_, departure, _) = self.serve(now);
-            return Fate::Arrives(departure + self.delay);
-        }
-        self.counters.arrivals += 1;
-        if !self.lossless {
-            return self.offer_to_queue(now, packet);
-        }
-        Fate::Arrives(self.transmit(now) + self.delay)
-    }
-
-    /// Offers a packet to a link on which packets can be dropped, marked or held.
-    #[inline]
-    fn offer_to_queue<P: Packet>(&mut self, now: Time, packet: &mut P) -> Fate {
-        if !self.is_plain {
-            return self.offer_impaired(now, packet);
-        }
-        match self.refuse(now, packet) {
-            Some(fate) => fate,
-            None => Fate::Arrives(self.transmit(now) + self.delay),
-        }
-    }
-
-    /// Prepares the transmission time of a packet of `bytes`.
-    #[inline(always)]
-    fn size(&mut self, bytes: u32) {
-        if bytes != self.transmission.0 {
-            self.transmission = transmission(bytes, self.rate);
-        }
-    }
-
-    /// Asks the queue about a packet. Returns its fate if the packet is not queued for transmission.
-    #[inline(always)]
-    fn refuse<P: Packet>(&mut self, now: Time, packet: &mut P) -> Option<Fate> {
-        let bytes = packet.bytes();
-        let refused = match self.queue {
-            Queue::Unlimited => return None,
-            Queue::DropTail(queue) => {
-                self.expire(now);
-                // An idle transmitter takes the packet at once. Such a packet never waits.
-                let full = self.free_at > now
-                    && !queue.limit().admits(bytes, self.waiting.len() as u32, self.waiting_bytes);
-                self.counters.overflows += u64::from(full);
-                full.then_some(Fate::Dropped(Cause::Overflow))
-            }
-            _ => self.judge(now, packet),
-        };
-        if refused.is_some() {
-            return refused;
-        }
-        if self.free_at > now {
-            self.waiting.push_back((self.free_at, bytes));
-            self.waiting_bytes += u64::from(bytes);
-            self.counters.longest = self.counters.longest.max(self.waiting.len() as u32);
-        }
-        None
-    }
-
-    /// Asks an AQM about a packet. Does not queue the packet.
-    #[inline(never)] // keeps this code away from DropTail
-    fn judge<P: Packet>(&mut self, now: Time, packet: &mut P) -> Option<Fate> {
-        self.follow_clock(now);
-        self.expire(now);
-        let backlog = self.backlog(now);
-        match self.queue.judge(now, packet.bytes(), packet.ecn().is_capable(), &backlog) {
-            Verdict::Enqueue => None,
-            Verdict::Mark => {
-                self.counters.marks += 1;
-                packet.mark();
-                None
-            }
-            Verdict::Overflow => {
-                self.counters.overflows += 1;
-                Some(Fate::Dropped(Cause::Overflow))
-            }
-            Verdict::Early => {
-                self.counters.early += 1;
-                Some(Fate::Dropped(Cause::Early))
-            }
-            Verdict::Wait => Some(Fate::Queued),
-        }
-    }
-
-    /// Runs the periodic updates of the queue that were due up to `now`.
-    fn follow_clock(&mut self, now: Time) {
-        while let Some(due) = self.queue.due().filter(|due| *due <= now) {
-            self.expire(due);
-            let backlog = self.backlog(due);
-            if self.queue.renew(&backlog) {
-                return self.queue.skip(now);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn backlog(&self, now: Time) -> Backlog {
-        Backlog {
-            packets: self.waiting.len() as u32,
-            bytes: self.waiting_bytes,
-            idle_since: (self.free_at <= now).then_some(self.free_at),
-            transmission: Duration::from_nanos(self.transmission.1),
-        }
+        self.waiting.advance(now);
+        (self.waiting.packets(), self.waiting.bytes())
     }
 
     /// Transmits a packet of the prepared size as soon as the transmitter is free. Returns the instant at
@@ -359,26 +248,6 @@ impl Link {
         self.fraction = sum - whole * self.rate.bps();
         whole
     }
-
-    /// Removes packets whose transmission has begun.
-    #[inline]
-    fn expire(&mut self, now: Time) {
-        while let Some(&(start, bytes)) = self.waiting.front() {
-            if start > now {
-                break;
-            }
-            self.waiting.pop_front();
-            self.waiting_bytes -= u64::from(bytes);
-        }
-    }
-}
-
-/// The transmission time of `bytes` in whole nanoseconds, and the remainder in units of 1/rate ns.
-fn transmission(bytes: u32, rate: Rate) -> (u32, u64, u64) {
-    let bit_nanos = u128::from(bytes) * 8_000_000_000;
-    let rate = u128::from(rate.bps().max(1));
-    // Only packets of 2 GiB and more at 1 bit/s exceed u64. They saturate.
-    (bytes, u64::try_from(bit_nanos / rate).unwrap_or(u64::MAX), (bit_nanos % rate) as u64)
 }
 
 #[cfg(test)]

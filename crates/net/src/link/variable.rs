@@ -4,6 +4,7 @@
 //! the trace. Both give the answer in closed form, however long the link was idle or a packet takes.
 
 use super::Link;
+use super::offer::Course;
 use ackclock_units::{Duration, Rate, Time};
 use std::sync::Arc;
 
@@ -215,7 +216,7 @@ impl Link {
     /// The same link with a transmitter whose rate changes. [`Link::rate`] stays as it is: it should be the
     /// mean.
     pub fn with_variable_rate(self, rate: VariableRate) -> Link {
-        Link { variable: Some(Box::new(rate)), lossless: false, uncounted: false, is_plain: false, ..self }
+        Link { variable: Some(Box::new(rate)), course: Course::Judged, ..self }
     }
 
     /// The changing rate, if it does change.

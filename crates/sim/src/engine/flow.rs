@@ -65,6 +65,23 @@ impl Flow {
         })
     }
 
+    /// When the earlier one of its sender's timers is due. It may be too early.
+    #[inline(always)]
+    pub(super) fn timer(&self) -> Time {
+        self.rto_entry.min(self.pace_entry)
+    }
+
+    /// The sender has done something at `now`: its timers are due at the latest when it says.
+    #[inline(always)]
+    pub(super) fn set_timers(&mut self, now: Time) {
+        if let Some(deadline) = self.sender.poll_timeout() {
+            self.rto_entry = self.rto_entry.min(deadline);
+        }
+        if let Some(due) = self.sender.poll_pacing(now) {
+            self.pace_entry = self.pace_entry.min(due);
+        }
+    }
+
     /// The application begins with a transfer at `now`. False if it was stopped in the meantime. `place`: the
     /// flow's number in the tally.
     pub(super) fn begin(&mut self, place: usize, now: Time, tally: &mut Tally) -> bool {

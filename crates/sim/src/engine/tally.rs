@@ -146,13 +146,13 @@ impl Tally {
     /// Must be called before the window of a flow may change. Adds the time with the present window.
     #[inline]
     pub(crate) fn before_window_changes(&mut self, number: usize, now: Time, flow: &(impl Counted + ?Sized)) {
-        let count = &mut self.flows[number];
-        let stood = now.since(count.last_change).as_nanos() as f64;
-        count.last_change = now;
-        if self.measuring && count.running {
-            count.cwnd_integral += flow.cwnd() * stood;
-            count.cwnd_time += stood;
-        }
+        self.of(number).before_window_changes(now, flow);
+    }
+
+    /// The counters of one flow, for several calls.
+    #[inline]
+    pub(crate) fn of(&mut self, number: usize) -> OneTally<'_> {
+        OneTally { measuring: self.measuring, count: &mut self.flows[number] }
     }
 
     /// A connection begins. The time before it does not count.
@@ -300,6 +300,26 @@ impl Tally {
             links: self.links.iter().map(LinkMeter::tally).collect(),
             delivered_segments,
             series: self.series,
+        }
+    }
+}
+
+/// The counters of one flow, while nothing else is counted.
+pub(crate) struct OneTally<'a> {
+    measuring: bool,
+    count: &'a mut FlowCount,
+}
+
+impl OneTally<'_> {
+    /// As [`Tally::before_window_changes`].
+    #[inline(always)]
+    pub(crate) fn before_window_changes(&mut self, now: Time, flow: &(impl Counted + ?Sized)) {
+        // No run is that long, and a signed integer is converted in one instruction.
+        let stood = now.since(self.count.last_change).as_nanos() as i64 as f64;
+        self.count.last_change = now;
+        if self.measuring && self.count.running {
+            self.count.cwnd_integral += flow.cwnd() * stood;
+            self.count.cwnd_time += stood;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What an acknowledgement sets off.
 
 use super::{Sender, State, real};
-use crate::packet::{Ack, Flags};
+use crate::packet::{Ack, Data, Flags};
 use crate::recovery::AckSummary;
 use ackclock_cc::{self as cc, Path};
 use ackclock_units::{Duration, Time};
@@ -17,12 +17,35 @@ impl Sender {
         }
     }
 
+    /// [`Sender::on_ack`], and then all that it allows to send, if these are new segments and nothing else:
+    /// `send` gets one after the other. If it returns false, [`Sender::poll_transmit`] says what is sent.
+    #[inline(always)] // the segments stay in registers
+    pub fn on_ack_send(
+        &mut self,
+        now: Time,
+        ack: &Ack,
+        draw: impl FnOnce() -> f64,
+        send: impl FnMut(Data),
+    ) -> bool {
+        if !self.is_predicted(ack) {
+            self.on_other_ack(now, ack, draw);
+            return false;
+        }
+        self.on_predicted_ack(now, ack, draw);
+        // The clock stops where nothing is in flight, and the pacer has one of its own.
+        let runs = self.nxt > self.una && self.window.pacing.is_none();
+        if runs {
+            self.send_new(now, send);
+        }
+        runs
+    }
+
     /// Header prediction (V. Jacobson, "4BSD TCP Header Prediction", Computer Communication Review 20(2),
     /// 1990): true for an acknowledgement of new data that reports nothing else, while there are no holes.
     #[inline]
     fn is_predicted(&self, ack: &Ack) -> bool {
         self.predictable
-            && ack.flags == Flags::of_epoch(self.epoch)
+            && ack.flags == self.epoch
             && ack.blocks[0].length == 0
             && ack.ack > self.una
             && ack.ack <= self.nxt
@@ -44,7 +67,7 @@ impl Sender {
             draw: if self.needs.draw { draw() } else { 0.0 },
             ..cc::Ack::default()
         };
-        let path = self.path(now);
+        let path = self.path_with(now, self.nxt - self.una, false);
         self.controller.on_sample(&path, &sample, &mut self.window);
         self.duplicates.forget();
         self.timer.restart(now);
@@ -107,7 +130,7 @@ impl Sender {
     /// False for one of an earlier connection, an old one, and one for what was never sent (RFC 9293 section
     /// 3.10.7.4).
     fn is_acceptable(&mut self, ack: &Ack) -> bool {
-        ack.flags.epoch() == self.epoch
+        ack.flags.epoch() == self.epoch.epoch()
             && ack.ack >= self.una
             && (ack.ack <= self.nxt || self.probe_was_taken(ack.ack))
     }
@@ -213,7 +236,7 @@ impl Sender {
     }
 
     /// Takes the raw round-trip time of an acknowledgement of new data.
-    #[inline]
+    #[inline(always)] // the sample stays in registers
     fn time(&mut self, now: Time, ack: &Ack) -> Option<Duration> {
         let rtt = self.sampling.sample(now, ack)?;
         self.timer.sample(rtt, self.una, self.nxt);

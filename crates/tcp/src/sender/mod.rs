@@ -17,6 +17,7 @@ mod wait;
 
 use crate::config::{Config, Undo};
 use crate::detection::{Detector, Rack};
+use crate::packet::Flags;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use ackclock_cc::slow_start::SlowStart;
@@ -75,7 +76,10 @@ const MAX_WINDOW: f64 = u32::MAX as f64;
 /// A sender.
 pub struct Sender {
     config: Config,
-    epoch: u8,
+    /// The flags of packets that say nothing else: the number of the connection.
+    epoch: Flags,
+    /// Bytes of a full segment on the wire.
+    segment_bytes: u16,
     controller: Box<dyn Controller>,
     needs: Needs,
     /// True if nothing but the window can depend on an acknowledgement of the next segments while nothing
@@ -146,7 +150,8 @@ impl Sender {
         let slow_start = (config.slow_start.scheme().build)(&config.slow_start);
         let special = needs.window || needs.rate || needs.forward || rack.is_some() || patience.is_some();
         let mut sender = Sender {
-            epoch,
+            epoch: Flags::of_epoch(epoch),
+            segment_bytes: config.segment_bytes(),
             controller,
             needs,
             predictable: !special && config.undo == Undo::Never && config.pacing.is_none(),
@@ -267,25 +272,31 @@ impl Sender {
 
     #[inline]
     fn path(&self, now: Time) -> Path {
+        self.path_with(now, self.in_flight(), self.repair.state() != State::Open)
+    }
+
+    /// The same with what is known already: the segments in flight, and whether a loss is being repaired.
+    #[inline(always)]
+    fn path_with(&self, now: Time, in_flight: u64, recovering: bool) -> Path {
         Path {
             now,
             srtt: self.timer.rtt().srtt(),
             rtt_min: self.timer.rtt().rtt_min(),
-            in_flight: real(self.in_flight()),
+            in_flight: real(in_flight),
             una: self.una,
             nxt: self.nxt,
             delivered: self.delivered,
             peer_window: real(self.peer_window),
-            segment_bytes: u32::from(self.config.segment_bytes()),
+            segment_bytes: u32::from(self.segment_bytes),
             cwnd_limited: self.cwnd_limited,
-            recovering: self.repair.state() != State::Open,
+            recovering,
         }
     }
 
     /// When to call [`Sender::on_timeout`].
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        if self.waiting.is_none() && self.rack.is_none() {
+        if self.predictable || self.waiting.is_none() && self.rack.is_none() {
             return self.timer.deadline();
         }
         self.earliest_deadline()

@@ -98,7 +98,7 @@ impl Sender {
     /// The time from one segment to the next.
     fn interval(&self) -> Option<Duration> {
         if let Some(rate) = self.window.pacing {
-            let segment = u64::from(self.config.segment_bytes());
+            let segment = u64::from(self.segment_bytes);
             return Some(rate.time_for(segment).min(self.longest_interval()));
         }
         let pacer = self.pace.pacer.as_ref()?;

@@ -64,13 +64,13 @@ impl Sender {
 
     /// The probe: the next new segment, which is not counted as sent until it is acknowledged.
     pub(super) fn probe(&mut self, now: Time) -> Data {
-        let mut flags = Flags::of_epoch(self.epoch); // RFC 3168 section 6.1.6: neither ECT nor CWR
+        let mut flags = self.epoch; // RFC 3168 section 6.1.6: neither ECT nor CWR
         if std::mem::replace(&mut self.probing.sent, true) {
             flags = flags.with(Flags::RETRANSMISSION);
             self.counters.retransmits += 1;
         }
         self.counters.sent += 1;
         self.last_sent = now;
-        Data { seq: self.nxt, sent_at: now, bytes: self.config.segment_bytes(), flags }
+        Data { seq: self.nxt, sent_at: now, bytes: self.segment_bytes, flags }
     }
 }

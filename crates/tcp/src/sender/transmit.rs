@@ -10,6 +10,27 @@ use ackclock_units::Time;
 const LIMITED_TRANSMITS: u32 = 2;
 
 impl Sender {
+    /// What is left of [`Sender::poll_transmit`], called until it returns `None`, after an acknowledgement that
+    /// [was predicted](Sender::is_predicted), while something is in flight and nothing is paced.
+    #[inline(always)] // the segments stay in registers
+    pub(super) fn send_new(&mut self, now: Time, mut send: impl FnMut(Data)) {
+        let before = self.nxt;
+        loop {
+            self.cwnd_limited = real(self.nxt - self.una) + 1.0 > self.window.cwnd;
+            if self.cwnd_limited || !self.has_new_data() {
+                break;
+            }
+            let flags = self.flags_of_new();
+            let seq = self.take_new(now);
+            send(Data { seq, sent_at: now, bytes: self.segment_bytes, flags });
+        }
+        if self.nxt > before {
+            self.counters.sent += self.nxt - before;
+            self.last_sent = now;
+            self.timer.start(now);
+        }
+    }
+
     /// The next packet to send, if window, data and receiver allow one. Call it until it returns `None`.
     #[inline(always)] // the packet stays in registers
     pub fn poll_transmit(&mut self, now: Time) -> Option<Data> {
@@ -102,7 +123,7 @@ impl Sender {
 
     #[inline(always)] // the packet stays in registers
     fn send(&mut self, now: Time, pick: Pick) -> Data {
-        let mut flags = Flags::of_epoch(self.epoch);
+        let mut flags = self.epoch;
         let seq = match pick {
             Pick::Retransmit(seq) => {
                 flags = flags.with(Flags::RETRANSMISSION);
@@ -118,16 +139,8 @@ impl Sender {
                 seq
             }
             Pick::New => {
-                if self.config.ecn {
-                    let ect = if self.config.l4s { Flags::ECT1 } else { Flags::ECT };
-                    flags = flags.with(ect); // RFC 3168 section 6.1.5: not on retransmissions
-                    if self.cuts.announce() {
-                        flags = flags.with(Flags::CWR);
-                    }
-                }
-                self.nxt += 1;
-                self.sampling.on_sent(now, self.nxt - 1);
-                self.nxt - 1
+                flags = self.flags_of_new();
+                self.take_new(now)
             }
         };
         if self.rack.is_some() || self.rate.is_some() {
@@ -139,7 +152,30 @@ impl Sender {
         if self.window.pacing.is_some() || self.pace.is_configured() {
             self.space_out(now);
         }
-        Data { seq, sent_at: now, bytes: self.config.segment_bytes(), flags }
+        Data { seq, sent_at: now, bytes: self.segment_bytes, flags }
+    }
+
+    /// The flags of the next new segment, which is sent now.
+    #[inline(always)]
+    fn flags_of_new(&mut self) -> Flags {
+        let mut flags = self.epoch;
+        if self.config.ecn {
+            // RFC 3168 section 6.1.5: not on retransmissions
+            flags = flags.with(if self.config.l4s { Flags::ECT1 } else { Flags::ECT });
+            if self.cuts.announce() {
+                flags = flags.with(Flags::CWR);
+            }
+        }
+        flags
+    }
+
+    /// The next new segment, which is sent now.
+    #[inline(always)]
+    fn take_new(&mut self, now: Time) -> u64 {
+        let seq = self.nxt;
+        self.nxt += 1;
+        self.sampling.on_sent(now, seq);
+        seq
     }
 
     /// Segment `seq` is sent. It already counts as in flight.

@@ -6,6 +6,7 @@
 //! at the same instant pass it in the order of their causes.
 
 use crate::engine::timers::Timer;
+use ackclock_units::Time;
 
 /// The numbers of flows, streams and exits must be below this.
 pub(super) const NUMBERS: u32 = 1 << 27;
@@ -54,6 +55,14 @@ impl Cause {
     #[inline]
     pub(super) const fn segment(exit: u32) -> Cause {
         Cause::new(SEGMENT, exit)
+    }
+
+    /// A segment that is at an exit at `due`. `from`: the instant at which it left the last gate or its
+    /// endpoint, and the cause. Set off by an acknowledgement at the same instant, it comes right after that,
+    /// and not with the segments before.
+    #[inline(always)]
+    pub(super) fn of_segment(exit: u32, due: Time, from: (Time, Cause)) -> Cause {
+        if due == from.0 && from.1.is_ack() { from.1 } else { Cause::segment(exit) }
     }
 
     /// An acknowledgement that is at an exit.

@@ -5,8 +5,10 @@
 //! receiver of a flow with several transfers takes its turn with its sender.
 
 use super::cause::Cause;
-use super::layout::ENTRY;
+use super::layout::{End, Leg};
 use super::{Phases, Source};
+use crate::engine::flow::Flow;
+use crate::engine::in_flight::Entrance;
 use crate::engine::packets::{Acknowledgement, Segment};
 use crate::engine::timers::Timer;
 use ackclock_tcp::Ack;
@@ -32,51 +34,105 @@ impl Phases {
 
     /// One of them. Returns when it has something to do again. Of what is due at the same instant, timers go
     /// first, then segments, then acknowledgements.
+    #[inline(never)] // registers are for one flow
     fn run_flow(&mut self, number: usize, until: Time) -> Time {
         loop {
             let (flow, ends) = (&self.flows[number], &self.ends[number]);
-            let mut timer = flow.rto_entry.min(flow.pace_entry).min(ends.alarm());
-            let (mut segment, ack) = (Time::NEVER, ends.acks.due());
+            let mut timer = flow.timer().min(ends.alarm());
+            let mut segment = Time::NEVER;
             if !ends.ahead {
                 timer = timer.min(flow.receiver.poll_timeout().unwrap_or(Time::NEVER));
                 segment = ends.data.due();
             }
-            let now = timer.min(segment).min(ack);
+            if let Some(now) = self.take_acks(number, timer.min(segment).min(until)) {
+                self.after_ack(number, now);
+                continue;
+            }
+            let (flow, ends) = (&mut self.flows[number], &mut self.ends[number]);
+            // Acknowledgements may have set a timer.
+            let timer = timer.min(flow.timer());
+            let now = timer.min(segment).min(ends.acks.due());
             if now >= until {
-                self.ends[number].acks.tidy();
+                ends.acks.tidy();
                 return now;
             }
             if timer == now {
                 self.on_timer(number, now);
             } else if segment == now {
-                let ends = &mut self.ends[number];
-                let cause = Cause::segment(ends.data_exit);
-                if let Some(&(_, packet)) = ends.data.take() {
-                    ends.data.tidy();
-                    self.receive(number, now, cause, &packet);
-                }
-            } else {
-                self.on_ack(number, now);
+                self.on_segment(number, now);
             }
         }
     }
 
-    /// An acknowledgement is at its sender.
-    #[inline]
-    fn on_ack(&mut self, number: usize, now: Time) {
-        let flow = &mut self.flows[number];
-        let ends = &mut self.ends[number];
-        self.cause = Cause::ack(ends.ack_exit);
-        let Some((_, packet)) = ends.acks.take() else { return };
-        self.taken += 1;
-        self.tally.before_window_changes(number, now, flow);
-        let draws = &mut flow.draws;
-        flow.sender.on_ack(now, &packet.0, || draws.uniform());
+    /// A sender takes acknowledgements due before `until`, and sends, as long as there is nothing else to do.
+    /// If there is: returns the time of the last one.
+    #[inline(always)] // one call in a loop
+    fn take_acks(&mut self, number: usize, until: Time) -> Option<Time> {
+        let Phases { flows, ends, links, data, gates, tally, looks, taken, .. } = self;
+        let (flow, ends) = (&mut flows[number], &mut ends[number]);
+        let Entrance { exit: first, alone, .. } = flow.out;
+        let Leg { stage, end } = &data[first];
+        let gate = if alone { end.gate } else { ends.out };
+        // On a first leg that keeps order, each segment arrives once or not at all.
+        let is_simple = flow.active && flow.writer.is_none() && (end.ordered || !alone);
+        let mut gate = gates.get_mut(gate as usize).filter(|_| is_simple);
+        let cause = Cause::ack(ends.ack_leg);
+        self.cause = cause;
+        let mut tally = tally.of(number);
+        loop {
+            let &(now, ref packet) = ends.acks.take_before(until.min(flow.timer()))?;
+            *taken += 1;
+            tally.before_window_changes(now, flow);
+            let Flow { sender, draws, beyond_the_end, .. } = flow;
+            let Some(gate) = &mut gate else {
+                sender.on_ack(now, &packet.0, || draws.uniform());
+                return Some(now);
+            };
+            let sent = sender.on_ack_send(
+                now,
+                &packet.0,
+                || draws.uniform(),
+                |segment| {
+                    let mut packet = Segment(segment);
+                    if !alone {
+                        return gate.data.push(first as u32, now, cause, &packet);
+                    }
+                    let Ok(due) = stage.pass(links, now, &mut packet, |_, _, _, _| {}) else { return };
+                    if due >= looks.over {
+                        *beyond_the_end += 1;
+                        return;
+                    }
+                    let cause = Cause::of_segment(first as u32, due, (now, cause));
+                    gate.data.push(first as u32 + 1, due, cause, &packet);
+                },
+            );
+            if !sent || flow.sender.is_done() {
+                return Some(now);
+            }
+            flow.set_timers(now);
+        }
+    }
+
+    /// What remains to be done after an acknowledgement.
+    #[inline(never)] // keeps this code away from acknowledgements
+    fn after_ack(&mut self, number: usize, now: Time) {
+        let flow = &self.flows[number];
         let all = if flow.writer.is_none() { flow.sender.is_done() } else { self.write(number, now) };
         if all {
             self.on_transfer_done(number, now);
         }
         self.transmit(number, now);
+    }
+
+    /// A segment is at its receiver, which takes turns with its sender.
+    #[inline(never)] // keeps this code away from acknowledgements
+    fn on_segment(&mut self, number: usize, now: Time) {
+        let ends = &mut self.ends[number];
+        let cause = Cause::segment(ends.data_leg);
+        if let Some(&(_, packet)) = ends.data.take() {
+            ends.data.tidy();
+            self.receive(number, now, cause, &packet);
+        }
     }
 
     /// A timer is due. Those of the same instant go in the order of [`Timer`].
@@ -163,70 +219,58 @@ impl Phases {
     }
 
     /// Sends what a flow's sender may send, and updates its timers.
-    #[inline]
+    #[inline(never)] // keeps this code away from acknowledgements
     fn transmit(&mut self, number: usize, now: Time) {
         if !self.flows[number].active {
             return; // between two transfers
         }
-        loop {
-            let flow = &mut self.flows[number];
-            let Some(data) = flow.sender.poll_transmit(now) else { break };
-            let (mut packet, exit) = (Segment(data), flow.out.exit);
-            if !flow.out.alone {
-                let gate = self.ends[number].out as usize;
-                self.gates[gate].data.push(ENTRY | number as u32, now, self.cause, packet);
-                continue;
-            }
-            match flow.out.stage.pass(&mut self.links, now, &mut packet, |_, _, _, _| {}) {
-                Ok(due) => self.forward_segment(exit, due, (now, self.cause), packet),
-                Err(detour) => self.divert_segment(exit, (now, self.cause), detour, packet),
-            }
+        let Entrance { exit, alone, .. } = self.flows[number].out;
+        let gate = (!alone).then_some(self.ends[number].out);
+        while let Some(data) = self.flows[number].sender.poll_transmit(now) {
+            self.enter(exit, gate, now, Segment(data));
         }
-        let flow = &mut self.flows[number];
-        if let Some(deadline) = flow.sender.poll_timeout() {
-            flow.rto_entry = flow.rto_entry.min(deadline);
+        self.flows[number].set_timers(now);
+    }
+
+    /// A segment or datagram enters the network, at a gate or alone on its first leg.
+    fn enter(&mut self, leg: usize, gate: Option<u32>, now: Time, mut packet: Segment) {
+        if let Some(gate) = gate {
+            return self.gates[gate as usize].data.push(leg as u32, now, self.cause, &packet);
         }
-        if let Some(due) = flow.sender.poll_pacing(now) {
-            flow.pace_entry = flow.pace_entry.min(due);
+        let from = (now, self.cause);
+        let Leg { stage, end } = &self.data[leg];
+        let end = *end;
+        match stage.pass(&mut self.links, now, &mut packet, |_, _, _, _| {}) {
+            Ok(due) => self.forward_segment(leg, end, due, from, &packet),
+            Err(detour) => self.divert_segment(leg, from, detour, packet),
         }
     }
 
     /// A stream sends the datagram that is due at `now`.
     fn send_datagram(&mut self, number: usize, now: Time) {
         let &mut Source { ref mut stream, ref mut next, gate, .. } = &mut self.sources[number];
-        let Some((mut packet, following)) = stream.send(now) else {
+        let Some((packet, following)) = stream.send(now) else {
             *next = Time::NEVER;
             return;
         };
         *next = following;
         self.taken += 1;
-        let exit = stream.out.exit;
+        let Entrance { exit, alone, .. } = stream.out;
         self.cause = Cause::timer(Timer::CbrPacket(number as u32));
-        if !stream.out.alone {
-            let entry = ENTRY | self.owners.stream(number) as u32;
-            return self.gates[gate as usize].data.push(entry, now, self.cause, packet);
-        }
-        match stream.out.stage.pass(&mut self.links, now, &mut packet, |_, _, _, _| {}) {
-            Ok(due) => self.forward_segment(exit, due, (now, self.cause), packet),
-            Err(detour) => self.divert_segment(exit, (now, self.cause), detour, packet),
-        }
+        self.enter(exit, (!alone).then_some(gate), now, packet);
     }
 
-    /// A segment reaches its endpoint at `at`. `ordered`: after all that came before.
-    #[inline]
-    pub(super) fn arrive(&mut self, owner: usize, at: Time, cause: Cause, packet: Segment, ordered: bool) {
-        let Some(ends) = self.ends.get_mut(owner) else { return self.arrive_at_sink(owner, at, packet) };
-        if ends.ahead && at < self.looks.next {
-            return self.receive(owner, at, cause, &packet);
-        }
-        if ends.ahead {
-            if ends.data.is_empty() {
-                self.held_back.push(owner as u32);
-            }
-        } else {
+    /// A segment reaches the end of its last leg at `at`. Its receiver does not take it at once.
+    #[inline(never)] // keeps this code away from receivers that do
+    pub(super) fn arrive(&mut self, end: End, at: Time, packet: &Segment) {
+        let owner = end.owner as usize;
+        let Some(ends) = self.ends.get_mut(owner) else { return self.arrive_at_sink(owner, at, *packet) };
+        if !end.ahead {
             self.agenda.sooner(owner, at);
+        } else if ends.data.is_empty() {
+            self.held_back.push(owner as u32);
         }
-        if ordered {
+        if end.ordered {
             ends.data.push(at, packet);
         } else {
             ends.data.insert(at, packet);
@@ -244,7 +288,7 @@ impl Phases {
         if held.is_empty() {
             self.held_back.push(owner as u32);
         }
-        held.insert(at, packet);
+        held.insert(at, &packet);
     }
 
     /// A barrier is passed: what is due before the next one is received.
@@ -261,7 +305,7 @@ impl Phases {
             while self.ends[owner].data.due() < until
                 && let Some(&(at, packet)) = self.ends[owner].data.take()
             {
-                let cause = Cause::segment(self.ends[owner].data_exit);
+                let cause = Cause::segment(self.ends[owner].data_leg);
                 self.receive(owner, at, cause, &packet);
             }
             self.ends[owner].data.tidy();
@@ -280,10 +324,23 @@ impl Phases {
 
     /// A receiver takes a segment at `at`. If it runs ahead, an acknowledgement that was due until then goes
     /// first.
-    #[inline]
-    fn receive(&mut self, number: usize, at: Time, cause: Cause, packet: &Segment) {
+    #[inline(always)] // the acknowledgement stays in registers
+    pub(super) fn receive(&mut self, number: usize, at: Time, cause: Cause, packet: &Segment) {
+        self.cause = cause;
         let flow = &mut self.flows[number];
-        if flow.receiver.poll_timeout().is_some_and(|deadline| deadline <= at) {
+        if flow.writer.is_none()
+            && let Some(ack) = flow.receiver.on_predicted_data(at, &packet.0)
+        {
+            return self.acknowledge(number, at, ack);
+        }
+        self.receive_other(number, at, packet);
+    }
+
+    /// What [`Phases::receive`] does where a segment may be out of order, or somebody waits for it.
+    #[inline(never)] // keeps this code away from the common case
+    fn receive_other(&mut self, number: usize, at: Time, packet: &Segment) {
+        let cause = self.cause;
+        if self.flows[number].receiver.poll_timeout().is_some_and(|deadline| deadline <= at) {
             self.acknowledge_late(number, at);
         }
         self.cause = cause;
@@ -331,17 +388,19 @@ impl Phases {
     }
 
     /// A receiver sends an acknowledgement at `at`.
-    #[inline(always)] // the packet stays in registers
+    #[inline(always)] // the acknowledgement stays in registers
     fn acknowledge(&mut self, number: usize, at: Time, ack: Ack) {
-        let back = &self.flows[number].back;
-        let (mut packet, exit) = (Acknowledgement(ack), back.exit);
-        if !back.alone {
+        let Entrance { exit: leg, alone, .. } = self.flows[number].back;
+        let mut packet = Acknowledgement(ack);
+        if !alone {
             let gate = self.ends[number].back as usize;
-            return self.gates[gate].acks.push(ENTRY | number as u32, at, self.cause, packet);
+            return self.gates[gate].acks.push(leg as u32, at, self.cause, &packet);
         }
-        match back.stage.pass(&mut self.links, at, &mut packet, |_, _, _, _| {}) {
-            Ok(due) => self.forward_ack(exit, due, packet),
-            Err(detour) => self.divert_ack(exit, (at, self.cause), detour, packet),
+        let Leg { stage, end } = &self.acks[leg];
+        let end = *end;
+        match stage.pass(&mut self.links, at, &mut packet, |_, _, _, _| {}) {
+            Ok(due) => self.forward_ack(leg, end, due, &packet),
+            Err(detour) => self.divert_ack(leg, (at, self.cause), detour, packet),
         }
     }
 }

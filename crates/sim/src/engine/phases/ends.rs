@@ -21,14 +21,14 @@ pub(super) struct Ends {
     /// The gates in which segments and acknowledgements enter the network, if they share their first links.
     pub(super) out: u32,
     pub(super) back: u32,
-    /// The last exits of segments and of acknowledgements.
-    pub(super) data_exit: u32,
-    pub(super) ack_exit: u32,
+    /// The last legs of segments and of acknowledgements.
+    pub(super) data_leg: u32,
+    pub(super) ack_leg: u32,
 }
 
 impl Ends {
-    /// Those of the flow with this number. `gates`: where its packets enter. `exits`: its last ones.
-    pub(super) fn new(number: u32, flow: &Flow, ahead: bool, gates: (u32, u32), exits: (u32, u32)) -> Ends {
+    /// Those of the flow with this number. `gates`: where its packets enter. `legs`: its last ones.
+    pub(super) fn new(number: u32, flow: &Flow, ahead: bool, gates: (u32, u32), legs: (u32, u32)) -> Ends {
         let mut ends = Ends {
             ahead,
             acks: Mail::default(),
@@ -36,8 +36,8 @@ impl Ends {
             alarms: Vec::new(),
             out: gates.0,
             back: gates.1,
-            data_exit: exits.0,
-            ack_exit: exits.1,
+            data_leg: legs.0,
+            ack_leg: legs.1,
         };
         ends.add(flow.plan.start + flow.lag(false), Timer::Start(number), None);
         if let Some(stop) = flow.plan.stop {

@@ -1,44 +1,39 @@
 //! Gates: packets that come from several sources pass in order of time, and go on to the next gate or to an
 //! endpoint.
 
+use super::Phases;
 use super::cause::Cause;
 use super::inbox::{Gate, Inbox, Key};
-use super::layout::{ENDPOINT, ENTRY};
-use super::{Phases, Source};
-use crate::engine::flow::Flow;
-use crate::engine::in_flight::Entrance;
-use crate::engine::owners::Owners;
+use super::layout::{ENDPOINT, End, Leg};
 use crate::engine::packets::{Acknowledgement, Segment};
 use ackclock_net::Detour;
 use ackclock_units::Time;
 
 impl Phases {
     /// Everything that is due at a gate before `until` passes it, in order of time, and then of causes.
+    #[inline(never)] // registers are for one gate
     pub(super) fn run_gate(&mut self, gate: usize, until: Time) {
         if let Some(transmitter) = self.transmitters.of(self.gate_links[gate] as usize) {
             return self.run_stepped(gate, transmitter, until);
         }
         let Gate { mut data, mut acks } = std::mem::take(&mut self.gates[gate]);
-        let segments = data.sort(until, &mut self.room.0);
-        let all_acks = acks.sort(until, &mut self.room.1);
-        self.taken += (segments + all_acks) as u64;
-        let mut passed = 0;
-        for number in 0..segments {
-            let key = data.key(number);
-            while passed < all_acks
-                && let ack = acks.key(passed)
+        let taken = (data.sort(until, &mut self.room.0), acks.sort(until, &mut self.room.1));
+        self.taken += (taken.0 + taken.1) as u64;
+        let (keys, segments) = data.ready(taken.0);
+        let (mut ack_keys, all_acks) = acks.ready(taken.1);
+        for &key in keys {
+            while let Some((&ack, later)) = ack_keys.split_first()
                 && (ack.due(), ack.cause()) < (key.due(), key.cause())
             {
-                self.pass_ack(ack, acks.get(ack));
-                passed += 1;
+                self.pass_ack_between(ack, &mut all_acks[ack.place()]);
+                ack_keys = later;
             }
-            self.pass_segment(key, data.get(key));
+            self.pass_segment(key, &mut segments[key.place()]);
         }
-        for number in passed..all_acks {
-            let key = acks.key(number);
-            self.pass_ack(key, acks.get(key));
+        for &key in ack_keys {
+            self.pass_ack(key, &mut all_acks[key.place()]);
         }
-        self.put_back(gate, data, acks, (segments, all_acks));
+        self.put_back(gate, data, acks, taken);
     }
 
     /// Puts back what a gate has not taken: all but so many segments and acknowledgements.
@@ -57,112 +52,119 @@ impl Phases {
         self.gates[gate] = Gate { data, acks };
     }
 
-    /// A segment passes a gate.
-    #[inline]
-    pub(super) fn pass_segment(&mut self, key: Key, (exit, mut packet): (u32, Segment)) {
-        let (at, cause) = (key.due(), key.cause());
-        let (stage, next) = if exit & ENTRY == 0 {
-            let Some(stage) = &self.data[exit as usize].stage else { return };
-            (stage, exit as usize + 1)
-        } else {
-            let Some(out) = entrance(&self.flows, &self.sources, &self.owners, exit & !ENTRY) else { return };
-            (&out.stage, out.exit)
-        };
-        match stage.pass(&mut self.links, at, &mut packet, |_, _, _, _| {}) {
-            Ok(due) => self.forward_segment(next, due, (at, cause), packet),
-            Err(detour) => self.divert_segment(next, (at, cause), detour, packet),
+    /// A segment passes a gate, and the leg behind it.
+    #[inline(always)] // one call in a loop
+    pub(super) fn pass_segment(&mut self, key: Key, (leg, packet): &mut (u32, Segment)) {
+        let (leg, from) = (*leg as usize, (key.due(), key.cause()));
+        let Leg { stage, end } = &self.data[leg];
+        let end = *end;
+        match stage.pass(&mut self.links, from.0, packet, |_, _, _, _| {}) {
+            Ok(due) => self.forward_segment(leg, end, due, from, packet),
+            Err(detour) => self.divert_segment(leg, from, detour, *packet),
         }
     }
 
-    /// An acknowledgement passes a gate.
-    #[inline]
-    pub(super) fn pass_ack(&mut self, key: Key, (exit, mut packet): (u32, Acknowledgement)) {
-        let (at, cause) = (key.due(), key.cause());
-        let (stage, next) = if exit & ENTRY == 0 {
-            let Some(stage) = &self.acks[exit as usize].stage else { return };
-            (stage, exit as usize + 1)
-        } else {
-            let back = &self.flows[(exit & !ENTRY) as usize].back;
-            (&back.stage, back.exit)
-        };
-        match stage.pass(&mut self.links, at, &mut packet, |_, _, _, _| {}) {
-            Ok(due) => self.forward_ack(next, due, packet),
-            Err(detour) => self.divert_ack(next, (at, cause), detour, packet),
+    /// An acknowledgement passes a gate, and the leg behind it.
+    #[inline(always)] // one call in a loop
+    pub(super) fn pass_ack(&mut self, key: Key, (leg, packet): &mut (u32, Acknowledgement)) {
+        let (leg, from) = (*leg as usize, (key.due(), key.cause()));
+        let Leg { stage, end } = &self.acks[leg];
+        let end = *end;
+        match stage.pass(&mut self.links, from.0, packet, |_, _, _, _| {}) {
+            Ok(due) => self.forward_ack(leg, end, due, packet),
+            Err(detour) => self.divert_ack(leg, from, detour, *packet),
         }
     }
 
-    /// A segment is due at `due`, at `exit`. `from`: the instant at which it left the last gate or its
-    /// endpoint, and the cause.
-    #[inline(always)] // the packet stays in registers
-    pub(super) fn forward_segment(&mut self, exit: usize, due: Time, from: (Time, Cause), packet: Segment) {
-        let at = &self.data[exit];
-        let owner = at.owner as usize;
+    /// The same among segments.
+    #[inline(never)] // keeps this code away from segments
+    fn pass_ack_between(&mut self, key: Key, packet: &mut (u32, Acknowledgement)) {
+        self.pass_ack(key, packet);
+    }
+
+    /// A segment is due at `due`, at the end of a leg. `from`: the instant at which it left the last gate or
+    /// its endpoint, and the cause.
+    #[inline(always)] // the packet stays where it is
+    pub(super) fn forward_segment(
+        &mut self,
+        leg: usize,
+        end: End,
+        due: Time,
+        from: (Time, Cause),
+        packet: &Segment,
+    ) {
         if due >= self.looks.over {
-            return self.is_beyond_the_end(owner);
+            return self.is_beyond_the_end(end.owner as usize);
         }
-        // Set off by an acknowledgement, it comes right after that, and not with the segments before.
-        let cause = if due == from.0 && from.1.is_ack() { from.1 } else { Cause::segment(exit as u32) };
-        if at.gate == ENDPOINT {
-            let ordered = at.ordered;
-            return self.arrive(owner, due, cause, packet, ordered);
+        let cause = Cause::of_segment(leg as u32, due, from);
+        if end.gate != ENDPOINT {
+            return self.gates[end.gate as usize].data.push(leg as u32 + 1, due, cause, packet);
         }
-        self.gates[at.gate as usize].data.push(exit as u32, due, cause, packet);
+        if end.ahead && due < self.looks.next {
+            return self.receive(end.owner as usize, due, cause, packet);
+        }
+        self.arrive(end, due, packet);
     }
 
-    /// An acknowledgement is due at `due`, at `exit`.
-    #[inline(always)] // the packet stays in registers
-    pub(super) fn forward_ack(&mut self, exit: usize, due: Time, packet: Acknowledgement) {
+    /// An acknowledgement is due at `due`, at the end of a leg.
+    #[inline(always)] // the packet stays where it is
+    pub(super) fn forward_ack(&mut self, leg: usize, end: End, due: Time, packet: &Acknowledgement) {
         if due >= self.looks.over {
             return;
         }
-        let at = &self.acks[exit];
-        if at.gate != ENDPOINT {
-            return self.gates[at.gate as usize].acks.push(exit as u32, due, Cause::ack(exit as u32), packet);
+        if end.gate != ENDPOINT {
+            let inbox = &mut self.gates[end.gate as usize].acks;
+            return inbox.push(leg as u32 + 1, due, Cause::ack(leg as u32), packet);
         }
-        let owner = at.owner as usize;
-        self.agenda.sooner(owner, due);
-        if at.ordered {
-            self.ends[owner].acks.push(due, packet);
+        let owner = end.owner as usize;
+        let mail = &mut self.ends[owner].acks;
+        if mail.is_empty() || !end.ordered {
+            self.agenda.sooner(owner, due);
+        }
+        if end.ordered {
+            mail.push(due, packet);
         } else {
-            self.ends[owner].acks.insert(due, packet);
+            mail.insert(due, packet);
         }
     }
 
-    /// A segment does not reach `exit` once, at a known time. `from`: as above.
+    /// A segment does not reach the end of a leg once, at a known time. `from`: as above.
     #[cold]
     pub(super) fn divert_segment(
         &mut self,
-        exit: usize,
+        leg: usize,
         from: (Time, Cause),
         detour: Detour,
         packet: Segment,
     ) {
         match detour {
             Detour::Twice(due) => {
-                self.forward_segment(exit, due, from, packet);
-                self.forward_segment(exit, due, from, packet);
+                let end = self.data[leg].end;
+                self.forward_segment(leg, end, due, from, &packet);
+                self.forward_segment(leg, end, due, from, &packet);
             }
-            Detour::Waits => self.hold_segment(exit - 1, from, packet),
+            Detour::Waits => self.hold_segment(leg, from, packet),
             Detour::Gone(_) => {}
             Detour::Back(_) => debug_assert!(false, "such a run is unfit"),
         }
     }
 
-    /// An acknowledgement does not reach `exit` once, at a known time.
+    /// An acknowledgement does not reach the end of a leg once, at a known time.
     #[cold]
     pub(super) fn divert_ack(
         &mut self,
-        exit: usize,
+        leg: usize,
         from: (Time, Cause),
         detour: Detour,
         packet: Acknowledgement,
     ) {
         match detour {
             Detour::Twice(due) => {
-                self.forward_ack(exit, due, packet);
-                self.forward_ack(exit, due, packet);
+                let end = self.acks[leg].end;
+                self.forward_ack(leg, end, due, &packet);
+                self.forward_ack(leg, end, due, &packet);
             }
-            Detour::Waits => self.hold_ack(exit - 1, from, packet),
+            Detour::Waits => self.hold_ack(leg, from, packet),
             Detour::Gone(_) => {}
             Detour::Back(_) => debug_assert!(false, "such a run is unfit"),
         }
@@ -174,20 +176,5 @@ impl Phases {
         if let Some(flow) = self.flows.get_mut(owner) {
             flow.beyond_the_end += 1;
         }
-    }
-}
-
-/// Where the packets of an owner enter the network.
-#[cold]
-fn entrance<'a>(
-    flows: &'a [Flow],
-    sources: &'a [Source],
-    owners: &Owners,
-    owner: u32,
-) -> Option<&'a Entrance> {
-    let owner = owner as usize;
-    match flows.get(owner) {
-        Some(flow) => Some(&flow.out),
-        None => owners.as_stream(owner).map(|stream| &sources[stream].stream.out),
     }
 }

@@ -1,36 +1,40 @@
 //! Packets on their way to a gate. They are sorted when the gate takes them.
 
 use super::cause::Cause;
+use super::slots::Slots;
 use crate::engine::packets::{Acknowledgement, Segment};
 use ackclock_units::Time;
 
 /// When a packet is due, and its turn among those of the same instant: its cause, and then its place. Packets
-/// with the same cause come in the order of their places.
+/// with the same cause come in the order of their places. From high bits to low: time, cause, place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) struct Key {
-    due: u64,
-    turn: u64,
-}
+pub(super) struct Key(u128);
 
 impl Key {
     #[inline]
     fn new(due: Time, cause: Cause, place: usize) -> Key {
-        Key { due: due.as_nanos(), turn: u64::from(cause.number()) << 32 | place as u64 }
+        let turn = u64::from(cause.number()) << 32 | place as u64;
+        Key(u128::from(due.as_nanos()) << 64 | u128::from(turn))
     }
 
     #[inline]
     pub(super) fn due(self) -> Time {
-        Time::from_nanos(self.due)
+        Time::from_nanos(self.nanos())
+    }
+
+    #[inline]
+    fn nanos(self) -> u64 {
+        (self.0 >> 64) as u64
     }
 
     #[inline]
     pub(super) fn cause(self) -> Cause {
-        Cause::of((self.turn >> 32) as u32)
+        Cause::of((self.0 >> 32) as u32)
     }
 
     #[inline]
-    fn place(self) -> usize {
-        self.turn as u32 as usize
+    pub(super) fn place(self) -> usize {
+        self.0 as u32 as usize
     }
 }
 
@@ -41,22 +45,25 @@ pub(super) struct Inbox<P> {
     keys: Vec<Key>,
     head: usize,
     sorted: usize,
-    /// Each with its exit. They stay in their places until most of them are taken.
-    packets: Vec<(u32, P)>,
+    /// Each with the leg that begins for it at the gate. They stay in their places until most of them are
+    /// taken.
+    packets: Slots<(u32, P)>,
 }
 
 impl<P> Default for Inbox<P> {
     fn default() -> Inbox<P> {
-        Inbox { keys: Vec::new(), head: 0, sorted: 0, packets: Vec::new() }
+        Inbox { keys: Vec::new(), head: 0, sorted: 0, packets: Slots::default() }
     }
 }
 
-impl<P: Copy> Inbox<P> {
-    /// A packet is due at `due`, at `exit`.
-    #[inline(always)] // the packet stays in registers
-    pub(super) fn push(&mut self, exit: u32, due: Time, cause: Cause, packet: P) {
+impl<P: Copy + Default> Inbox<P> {
+    /// A packet is due at `due`, and its next leg is `leg`.
+    #[inline(always)] // the packet is copied once
+    pub(super) fn push(&mut self, leg: u32, due: Time, cause: Cause, packet: &P) {
         self.keys.push(Key::new(due, cause, self.packets.len()));
-        self.packets.push((exit, packet));
+        let slot = self.packets.add();
+        slot.0 = leg;
+        slot.1 = *packet;
     }
 
     /// Sorts what has come. Returns the number of packets that are due before `until`.
@@ -76,16 +83,9 @@ impl<P: Copy> Inbox<P> {
         sorted.into_iter().chain(others).map(|key| key.due()).fold(Time::NEVER, Time::min)
     }
 
-    /// The key of the packet with this number, after [`Inbox::sort`].
-    #[inline]
-    pub(super) fn key(&self, number: usize) -> Key {
-        self.keys[self.head + number]
-    }
-
-    /// The packet with this key, and its exit.
-    #[inline(always)] // the packet stays in registers
-    pub(super) fn get(&self, key: Key) -> (u32, P) {
-        self.packets[key.place()]
+    /// The keys of so many packets in order, after [`Inbox::sort`], and all packets in their places.
+    pub(super) fn ready(&mut self, number: usize) -> (&[Key], &mut [(u32, P)]) {
+        (&self.keys[self.head..][..number], self.packets.all_mut())
     }
 
     /// Removes the first packets, up to this number of them.
@@ -95,7 +95,9 @@ impl<P: Copy> Inbox<P> {
             return;
         }
         room.packets.clear();
-        room.packets.extend(self.keys[self.head..].iter().map(|key| self.packets[key.place()]));
+        for key in &self.keys[self.head..] {
+            *room.packets.add() = self.packets.all()[key.place()];
+        }
         self.keys.drain(..self.head);
         for (place, key) in self.keys.iter_mut().enumerate() {
             *key = Key::new(key.due(), key.cause(), place);
@@ -107,8 +109,8 @@ impl<P: Copy> Inbox<P> {
     /// Appends what came to another inbox later.
     pub(super) fn append(&mut self, later: &Inbox<P>) {
         for &key in &later.keys[later.head..] {
-            let (exit, packet) = later.get(key);
-            self.push(exit, key.due(), key.cause(), packet);
+            let (leg, packet) = &later.packets.all()[key.place()];
+            self.push(*leg, key.due(), key.cause(), packet);
         }
     }
 }
@@ -121,34 +123,41 @@ pub(super) struct Gate {
 }
 
 /// Room for sorting, shared by all inboxes of a kind.
-#[derive(Default)]
 pub(super) struct Room<P> {
     keys: Vec<Key>,
     counts: Vec<u32>,
-    packets: Vec<(u32, P)>,
+    packets: Slots<(u32, P)>,
+}
+
+impl<P> Default for Room<P> {
+    fn default() -> Room<P> {
+        Room { keys: Vec::new(), counts: Vec::new(), packets: Slots::default() }
+    }
 }
 
 impl<P> Room<P> {
     /// Sorts keys. Their times are spread fairly evenly, so they are dealt into as many buckets as there are
     /// keys, by time, and then only neighbours change places.
     fn sort(&mut self, keys: &mut [Key]) {
-        if keys.is_sorted() {
+        if keys.windows(2).all(|pair| pair[0] <= pair[1]) {
             return;
         }
-        let (first, last) =
-            keys.iter().fold((u64::MAX, 0), |(first, last), key| (first.min(key.due), last.max(key.due)));
+        let (first, last) = keys
+            .iter()
+            .fold((u64::MAX, 0), |(first, last), key| (first.min(key.nanos()), last.max(key.nanos())));
         let buckets = keys.len().next_power_of_two().trailing_zeros();
         let span = u64::BITS - (last - first).leading_zeros();
         let shift = span.saturating_sub(buckets);
-        let bucket = |key: &Key| ((key.due - first) >> shift) as usize;
+        let bucket = |key: &Key| ((key.nanos() - first) >> shift) as usize;
         let Room { counts, keys: dealt, .. } = self;
         counts.clear();
         counts.resize(((last - first) >> shift) as usize + 1, 0);
         for key in &*keys {
             counts[bucket(key)] += 1;
         }
-        let mut before = 0;
+        let (mut before, mut fullest) = (0, 0);
         for count in &mut *counts {
+            fullest = fullest.max(*count);
             before += std::mem::replace(count, before);
         }
         // What is left from before is overwritten.
@@ -159,8 +168,14 @@ impl<P> Room<P> {
             dealt[*place as usize] = *key;
             *place += 1;
         }
-        keys.copy_from_slice(dealt);
-        settle(keys, counts);
+        if fullest > FEW {
+            let mut begin = 0;
+            for &end in &*counts {
+                dealt[begin..end as usize].sort_unstable();
+                begin = end as usize;
+            }
+        }
+        settle(dealt, keys);
     }
 
     /// Merges the keys from `first` up to `second` with those from there on. Both are sorted, and most of the
@@ -189,28 +204,30 @@ impl<P> Room<P> {
     }
 }
 
-/// Below this, neighbours that change places are faster than a sort.
-const FEW: usize = 24;
+/// In buckets below this, neighbours that change places are faster than a sort.
+const FEW: u32 = 24;
 
-/// Sorts keys that are in order but for those of the same bucket. `ends`: where each bucket ends.
-fn settle(keys: &mut [Key], ends: &[u32]) {
-    let mut begin = 0;
-    for &end in ends {
-        let bucket = &mut keys[begin..end as usize];
-        if bucket.len() > FEW {
-            bucket.sort_unstable();
-        } else {
-            for at in 1..bucket.len() {
-                let key = bucket[at];
-                let mut to = at;
-                while to > 0 && bucket[to - 1] > key {
-                    bucket[to] = bucket[to - 1];
-                    to -= 1;
-                }
-                bucket[to] = key;
-            }
+/// Puts keys that are in order but for neighbours into order.
+fn settle(dealt: &[Key], keys: &mut [Key]) {
+    let keys = &mut keys[..dealt.len()];
+    let mut last = Key::default();
+    for (at, &key) in dealt.iter().enumerate() {
+        if key >= last {
+            (keys[at], last) = (key, key);
+            continue;
         }
-        begin = end as usize;
+        keys[at] = key;
+        sink(&mut keys[..=at]);
+    }
+}
+
+/// Brings the last key into its place among the others.
+#[inline(never)] // keeps this code away from keys that are in their places
+fn sink(keys: &mut [Key]) {
+    let mut at = keys.len() - 1;
+    while at > 0 && keys[at - 1] > keys[at] {
+        keys.swap(at - 1, at);
+        at -= 1;
     }
 }
 
@@ -233,7 +250,7 @@ mod tests {
                 for (due, exit) in packets {
                     // All at once, or far apart.
                     let due = if together { 100 } else { due * due * due };
-                    inbox.push(exit, Time::from_nanos(due), Cause::segment(exit), number);
+                    inbox.push(exit, Time::from_nanos(due), Cause::segment(exit), &number);
                     naive.push((due, exit, number));
                     number += 1;
                 }
@@ -241,10 +258,10 @@ mod tests {
                 naive.sort_by_key(|&(due, exit, _)| (due, exit));
                 let ready = inbox.sort(Time::from_nanos(until), &mut room);
                 prop_assert_eq!(ready, naive.iter().filter(|(due, ..)| *due < until).count());
-                for (place, &(due, exit, number)) in naive[..ready].iter().enumerate() {
-                    let key = inbox.key(place);
+                let (keys, packets) = inbox.ready(ready);
+                for (&key, &(due, exit, number)) in keys.iter().zip(&naive) {
                     prop_assert_eq!((key.due().as_nanos(), key.cause()), (due, Cause::segment(exit)));
-                    prop_assert_eq!(inbox.get(key), (exit, number));
+                    prop_assert_eq!(packets[key.place()], (exit, number));
                 }
                 inbox.remove(ready, &mut room);
                 naive.drain(..ready);

@@ -24,25 +24,31 @@ pub(super) const GATES: usize = 2;
 
 /// No gate: the exit is at an endpoint.
 pub(super) const ENDPOINT: u32 = u32::MAX;
-/// With the number of an owner: its packet enters the network at a gate, so there is no exit before.
-pub(super) const ENTRY: u32 = 1 << 31;
 
-/// The end of a stage.
-pub(super) struct Exit {
+/// A stage of a path, and its end. Legs of a path have consecutive numbers.
+pub(super) struct Leg {
+    pub(super) stage: Stage,
+    pub(super) end: End,
+}
+
+/// The end of a leg.
+#[derive(Clone, Copy)]
+pub(super) struct End {
     /// The path's owner.
     pub(super) owner: u32,
-    /// The next gate, counted from 0, or [`ENDPOINT`].
+    /// The gate here, counted from 0, or [`ENDPOINT`].
     pub(super) gate: u32,
-    /// The stage that begins at this gate. Its exit is the next number.
-    pub(super) stage: Option<Stage>,
     /// True if packets come here in order of time.
     pub(super) ordered: bool,
+    /// True if a receiver is here that runs ahead of its sender.
+    pub(super) ahead: bool,
 }
 
 /// The parts of a run.
 pub(super) struct Layout {
-    pub(super) data: Vec<Exit>,
-    pub(super) acks: Vec<Exit>,
+    /// Those of segments and of acknowledgements.
+    pub(super) data: Vec<Leg>,
+    pub(super) acks: Vec<Leg>,
     /// The starts of the paths of segments and of acknowledgements.
     pub(super) out: Vec<Entrance>,
     pub(super) back: Vec<Entrance>,
@@ -91,8 +97,8 @@ pub(super) fn layout(plan: &Plan, owners: &Owners) -> Result<Layout, Unfit> {
     let smallest: Vec<u64> = flows.iter().map(|flow| u64::from(flow.config.header)).collect();
     let datagrams = plan.streams.iter().map(|stream| u64::from(stream.bytes));
     let sizes: Vec<u64> = smallest.iter().copied().chain(datagrams).collect();
-    let (out, data_exits) = draft.lay(&data, &sizes, false, |owner, exits| {
-        let last = exits.last().is_some_and(|exit| exit.ordered);
+    let (out, mut data_legs) = draft.lay(&data, &sizes, false, |owner, legs| {
+        let last = legs.last().is_some_and(|leg| leg.end.ordered);
         let flow = ahead.get_mut(owner);
         // Streams only count what they receive, in whatever order it comes.
         let is_ahead = flow.is_none_or(|flow| {
@@ -101,12 +107,15 @@ pub(super) fn layout(plan: &Plan, owners: &Owners) -> Result<Layout, Unfit> {
         });
         (FLOWS, if is_ahead { RECEIVERS } else { FLOWS })
     })?;
-    let (back, ack_exits) = draft
+    for end in data_legs.iter_mut().map(|leg| &mut leg.end).filter(|end| end.gate == ENDPOINT) {
+        end.ahead = ahead.get(end.owner as usize).is_some_and(|&ahead| ahead);
+    }
+    let (back, ack_legs) = draft
         .lay(&reverse, &smallest, true, |owner, _| (if ahead[owner] { RECEIVERS } else { FLOWS }, FLOWS))?;
-    if data_exits.len().max(ack_exits.len()).max(data.len()) >= NUMBERS as usize {
+    if data_legs.len().max(ack_legs.len()).max(data.len()) >= NUMBERS as usize {
         return Err(Unfit("there are too many paths"));
     }
-    let layout = draft.finish(data_exits, ack_exits, out, back, ahead);
+    let layout = draft.finish(data_legs, ack_legs, out, back, ahead);
     if stands_still(&layout.feeders) { Err(Unfit("a path takes no time")) } else { Ok(layout) }
 }
 
@@ -170,33 +179,31 @@ struct Draft<'a> {
 
 impl Draft<'_> {
     /// Lays out all paths of a kind. `sizes`: the smallest packet on each, bytes. `ends`: the parts where the
-    /// path of an owner with these exits begins and ends.
+    /// path of an owner with these legs begins and ends.
     fn lay(
         &mut self,
         paths: &[&[usize]],
         sizes: &[u64],
         is_back: bool,
-        mut ends: impl FnMut(usize, &[Exit]) -> (usize, usize),
-    ) -> Result<(Vec<Entrance>, Vec<Exit>), Unfit> {
+        mut ends: impl FnMut(usize, &[Leg]) -> (usize, usize),
+    ) -> Result<(Vec<Entrance>, Vec<Leg>), Unfit> {
         let plan = self.plan;
         let links = &plan.links;
-        let (mut entrances, mut exits) = (Vec::with_capacity(paths.len()), Vec::new());
+        let (mut entrances, mut legs) = (Vec::with_capacity(paths.len()), Vec::new());
         for (owner, (path, &bytes)) in paths.iter().zip(sizes).enumerate() {
             let stages = stages(path, &self.accesses, links);
-            let first = exits.len();
-            let mut following = stages.iter().skip(1).cloned();
+            let first = legs.len();
             for (place, stage) in stages.iter().enumerate() {
-                let next = following.next();
-                let gate = next.as_ref().and_then(|next| next.gate);
-                let gate = gate.map_or(ENDPOINT, |link| self.gate(link, (is_back, place)));
-                exits.push(Exit {
+                let gate = stages.get(place + 1).and_then(|next| next.gate);
+                let end = End {
                     owner: owner as u32,
-                    gate,
-                    stage: next,
+                    gate: gate.map_or(ENDPOINT, |link| self.gate(link, (is_back, place))),
                     ordered: stage.keeps_order(links),
-                });
+                    ahead: false,
+                };
+                legs.push(Leg { stage: stage.clone(), end });
             }
-            let (begin, end) = ends(owner, &exits[first..]);
+            let (begin, end) = ends(owner, &legs[first..]);
             let shared = stages.first().and_then(|stage| stage.gate);
             let shared = shared.filter(|&link| self.accesses[link as usize] == Access::InTurn);
             let mut part = begin;
@@ -205,13 +212,13 @@ impl Draft<'_> {
                 self.feed(part, gate, Duration::ZERO);
                 part = gate;
             }
-            for (stage, exit) in stages.iter().zip(&exits[first..]) {
-                let next = if exit.gate == ENDPOINT { end } else { GATES + exit.gate as usize };
+            for Leg { stage, end: End { gate, .. } } in &legs[first..] {
+                let next = if *gate == ENDPOINT { end } else { GATES + *gate as usize };
                 let lag =
                     stage.gate.iter().chain(&stage.along).map(|&link| least(&links[link as usize], bytes));
                 let lag = lag.fold(Duration::ZERO, |sum, lag| sum + lag);
                 let steps = stage.gate.is_some_and(|link| links[link as usize].is_stepped());
-                if lag.is_zero() && (steps || exit.gate == ENDPOINT) {
+                if lag.is_zero() && (steps || *gate == ENDPOINT) {
                     return Err(Unfit("a link takes no time"));
                 }
                 self.feed(part, next, lag);
@@ -224,7 +231,7 @@ impl Draft<'_> {
             });
             entrances.extend(first);
         }
-        Ok((entrances, exits))
+        Ok((entrances, legs))
     }
 
     /// Packets go from one part to the next, and take at least `lag`.
@@ -244,8 +251,8 @@ impl Draft<'_> {
 
     fn finish(
         self,
-        data: Vec<Exit>,
-        acks: Vec<Exit>,
+        data: Vec<Leg>,
+        acks: Vec<Leg>,
         out: Vec<Entrance>,
         back: Vec<Entrance>,
         ahead: Vec<bool>,

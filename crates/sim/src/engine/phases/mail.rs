@@ -1,48 +1,65 @@
 //! Packets that have arrived at an endpoint, or will, and that it has not taken yet.
 
+use super::slots::Slots;
 use ackclock_units::Time;
 
 /// Packets in the order of their arrivals.
 pub(super) struct Mail<P> {
-    entries: Vec<(Time, P)>,
+    entries: Slots<(Time, P)>,
     /// The first entry that is not taken.
     head: usize,
 }
 
 impl<P> Default for Mail<P> {
     fn default() -> Mail<P> {
-        Mail { entries: Vec::new(), head: 0 }
+        Mail { entries: Slots::default(), head: 0 }
     }
 }
 
-impl<P: Copy> Mail<P> {
+impl<P: Copy + Default> Mail<P> {
     /// Adds a packet that arrives last.
-    #[inline(always)] // the packet stays in registers
-    pub(super) fn push(&mut self, at: Time, packet: P) {
-        self.entries.push((at, packet));
+    #[inline(always)] // the packet is copied once
+    pub(super) fn push(&mut self, at: Time, packet: &P) {
+        let entry = self.entries.add();
+        entry.0 = at;
+        entry.1 = *packet;
     }
 
     /// Adds a packet behind those that arrive up to the same instant.
-    pub(super) fn insert(&mut self, at: Time, packet: P) {
-        let place = self.head + self.entries[self.head..].partition_point(|&(other, _)| other <= at);
-        self.entries.insert(place, (at, packet));
+    pub(super) fn insert(&mut self, at: Time, packet: &P) {
+        let place = self.waiting().partition_point(|&(other, _)| other <= at);
+        self.push(at, packet);
+        self.entries.all_mut()[self.head..][place..].rotate_right(1);
+    }
+
+    fn waiting(&self) -> &[(Time, P)] {
+        &self.entries.all()[self.head..]
     }
 
     /// When the next packet arrives.
     #[inline]
     pub(super) fn due(&self) -> Time {
-        self.entries.get(self.head).map_or(Time::NEVER, |&(at, _)| at)
+        self.entries.all().get(self.head).map_or(Time::NEVER, |&(at, _)| at)
     }
 
     /// Takes the next packet, if there is one.
     #[inline]
     pub(super) fn take(&mut self) -> Option<&(Time, P)> {
-        let next = self.entries.get(self.head)?;
+        let next = self.entries.all().get(self.head)?;
+        self.head += 1;
+        Some(next)
+    }
+
+    /// Takes the next packet, if it arrives before `until`.
+    #[inline(always)]
+    pub(super) fn take_before(&mut self, until: Time) -> Option<&(Time, P)> {
+        let next = self.entries.all().get(self.head).filter(|&&(at, _)| at < until)?;
         self.head += 1;
         Some(next)
     }
 
     /// True if all packets are taken.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.head == self.entries.len()
     }
@@ -50,12 +67,49 @@ impl<P: Copy> Mail<P> {
     /// Forgets what is taken.
     #[inline]
     pub(super) fn tidy(&mut self) {
-        if self.head == self.entries.len() {
+        if self.is_empty() {
             self.entries.clear();
             self.head = 0;
         } else if self.head > self.entries.len() / 2 {
-            self.entries.drain(..self.head);
+            self.entries.remove(self.head);
             self.head = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_stable_sort(steps in prop::collection::vec((0_u64..100, 0_u8..4), 1..200)) {
+            let (mut mail, mut naive) = (Mail::default(), Vec::new());
+            let (mut number, mut last) = (0_u32, 0);
+            for (at, step) in steps {
+                match step {
+                    0 | 1 => {
+                        let at = if step == 0 { last + at } else { at };
+                        let time = Time::from_nanos(at);
+                        if step == 0 { mail.push(time, &number) } else { mail.insert(time, &number) }
+                        last = last.max(at);
+                        naive.push((at, number));
+                        naive.sort_by_key(|&(at, _)| at);
+                        number += 1;
+                    }
+                    2 => {
+                        let until = Time::from_nanos(at);
+                        let first = naive.first().copied().filter(|&(due, _)| due < at);
+                        let taken = mail.take_before(until).map(|&(due, packet)| (due.as_nanos(), packet));
+                        prop_assert_eq!(taken, first);
+                        naive.drain(..usize::from(first.is_some()));
+                    }
+                    _ => mail.tidy(),
+                }
+                let due = naive.first().map_or(Time::NEVER, |&(at, _)| Time::from_nanos(at));
+                prop_assert_eq!((mail.due(), mail.is_empty()), (due, naive.is_empty()));
+            }
         }
     }
 }

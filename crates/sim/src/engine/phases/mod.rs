@@ -21,6 +21,7 @@ mod gates;
 mod inbox;
 mod layout;
 mod mail;
+mod slots;
 mod stepped;
 
 pub use layout::Unfit;
@@ -42,7 +43,7 @@ use agenda::Agenda;
 use cause::Cause;
 use ends::Ends;
 use inbox::{Gate, Room};
-use layout::{ENDPOINT, Exit, FLOWS, GATES, Layout, RECEIVERS, layout};
+use layout::{ENDPOINT, FLOWS, GATES, Layout, Leg, RECEIVERS, layout};
 use mail::Mail;
 
 /// A full packet, bytes: what an Ethernet carries.
@@ -60,9 +61,9 @@ pub(crate) struct Phases {
     agenda: Agenda,
     sources: Vec<Source>,
     owners: Owners,
-    /// The exits of segments and of acknowledgements.
-    data: Vec<Exit>,
-    acks: Vec<Exit>,
+    /// The legs of segments and of acknowledgements.
+    data: Vec<Leg>,
+    acks: Vec<Leg>,
     gates: Vec<Gate>,
     /// The link of each gate.
     gate_links: Vec<u32>,
@@ -124,7 +125,7 @@ impl Phases {
             held: Mail::default(),
         });
         let sources: Vec<Source> = sources.collect();
-        let (last_data, last_acks) = (last_exits(&data), last_exits(&acks));
+        let (last_data, last_acks) = (last_legs(&data), last_legs(&acks));
         let ends = flows.iter().zip(ahead).enumerate().map(|(number, (flow, ahead))| {
             let gates = (entry(&flow.out), entry(&flow.back));
             Ends::new(number as u32, flow, ahead, gates, (last_data[number], last_acks[number]))
@@ -195,7 +196,7 @@ impl Phases {
         while self.round() {}
         let mut in_flight: Vec<u64> = self.flows.iter().map(|flow| flow.beyond_the_end).collect();
         for held in self.transmitters.held() {
-            let owner = self.data.get(held.exit).map_or(usize::MAX, |exit| exit.owner as usize);
+            let owner = self.data.get(held.exit).map_or(usize::MAX, |leg| leg.end.owner as usize);
             if let (QueuedPacket::Segment(_), Some(count)) = (held.packet, in_flight.get_mut(owner)) {
                 *count += 1;
             }
@@ -268,8 +269,8 @@ impl Phases {
     }
 }
 
-/// The last exit of each owner.
-fn last_exits(exits: &[Exit]) -> Vec<u32> {
-    let is_last = |&(_, exit): &(usize, &Exit)| exit.gate == ENDPOINT;
-    exits.iter().enumerate().filter(is_last).map(|(number, _)| number as u32).collect()
+/// The last leg of each owner's path.
+fn last_legs(legs: &[Leg]) -> Vec<u32> {
+    let is_last = |&(_, leg): &(usize, &Leg)| leg.end.gate == ENDPOINT;
+    legs.iter().enumerate().filter(is_last).map(|(number, _)| number as u32).collect()
 }

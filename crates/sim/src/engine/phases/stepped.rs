@@ -4,6 +4,7 @@
 use super::Phases;
 use super::cause::Cause;
 use super::inbox::{Gate, Key};
+use super::layout::Leg;
 use crate::engine::packets::{Acknowledgement, Kind, Segment};
 use crate::engine::transmitters::{Held, QueuedPacket};
 use ackclock_net::Packet;
@@ -21,8 +22,8 @@ impl Phases {
         self.taken += (ends.0 + ends.1) as u64;
         let (mut segments, mut all_acks) = (0, 0);
         loop {
-            let segment = (segments < ends.0).then(|| data.key(segments));
-            let ack = (all_acks < ends.1).then(|| acks.key(all_acks));
+            let segment = data.ready(ends.0).0.get(segments).copied();
+            let ack = acks.ready(ends.1).0.get(all_acks).copied();
             let turn = |key: Option<Key>| key.map(|key| (key.due(), key.cause()));
             let is_segment = ack.is_none() || segment.is_some() && turn(segment) < turn(ack);
             let next = if is_segment { segment } else { ack };
@@ -32,11 +33,11 @@ impl Phases {
                 _ if decision < until && decision <= due => self.settle(transmitter, decision),
                 Some(key) if is_segment => {
                     segments += 1;
-                    self.pass_segment(key, data.get(key));
+                    self.pass_segment(key, &mut data.ready(0).1[key.place()]);
                 }
                 Some(key) => {
                     all_acks += 1;
-                    self.pass_ack(key, acks.get(key));
+                    self.pass_ack(key, &mut acks.ready(0).1[key.place()]);
                 }
                 None => break,
             }
@@ -54,29 +55,25 @@ impl Phases {
         }
     }
 
-    /// A segment waits in the link behind `exit`. `from`: the instant at which it came, and the cause.
+    /// A segment waits at the gate of a leg. `from`: the instant at which it came, and the cause.
     #[cold]
-    pub(super) fn hold_segment(&mut self, exit: usize, from: (Time, Cause), packet: Segment) {
-        let end = &self.data[exit];
-        let Some(link) = end.stage.as_ref().and_then(|stage| stage.gate) else { return };
+    pub(super) fn hold_segment(&mut self, leg: usize, from: (Time, Cause), packet: Segment) {
+        let Leg { stage, end } = &self.data[leg];
+        let Some(link) = stage.gate else { return };
         let headers = packet.headers(self.key(end.owner as usize));
         let ticket = self.links[link as usize].hold(from.0, headers, &packet);
-        self.keep(link as usize, from.0, ticket, Held { exit, packet: QueuedPacket::Segment(packet) });
+        self.keep(link as usize, from.0, ticket, Held { exit: leg, packet: QueuedPacket::Segment(packet) });
     }
 
-    /// An acknowledgement waits in the link behind `exit`. `from`: as above.
+    /// An acknowledgement waits at the gate of a leg. `from`: as above.
     #[cold]
-    pub(super) fn hold_ack(&mut self, exit: usize, from: (Time, Cause), packet: Acknowledgement) {
-        let end = &self.acks[exit];
-        let Some(link) = end.stage.as_ref().and_then(|stage| stage.gate) else { return };
+    pub(super) fn hold_ack(&mut self, leg: usize, from: (Time, Cause), packet: Acknowledgement) {
+        let Leg { stage, end } = &self.acks[leg];
+        let Some(link) = stage.gate else { return };
         let headers = packet.headers(self.key(end.owner as usize));
         let ticket = self.links[link as usize].hold(from.0, headers, &packet);
-        self.keep(
-            link as usize,
-            from.0,
-            ticket,
-            Held { exit, packet: QueuedPacket::Acknowledgement(packet) },
-        );
+        let held = Held { exit: leg, packet: QueuedPacket::Acknowledgement(packet) };
+        self.keep(link as usize, from.0, ticket, held);
     }
 
     /// What tells an owner's packets from those of others in a queue for each flow.
@@ -98,7 +95,8 @@ impl Phases {
     fn settle(&mut self, transmitter: usize, now: Time) {
         let link = self.transmitters.get_mut(transmitter).link;
         while let Some(settled) = self.links[link].settle(now) {
-            let Some(Held { exit, packet }) = self.transmitters.get_mut(transmitter).take(settled.ticket)
+            let Some(Held { exit: leg, packet }) =
+                self.transmitters.get_mut(transmitter).take(settled.ticket)
             else {
                 continue;
             };
@@ -108,20 +106,22 @@ impl Phases {
                     if settled.marked {
                         packet.mark();
                     }
-                    let Some(stage) = &self.data[exit].stage else { continue };
+                    let Leg { stage, end } = &self.data[leg];
+                    let end = *end;
                     match stage.pass_on(&mut self.links, settled.fate, &mut packet, |_, _, _, _| {}) {
-                        Ok(due) => self.forward_segment(exit + 1, due, from, packet),
-                        Err(detour) => self.divert_segment(exit + 1, from, detour, packet),
+                        Ok(due) => self.forward_segment(leg, end, due, from, &packet),
+                        Err(detour) => self.divert_segment(leg, from, detour, packet),
                     }
                 }
                 QueuedPacket::Acknowledgement(mut packet) => {
                     if settled.marked {
                         packet.mark();
                     }
-                    let Some(stage) = &self.acks[exit].stage else { continue };
+                    let Leg { stage, end } = &self.acks[leg];
+                    let end = *end;
                     match stage.pass_on(&mut self.links, settled.fate, &mut packet, |_, _, _, _| {}) {
-                        Ok(due) => self.forward_ack(exit + 1, due, packet),
-                        Err(detour) => self.divert_ack(exit + 1, from, detour, packet),
+                        Ok(due) => self.forward_ack(leg, end, due, &packet),
+                        Err(detour) => self.divert_ack(leg, from, detour, packet),
                     }
                 }
             }

@@ -1,0 +1,55 @@
+//! A list whose values are written where they stay: a packet that is pushed would be copied twice.
+
+/// Values, first come, first.
+pub(super) struct Slots<T> {
+    values: Vec<T>,
+    used: usize,
+}
+
+impl<T> Default for Slots<T> {
+    fn default() -> Slots<T> {
+        Slots { values: Vec::new(), used: 0 }
+    }
+}
+
+impl<T: Copy + Default> Slots<T> {
+    /// The place of one more value.
+    #[inline(always)]
+    pub(super) fn add(&mut self) -> &mut T {
+        let place = self.used;
+        self.used += 1;
+        if place < self.values.len() { &mut self.values[place] } else { self.enlarge(place) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enlarge(&mut self, place: usize) -> &mut T {
+        self.values.resize((2 * place).max(16), T::default());
+        &mut self.values[place]
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.used
+    }
+
+    #[inline]
+    pub(super) fn all(&self) -> &[T] {
+        &self.values[..self.used]
+    }
+
+    #[inline]
+    pub(super) fn all_mut(&mut self) -> &mut [T] {
+        &mut self.values[..self.used]
+    }
+
+    /// Removes the first values, up to this number of them.
+    pub(super) fn remove(&mut self, number: usize) {
+        self.values.copy_within(number..self.used, 0);
+        self.used -= number;
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.used = 0;
+    }
+}
