@@ -83,6 +83,51 @@ fn quantities_may_have_units_and_numbers_may_be_functions() {
     assert_eq!(bursts.late, Late::Queue);
 }
 
+/// The words of scenarios mean what the thesis's mean.
+#[test]
+fn bursts_have_the_words_of_scenarios_too() {
+    let role = |kind: &str| {
+        let plan = script::read("s", &pair(kind, "tcp")).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        plan.transfers[0].source.spec.role.clone()
+    };
+    let same = [
+        (
+            "burst (blocksize=128000, period=10000, duration=2)",
+            "burst (size=\"128 kB\", every=\"10 ms\", for=\"2 s\")",
+        ),
+        (
+            "burst (blocksize=128000, period=10000, duration=2)",
+            "burst (size=128000, every=10000, for=2, queued=false)",
+        ),
+        (
+            "burstq (blocksize=128000, period=10000, duration=2)",
+            "burst (size=128000, every=10000, for=2, queued=true)",
+        ),
+        (
+            "burst (blocksize=1000, period=10000, late=skip)",
+            "burst (size=1000, every=10000, late=skip, queued=false)",
+        ),
+        ("full (duration=2)", "full (for=2)"),
+        ("voice (duration=2)", "voice (for=2)"),
+    ];
+    for (theirs, ours) in same {
+        assert_eq!(role(theirs), role(ours), "{theirs} and {ours}");
+    }
+    let wrong = [
+        ("burst (size=1000, blocksize=1000, every=10000)", "blocksize and size mean the same"),
+        ("burst (size=1000, every=10000, period=10000)", "period and every mean the same"),
+        ("full (duration=2, for=2)", "duration and for mean the same"),
+        ("burst (size=1000, repeats=2, every=10000)", "size is that of the whole burst"),
+        ("burst (size=1000, every=10000, queued=true, late=skip)", "either queued or skipped"),
+        ("burst (size=1000, every=10000, queued=1)", "queued is a word"),
+        ("burstq (size=1000, every=10000, queued=true)", "no argument \"queued\""),
+    ];
+    for (kind, message) in wrong {
+        let error = script::read("s", &pair(kind, "tcp")).expect_err(kind);
+        assert!(error.to_string().contains(message), "{kind}: {error}");
+    }
+}
+
 #[test]
 fn blocks_say_what_follows_what() {
     let cluster = |port| {

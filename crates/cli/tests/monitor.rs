@@ -9,6 +9,8 @@ use common::{Checked, Named, ensure, in_real_time_and_long, stderr, stdout};
 use libtest_mimic::Failed;
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
@@ -18,6 +20,7 @@ use tempfile::TempDir;
 fn main() {
     let always: &[Named] = &[
         ("what_is_archived_is_advised", advised),
+        ("a_burst_has_the_same_words_everywhere", words),
         ("wrong_use_is_explained", wrong_use),
         ("a_probe_that_fails_is_told_and_the_others_go_on", failing),
         ("a_running_monitor_is_asked", asked),
@@ -149,6 +152,77 @@ fn advised() -> Checked {
         hours.lines().any(|line| line.starts_with("rtt_seconds,") && line.ends_with(",0.067,0.067,0.067")),
         hours,
     )
+}
+
+/// Advice on a burst goes into a server's flag, a request's field, a script and a scenario as it is. All of
+/// them tell of it in the words of the table in scenario.md.
+fn words() -> Checked {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/scenario.md");
+    let page = fs::read_to_string(page)?;
+    for word in ["`bursts.size`", "`--burst \"SIZE/EVERY\"`", "`Burst: SIZE/EVERY`", "`advise --every`"] {
+        ensure(page.contains(word), format!("the table has no {word}"))?;
+    }
+    let place = Place::new()?;
+    place.quiet("192.0.2.1", 622e6, 0.067)?;
+    let wanted = |burst: &Value| burst["size"] == 622_000 && burst["every_s"] == 0.01;
+    // Advice, by both names of its flag.
+    for flag in ["--every", "--period"] {
+        let advice = place.advice(&[flag, "10 ms", "--control", "none"])?;
+        ensure(wanted(&advice["burst"]), format!("{flag}: {advice}"))?;
+        ensure(advice["burst_period_s"] == 0.01, format!("{advice}"))?;
+    }
+    let text = stdout(&place.ackclock(&["advise", "far", "--control", "none"])?);
+    let row = text.lines().find(|line| line.trim().starts_with("burst ")).ok_or("no row of bursts")?;
+    let burst = row.split("  ").map(str::trim).find(|cell| cell.contains('/')).ok_or("no burst")?;
+    ensure(burst == "622000 B/10 ms", burst)?;
+    let [size, every] = burst.split('/').collect::<Vec<_>>()[..] else { return Err(burst.into()) };
+
+    // A server, by its flag, and by a request's field.
+    fs::create_dir(place.path("www"))?;
+    place.write("www/file", "what is served\n")?;
+    let field = format!("Burst: {burst}\r\n");
+    for (flag, field) in [(&["--burst", burst][..], ""), (&[], &field)] {
+        let arguments = [&["serve", "www", "--listen", "127.0.0.1:0", "--json"], flag].concat();
+        let mut server = place.command(&cargo_bin("ackclock"), &arguments).spawn()?;
+        let mut said = String::new();
+        BufReader::new(server.stderr.take().ok_or("no standard error")?).read_line(&mut said)?;
+        let mut stream = TcpStream::connect(said.trim().rsplit("http://").next().unwrap_or(""))?;
+        write!(stream, "GET /file HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{field}\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Command::new("kill").arg("-INT").arg(server.id().to_string()).status()?;
+        let log = stdout(&server.wait_with_output()?);
+        let entry: Value = serde_json::from_str(log.lines().next().ok_or(answer)?)?;
+        ensure(wanted(&entry["burst"]) && entry["retransmits"] == 0, log)?;
+    }
+
+    // A script, in both languages.
+    for (kind, queued) in [
+        (format!("burst (size=\"{size}\", every=\"{every}\", for=\"2 s\", queued=true)"), true),
+        ("burst (blocksize=622000, period=10000, duration=2)".to_owned(), false),
+    ] {
+        let script = format!(
+            "cluster {{ test a {{ type = {kind}; protocol = tcp; peer = b:1; }} \
+             test b {{ type = sink (for=\"2 s\"); protocol = tcp; own = b:1; }} }}"
+        );
+        place.write("script", &script)?;
+        let output = place.ackclock(&["generate", "script", "--check", "--json"])?;
+        let said: Value = serde_json::from_str(&stdout(&output)).map_err(|_| stderr(&output))?;
+        let said = &said["transfers"][0]["burst"];
+        ensure(wanted(said) && said["for_s"] == 2.0 && said["queued"] == queued, format!("{said}"))?;
+    }
+
+    // A scenario.
+    let scenario = format!(
+        "name = \"bursts\"\nduration = \"3 s\"\n[topology.dumbbell]\nbottleneck = {{ rate = \"622 Mbit/s\", \
+         delay = \"1 ms\", queue = {{ droptail = \"1 bdp\" }} }}\n[[flows]]\ncontrol = \"none\"\n\
+         bursts = {{ size = \"{size}\", every = \"{every}\", for = \"2 s\", queued = true }}\n"
+    );
+    place.write("bursts.toml", &scenario)?;
+    let output = place.ackclock(&["run", "bursts.toml", "--json"])?;
+    let said: Value = serde_json::from_str(&stdout(&output)).map_err(|_| stderr(&output))?;
+    let bursts = &said["points"][0]["flows"][0]["bursts"];
+    ensure(bursts["size_bytes"] == 622_000 && bursts["due"] == 201, format!("{bursts}"))
 }
 
 /// A running monitor tells what its archive tells. It stops when it is told to.

@@ -54,6 +54,7 @@ pub fn advice_document(report: &Report, now: Moment) -> Value {
         "address": host.address,
         "buffer_bytes": sized(&advice.buffer),
         "first_window_segments": told(&advice.first_window),
+        "burst": advice.burst.ok().map(|it| json!({ "size": it.value.0, "every_s": burst.as_secs_f64() })),
         "burst_bytes": sized(&advice.burst),
         "burst_period_s": burst.as_secs_f64(),
         "without_control_window_bytes": match &advice.without_control {

@@ -6,7 +6,7 @@ use crate::content::Content;
 use crate::directives::number;
 use crate::files::{Found, Missing, Tree};
 use crate::log::Entry;
-use crate::pacing::{Asked, Burst, Pacing};
+use crate::pacing::{Asked, Burst, BurstError, Pacing};
 use ackclock_scenario::writing::Timetable;
 use ackclock_sockets::{Alarm, TcpInfo};
 use ackclock_units::Time;
@@ -209,8 +209,19 @@ fn described(chosen: &Chosen, answer: Answer) -> Response<Answer> {
     response
 }
 
-/// What a request asks for: `Rate`, bytes, and `Period`, microseconds. Both hold for this request only.
+/// What a request asks for: `Burst`, as `--burst` has it, or `Rate`, bytes, and `Period`, microseconds. All
+/// hold for this request only.
 fn asked(headers: &HeaderMap) -> Result<Asked, Refusal> {
+    if let Some(value) = headers.get("burst") {
+        if ["burst", "rate", "period"].iter().map(|name| headers.get_all(*name).iter().count()).sum::<usize>()
+            > 1
+        {
+            return Err(bad("Burst is there once, and then without Rate and Period".to_owned()));
+        }
+        let text = String::from_utf8_lossy(value.as_bytes());
+        let burst: Burst = text.parse().map_err(|error: BurstError| bad(format!("Burst: {error}")))?;
+        return Ok(Asked { size: Some(burst.size()), period_us: Some(burst.every().as_nanos() / 1000) });
+    }
     let field = |name: &'static str, unit| {
         let mut values = headers.get_all(HeaderName::from_static(name)).iter();
         let value = match (values.next(), values.next()) {
@@ -278,5 +289,10 @@ mod tests {
             assert!(headers(&[("rate", wrong)]).is_err(), "{wrong}");
         }
         assert!(headers(&[("period", "1000"), ("period", "1000")]).is_err());
+        assert_eq!(headers(&[("burst", "64 kB/10 ms")]), Ok(both));
+        for wrong in [("burst", "64 kB/10 ms"), ("rate", "64000"), ("period", "10000")] {
+            assert!(headers(&[("burst", "64 kB/10 ms"), wrong]).is_err(), "{wrong:?}");
+        }
+        assert!(headers(&[("burst", "64000/10000")]).is_err(), "without units");
     }
 }

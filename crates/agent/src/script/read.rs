@@ -39,6 +39,18 @@ impl<'a> Arguments<'a> {
         Ok(Arguments { call, known: known.to_vec() })
     }
 
+    /// Which of two words for the same stands here; the first one if none does.
+    fn either(&self, word: &'static str, other: &'static str) -> Result<&'static str, Fault> {
+        match (self.find(word), self.find(other)) {
+            (Some(_), Some(argument)) => {
+                let message = format!("{word} and {other} mean the same");
+                Err(Fault::new(argument.span, message, "remove one of them"))
+            }
+            (None, Some(_)) => Ok(other),
+            (_, None) => Ok(word),
+        }
+    }
+
     fn find(&self, name: &str) -> Option<&'a Argument> {
         debug_assert!(self.known.contains(&name), "{name} is not among the known arguments");
         self.call.arguments.iter().find(|argument| argument.name == name)
@@ -209,20 +221,20 @@ pub(super) fn spec(kind: &Call, protocol: &Call) -> Result<Spec, Fault> {
 fn read_type(call: &Call) -> Result<(Role, u32), Fault> {
     let size = Some(Quantity::Size);
     if let Some(model) = TYPES.iter().find(|model| model.name == call.name) {
-        let arguments = Arguments::of(call, &["duration", "stamps", "buffer"])?;
+        let arguments = Arguments::of(call, &["duration", "for", "stamps", "buffer"])?;
         let (duration, stamps, buffer) = common(&arguments)?;
         let bursts = (model.bursts)();
         return Ok((Role::Source(Pattern::Bursts(BurstPattern { duration, buffer, ..bursts })), stamps));
     }
     match call.name.as_str() {
         "full" => {
-            let arguments = Arguments::of(call, &["blocksize", "duration", "stamps", "buffer"])?;
+            let arguments = Arguments::of(call, &["blocksize", "duration", "for", "stamps", "buffer"])?;
             let blocksize = arguments.whole("blocksize", (1, MAX_BURST), size)?.unwrap_or(BLOCKSIZE);
             let (duration, stamps, buffer) = common(&arguments)?;
             Ok((Role::Source(Pattern::Full { blocksize, duration, buffer }), stamps))
         }
         "sink" => {
-            let arguments = Arguments::of(call, &["blocksize", "duration", "stamps", "buffer"])?;
+            let arguments = Arguments::of(call, &["blocksize", "duration", "for", "stamps", "buffer"])?;
             let blocksize = arguments.whole("blocksize", (1, MAX_BURST), size)?.unwrap_or(BLOCKSIZE);
             let (duration, stamps, _) = common(&arguments)?;
             Ok((Role::Sink { blocksize, duration }, stamps))
@@ -237,23 +249,26 @@ fn read_type(call: &Call) -> Result<(Role, u32), Fault> {
     }
 }
 
+/// Bursts, in the thesis's words or in those of scenarios: size, every, for, queued.
 fn read_bursts(call: &Call) -> Result<(Role, u32), Fault> {
-    let mut known = vec!["blocksize", "repeats", "period", "duration", "stamps", "buffer"];
-    let queued = call.name == "burstq";
-    if !queued {
-        known.push("late");
+    let mut known =
+        vec!["blocksize", "size", "repeats", "period", "every", "duration", "for", "stamps", "buffer"];
+    if call.name != "burstq" {
+        known.extend(["late", "queued"]);
     }
     let arguments = Arguments::of(call, &known)?;
-    let late = match queued || arguments.word("late", &["delay", "skip"])? == Some("skip") {
-        true if queued => Late::Queue,
-        true => Late::Skip,
-        false => Late::Delay,
-    };
-    let blocksize = arguments.number("blocksize", (1, MAX_BURST), Some(Quantity::Size))?;
+    let late = late(&arguments)?;
+    let size = arguments.either("blocksize", "size")?;
+    if let ("size", Some(repeats)) = (size, arguments.find("repeats")) {
+        let help = "say blocksize for the size of a block";
+        return Err(Fault::new(repeats.span, "size is that of the whole burst", help));
+    }
+    let blocksize = arguments.number(size, (1, MAX_BURST), Some(Quantity::Size))?;
     let repeats = arguments.number("repeats", (1, MAX_BURST), None)?;
-    let period = arguments.number("period", (MIN_PERIOD, MAX_DURATION), Some(Quantity::Micros))?;
+    let every = arguments.either("period", "every")?;
+    let period = arguments.number(every, (MIN_PERIOD, MAX_DURATION), Some(Quantity::Micros))?;
     let Some(period) = period else {
-        let help = "say for example period=10000 (us) or period=\"10 ms\"";
+        let help = "say for example every=\"10 ms\", or period=10000 (us)";
         return Err(Fault::new(call.span, format!("{} has no period", call.name), help));
     };
     let (duration, stamps, buffer) = common(&arguments)?;
@@ -271,9 +286,27 @@ fn read_bursts(call: &Call) -> Result<(Role, u32), Fault> {
     Ok((Role::Source(Pattern::Bursts(pattern)), stamps))
 }
 
+/// What becomes of late bursts.
+fn late(arguments: &Arguments<'_>) -> Result<Late, Fault> {
+    if arguments.call.name == "burstq" {
+        return Ok(Late::Queue);
+    }
+    let skip = arguments.word("late", &["delay", "skip"])? == Some("skip");
+    match (arguments.word("queued", &["true", "false"])? == Some("true"), skip) {
+        (true, true) => {
+            let message = "a late burst is either queued or skipped";
+            Err(Fault::new(arguments.call.span, message, "leave queued or late out"))
+        }
+        (true, false) => Ok(Late::Queue),
+        (false, true) => Ok(Late::Skip),
+        (false, false) => Ok(Late::Delay),
+    }
+}
+
 /// Duration, stamps and buffer, which all types have.
 fn common(arguments: &Arguments<'_>) -> Result<(u64, u32, Option<u64>), Fault> {
-    let duration = arguments.whole("duration", (1, MAX_DURATION), Some(Quantity::Seconds))?;
+    let length = arguments.either("duration", "for")?;
+    let duration = arguments.whole(length, (1, MAX_DURATION), Some(Quantity::Seconds))?;
     let stamps = arguments.whole("stamps", (0, u64::from(MAX_STAMPS)), None)?;
     let buffer = arguments.whole("buffer", (1, 1 << 30), Some(Quantity::Size))?;
     Ok((duration.unwrap_or(DURATION), stamps.unwrap_or(0) as u32, buffer))

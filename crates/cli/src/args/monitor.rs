@@ -27,8 +27,8 @@ pub(crate) struct Advise {
     #[arg(long, default_value = "422 kB", value_parser = |text: &str| -> Result<Bytes, QuantityError> { text.parse() })]
     pub(crate) size: Bytes,
     /// The period of bursts.
-    #[arg(long, value_name = "TIME", default_value = "10 ms", value_parser = |text: &str| -> Result<Duration, QuantityError> { text.parse() })]
-    pub(crate) period: Duration,
+    #[arg(long, visible_alias = "period", value_name = "TIME", default_value = "10 ms", value_parser = |text: &str| -> Result<Duration, QuantityError> { text.parse() })]
+    pub(crate) every: Duration,
     /// Forecast only this controller; may be repeated.
     #[arg(long = "control", value_name = "NAME")]
     pub(crate) controls: Vec<String>,

@@ -42,7 +42,7 @@ pub(crate) fn run(command: &Advise) -> Result<(), Failure> {
 fn derived(command: &Advise, archive: &Archive, host: &Known) -> Result<Value, Failure> {
     let now = Moment::now();
     let chosen = chosen(&command.controls)?;
-    let report = report(archive, host, command.period, now).map_err(|error| explained(&error))?;
+    let report = report(archive, host, command.every, now).map_err(|error| explained(&error))?;
     let mut document = advice_document(&report, now);
     let made = match &report.advice.path {
         Ok(path) => Some(forecast_document(command.size, &forecasts(&path.value, command.size, &chosen)?)),
@@ -61,8 +61,9 @@ fn asked(command: &Advise, monitor: &str) -> Result<Value, Failure> {
         Ok(serde_json::from_str(&content).map_err(foreign)?)
     };
     let host = encoded(&command.host);
-    let period = encoded(&command.period.to_string());
-    let mut document = get(format!("/api/v1/advice?host={host}&period={period}"))?;
+    // The older of its two names, which monitors of earlier versions know, too.
+    let every = encoded(&command.every.to_string());
+    let mut document = get(format!("/api/v1/advice?host={host}&period={every}"))?;
     let made = if document["path"]["value"].is_object() {
         let mut path = format!("/api/v1/forecast?host={host}&size={}", encoded(&command.size.to_string()));
         for control in &command.controls {
@@ -184,10 +185,12 @@ fn mbit(bps: &Value) -> String {
 }
 
 fn print(document: &Value, command: &Advise) {
-    let row = |what: &str, key: &str, before: &str, unit: &str| {
+    let row = |what: &str, key: &str, before: &str, behind: &str| {
         let told = &document[key];
         match (&told["value"], &told["against"]) {
-            (Value::Number(value), _) => vec![what.to_owned(), format!("{before}{value} {unit}"), from(told)],
+            (Value::Number(value), _) => {
+                vec![what.to_owned(), format!("{before}{value} {behind}"), from(told)]
+            }
             (_, Value::String(_)) => vec![what.to_owned(), "no".to_owned(), text(&told["against"])],
             _ => vec![what.to_owned(), "unknown".to_owned(), text(&told["unknown"])],
         }
@@ -195,7 +198,7 @@ fn print(document: &Value, command: &Advise) {
     let mut rows = vec![
         row("buffer of the socket", "buffer_bytes", "", "B"),
         row("first window", "first_window_segments", "", "segments"),
-        row(&format!("burst every {}", command.period), "burst_bytes", "", "B"),
+        row("burst", "burst_bytes", "", &format!("B/{}", command.every)),
         row("without congestion control", "without_control_window_bytes", "window of ", "B"),
     ];
     let losses = &document["losses_begin"];

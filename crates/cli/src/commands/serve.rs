@@ -156,6 +156,7 @@ fn document(entry: &Entry) -> Value {
         "failed_cycles": entry.failed_cycles,
         "duration_s": entry.duration.as_secs_f64(),
         "retransmissions": entry.retransmissions,
+        "retransmits": entry.retransmissions,
         "control": entry.control,
         "complete": entry.complete,
     })

@@ -181,8 +181,11 @@ impl Answers {
                 reading(move || info(&open(&archive)?, host.as_deref(), span)).await
             }
             "/api/v1/advice" => {
-                let query = Query::read(query, &["host", "period"])?;
-                let burst = query.quantity("period", BURST)?;
+                let query = Query::read(query, &["host", "every", "period"])?;
+                if query.one("every")?.is_some() && query.one("period")?.is_some() {
+                    return Err(bad("every and period mean the same: one of them is enough".to_owned()));
+                }
+                let burst = query.quantity("every", query.quantity("period", BURST)?)?;
                 let host = wanted(&query)?;
                 reading(move || {
                     let (archive, now) = (open(&archive)?, Moment::now());

@@ -84,6 +84,8 @@ fn the_questions_of_enables_clients() {
     let advice = json(address, "/api/v1/advice?host=192.0.2.1&period=20+ms");
     assert_eq!(advice["buffer_bytes"]["value"], 5_209_250);
     assert_eq!(advice["burst_bytes"]["value"], 1_244_000);
+    assert_eq!(advice["burst"], serde_json::json!({ "size": 1_244_000, "every_s": 0.02 }));
+    assert_eq!(json(address, "/api/v1/advice?host=192.0.2.1&every=20+ms")["burst"], advice["burst"]);
     assert_eq!(advice["losses_begin"]["above_bps"], 600e6);
     let forecast = json(address, "/api/v1/forecast?host=192.0.2.1&size=14480%20B&control=none");
     assert_eq!(forecast["throughput"][0]["control"], "none");
@@ -91,7 +93,8 @@ fn the_questions_of_enables_clients() {
     let wrong = [
         ("/api/v1/advice", "which host"),
         ("/api/v1/advice?host=near", "no such host"),
-        ("/api/v1/advice?hots=a", "this knows host, period only"),
+        ("/api/v1/advice?hots=a", "this knows host, every, period only"),
+        ("/api/v1/advice?host=a&every=1%20s&period=1%20s", "mean the same"),
         ("/api/v1/forecast?host=192.0.2.1&size=1%20TB", "size is from"),
         ("/api/v1/forecast?host=192.0.2.1&control=cubik", "controllers are"),
         ("/api/v1/info?duration=5", "duration: "),

@@ -134,12 +134,14 @@ fn document(url: &str, tested: &Tested) -> Value {
         let none = StreamResult::default();
         let (sent, got) = ends(sends, ours, theirs.unwrap_or(&none));
         let (tcp, udp) = (tested.asked.tcp, tested.asked.udp);
+        let again = (tcp && sent.retransmits >= 0).then_some(sent.retransmits);
         json!({
             "stream": ours.id,
             "sender": if sends { "here" } else { "server" },
             "sent": end(sent),
             "received": end(got),
-            "retransmissions": (tcp && sent.retransmits >= 0).then_some(sent.retransmits),
+            "retransmissions": again,
+            "retransmits": again,
             "lost": udp.then_some(got.errors),
             "jitter_s": udp.then_some(got.jitter),
         })

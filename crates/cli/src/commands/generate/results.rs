@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::view::table::plain_table;
 use ackclock_agent::controller::{EndOutcome, Outcome};
+use ackclock_agent::report::Report;
 use ackclock_agent::script::{End, Plan, Stage, Transfer};
 use ackclock_agent::spec::Pattern;
 use ackclock_files::Folder;
@@ -63,7 +64,37 @@ fn end(end: &End, outcome: &EndOutcome) -> Value {
     json!({
         "host": end.agent.host,
         "own": end.own.as_ref().map(ToString::to_string),
-        "report": outcome.report,
+        "report": report(&outcome.report),
+    })
+}
+
+/// A report. Beside the microseconds in which agents talk stand seconds, and beside their word for what was
+/// sent again that of simulated flows.
+fn report(report: &Report) -> Value {
+    let mut said = json!(report);
+    said["retransmits"] = said["retransmissions"].clone();
+    for part in ["bursts", "datagrams"] {
+        let Some(fields) = said[part].as_object_mut() else { continue };
+        let seconds = |(name, value): (&String, &Value)| {
+            Some((format!("{}_s", name.strip_suffix("_us")?), json!(value.as_f64()? * 1e-6)))
+        };
+        // A share within so many microseconds is no time.
+        let times: Vec<_> =
+            fields.iter().filter(|(name, _)| !name.starts_with("within_")).filter_map(seconds).collect();
+        fields.extend(times);
+    }
+    said
+}
+
+/// The bursts of a transfer by the words of scenarios, if they are always the same.
+fn burst(pattern: Option<&Pattern>) -> Value {
+    let Some(Pattern::Bursts(pattern)) = pattern else { return Value::Null };
+    let Some(fixed) = pattern.fixed() else { return Value::Null };
+    json!({
+        "size": fixed.size,
+        "every_s": fixed.every.as_secs_f64(),
+        "for_s": pattern.duration as f64 * 1e-6,
+        "queued": fixed.queued,
     })
 }
 
@@ -72,6 +103,7 @@ pub(super) fn document(plan: &Plan, outcomes: &[Outcome]) -> Value {
     let transfers = plan.transfers.iter().zip(outcomes).map(|(transfer, outcome)| {
         json!({
             "protocol": transfer.source.spec.protocol.name(),
+            "burst": burst(transfer.pattern()),
             "source": end(&transfer.source, &outcome.source),
             "sink": end(&transfer.sink, &outcome.sink),
             "failed": outcome.failed,
@@ -118,7 +150,12 @@ pub(super) fn describe(plan: &Plan, as_json: bool) {
                     "spec": end.spec,
                 })
             };
-            json!({ "source": one(&transfer.source), "sink": one(&transfer.sink) })
+            json!({
+                "source": one(&transfer.source),
+                "sink": one(&transfer.sink),
+                "burst": burst(transfer.pattern()),
+                "duration_s": transfer.pattern().map(|pattern| pattern.duration() as f64 * 1e-6),
+            })
         });
         say!("{}", json!({ "transfers": transfers.collect::<Vec<_>>() }));
         return;
