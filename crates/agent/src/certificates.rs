@@ -137,7 +137,7 @@ impl Authority {
         &self,
         name: &str,
         purpose: Purpose,
-        before: u32,
+        before: i64,
         behind: i64,
     ) -> Result<Made, CertificateError> {
         let wrong = |error: rcgen::Error| CertificateError::Name {
@@ -148,7 +148,7 @@ impl Authority {
         params.distinguished_name.push(DnType::CommonName, name);
         let now = OffsetDateTime::now_utc();
         (params.not_before, params.not_after) =
-            (now - Duration::hours(before.into()), now + Duration::hours(behind));
+            (now - Duration::hours(before), now + Duration::hours(behind));
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![match purpose {

@@ -114,6 +114,7 @@ pub fn names(certificates: Option<&[CertificateDer<'_>]>) -> Vec<String> {
 pub fn named(error: &io::Error, other: &str) -> Refusal {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let ours = "make both ends' certificates with `ackclock certificates` in one directory";
+    let purpose = "agents have certificates of hosts, and controllers those of users (`--user`)";
     let again = "make a new one with `ackclock certificates`, after removing the old one";
     match tls {
         Some(rustls::Error::InvalidCertificate(why)) => match why {
@@ -125,6 +126,15 @@ pub fn named(error: &io::Error, other: &str) -> Refusal {
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
                 Refusal::new("expired_certificate", format!("the certificate of {other} has expired"), again)
             }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => Refusal::new(
+                "not_yet_valid",
+                format!("the certificate of {other} is not valid yet"),
+                "compare the clocks of both hosts, and of the one that made the certificate",
+            ),
+            CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+                let message = format!("the certificate of {other} is for the other end");
+                Refusal::new("wrong_purpose", message, purpose)
+            }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 Refusal::new(
                     "wrong_name",
@@ -132,9 +142,7 @@ pub fn named(error: &io::Error, other: &str) -> Refusal {
                     "write the host in the script as it was written for `ackclock certificates`",
                 )
             }
-            other_why => {
-                Refusal::new("bad_certificate", format!("the certificate of {other}: {other_why:?}"), ours)
-            }
+            why => Refusal::new("bad_certificate", format!("the certificate of {other}: {why}"), ours),
         },
         Some(rustls::Error::AlertReceived(alert)) => match alert {
             AlertDescription::UnknownCA | AlertDescription::DecryptError => Refusal::new(
@@ -142,14 +150,23 @@ pub fn named(error: &io::Error, other: &str) -> Refusal {
                 format!("{other} does not know the authority of this certificate"),
                 ours,
             ),
-            AlertDescription::CertificateExpired => {
-                Refusal::new("expired_certificate", "this certificate has expired", again)
+            // TLS has one alert for both (RFC 8446, section 6.2).
+            AlertDescription::CertificateExpired => Refusal::new(
+                "expired_certificate",
+                format!("{other} says that this certificate has expired, or is not valid yet"),
+                again,
+            ),
+            AlertDescription::UnsupportedCertificate => {
+                Refusal::new("wrong_purpose", "this certificate is for the other end", purpose)
             }
             AlertDescription::CertificateRequired => {
                 Refusal::new("no_certificate", format!("{other} wants a certificate"), ours)
             }
             alert => Refusal::new("tls", format!("{other} refuses the connection: {alert:?}"), ours),
         },
+        Some(rustls::Error::NoCertificatesPresented) => {
+            Refusal::new("no_certificate", format!("{other} shows no certificate"), ours)
+        }
         Some(why) => {
             Refusal::new("tls", format!("{other}: {why}"), "is this the port of an `ackclock agent`?")
         }

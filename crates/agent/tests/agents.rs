@@ -3,16 +3,19 @@
 mod common;
 
 use ackclock_agent::certificates::{Authority, Purpose};
-use ackclock_agent::consent::{ANSWER, HELLO, Verdict};
+use ackclock_agent::consent::{HELLO, Secrets, Verdict};
 use ackclock_agent::policy::Policy;
-use ackclock_agent::protocol::{Meeting, Reply, Request};
+use ackclock_agent::protocol::{Meeting, Reply, Request, State};
 use ackclock_agent::tls::Identity;
-use common::{Raw, Running, hello, identity, one, pair, run, secrets, user};
-use rustls::ClientConfig;
+use common::{LONG, Raw, Running, hello, identity, one, pair, run, secrets, user};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
 use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::sync::Arc;
-use std::thread::sleep;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -109,14 +112,42 @@ fn who_is_not_trusted_is_told_why() {
     let expired = identity(&ours, "alice", Purpose::User, -1).client().expect("a configuration");
     assert_eq!(error(&expired), "expired_certificate");
     let host = identity(&ours, "alice", Purpose::Host, 1).client().expect("a configuration");
-    assert_eq!(error(&host), "tls", "a host's certificate controls nobody");
+    assert_eq!(error(&host), "wrong_purpose", "a host's certificate controls nobody");
+    assert_eq!(error(&without_certificate(&ours)), "no_certificate");
 
     let old = Running::with(identity(&ours, "127.0.0.1", Purpose::Host, -1), Policy::default());
     let text = format!("cluster {{ {} }}", pair(&old, &old, "full (duration=0.1)", ("tcp", "tcp")));
     assert_eq!(run(&text, &user(&ours)).expect_err("it is refused").error, "expired_certificate");
-    let other = Running::with(identity(&ours, "b.example", Purpose::Host, 1), Policy::default());
-    let text = format!("cluster {{ {} }}", pair(&other, &other, "full (duration=0.1)", ("tcp", "tcp")));
-    assert_eq!(run(&text, &user(&ours)).expect_err("it is refused").error, "wrong_name");
+    for (identity, name) in [
+        (identity(&ours, "b.example", Purpose::Host, 1), "wrong_name"),
+        (identity(&ours, "127.0.0.1", Purpose::User, 1), "wrong_purpose"),
+        (future(&ours), "not_yet_valid"),
+    ] {
+        let other = Running::with(identity, Policy::default());
+        let text = format!("cluster {{ {} }}", pair(&other, &other, "full (duration=0.1)", ("tcp", "tcp")));
+        let refusal = run(&text, &user(&ours)).expect_err("it is refused");
+        assert_eq!(refusal.error, name, "{}", refusal.message);
+    }
+}
+
+/// A controller that trusts this authority, and shows nothing itself.
+fn without_certificate(authority: &Authority) -> Arc<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    for root in CertificateDer::pem_slice_iter(authority.certificate().as_bytes()) {
+        roots.add(root.expect("PEM")).expect("a certificate");
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .expect("TLS 1.3");
+    Arc::new(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// A host whose certificate begins tomorrow.
+fn future(authority: &Authority) -> Identity {
+    let made = authority.sign("127.0.0.1", Purpose::Host, -24, 48).expect("a certificate");
+    let [certificate, key] = [&made.certificate, &made.key].map(|it| it.as_bytes());
+    Identity::from_pem(authority.certificate().as_bytes(), certificate, key).expect("PEM")
 }
 
 #[test]
@@ -164,20 +195,60 @@ fn a_cookie_opens_one_connection_once() {
         }
     };
     assert!(failed.contains("replayed_cookie"), "{failed}");
-    let meeting = raw.sink(3, "udp");
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-    socket.set_read_timeout(Some(Duration::from_secs(5))).expect("set");
-    let other = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-    other.set_read_timeout(Some(Duration::from_secs(5))).expect("set");
-    let ask = |socket: &UdpSocket, nonce| {
-        socket.send_to(&secrets(&meeting).hello(nonce), meeting.address).expect("sent");
-        let mut answer = [0; ANSWER];
-        let length = socket.recv(&mut answer).expect("an answer");
-        assert!(length <= HELLO, "nobody is made to send more than came");
-        secrets(&meeting).read_answer(nonce, &answer)
+}
+
+/// Over UDP a cookie is for one address and one hello. The same hello again is answered again, because the
+/// answer may have been lost; whoever else shows the cookie gets nothing, and nothing of his counts.
+#[test]
+fn a_cookie_over_udp_is_for_one_source() {
+    let authority = Authority::new().expect("an authority");
+    let agent = Running::start(&authority, Policy::default());
+    let mut raw = Raw::open(&agent, &authority);
+    let meeting = raw.sink(1, "udp");
+    let socket = || {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        socket.set_read_timeout(Some(Duration::from_secs(5))).expect("set");
+        socket
     };
-    assert_eq!(ask(&socket, [1; 16]), Some(Verdict::Welcome));
-    drop(other);
+    let verdict = |socket: &UdpSocket, secrets: Secrets, nonce| {
+        socket.send_to(&secrets.hello(nonce), meeting.address).expect("sent");
+        loop {
+            let mut answer = [0; HELLO];
+            let length = socket.recv(&mut answer).expect("an answer");
+            assert!(length < HELLO, "nobody is made to send more than came");
+            // Renewals of consent come in between.
+            if let Some(verdict) = secrets.read_answer(nonce, &answer[..length]) {
+                return verdict;
+            }
+        }
+    };
+    let (ours, theirs, right) = (socket(), socket(), secrets(&meeting));
+    let guess = Secrets { cookie: [0; 16], ..right };
+    assert_eq!(verdict(&theirs, guess, [1; 16]), Verdict::Unknown);
+    assert_eq!(verdict(&ours, right, [2; 16]), Verdict::Welcome);
+    assert_eq!(verdict(&ours, right, [2; 16]), Verdict::Welcome, "the answer was lost");
+    assert_eq!(verdict(&ours, right, [3; 16]), Verdict::Replayed);
+    // A datagram with data: its number with the highest bit set, and when it left.
+    let data = |number: u64| [(1 << 63 | number).to_be_bytes(), [0; 8]].concat();
+    theirs.send_to(&right.hello([2; 16]), meeting.address).expect("sent");
+    theirs.send_to(&data(7), meeting.address).expect("sent");
+    ours.send_to(&data(0), meeting.address).expect("sent");
+    theirs.set_read_timeout(Some(Duration::from_millis(300))).expect("set");
+    assert!(theirs.recv(&mut [0; HELLO]).is_err(), "a replay from elsewhere is answered");
+    raw.ask(&Request::Finish { tests: vec![1] });
+    let begun = Instant::now();
+    loop {
+        assert!(begun.elapsed() < LONG, "nothing is told");
+        let Reply::Changes { changes, .. } = raw.ask(&Request::Renew {}) else { panic!("changes") };
+        if changes.iter().any(|it| it.test == 1 && it.state == State::Finished) {
+            break;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    let Reply::Report { report, .. } = raw.ask(&Request::Report { test: 1, from: 0 }) else {
+        panic!("a report")
+    };
+    assert_eq!((report.bytes, report.calls), (16, 1), "only its source counts");
 }
 
 /// A server that is no sink gets a hello, and nothing else.
@@ -221,26 +292,95 @@ fn who_takes_no_part_is_sent_nothing() {
     assert_eq!(rest, b"");
 }
 
+/// Both ends of both protocols stop. The other ends are this test, which sees when.
 #[test]
 fn a_controller_that_is_silent_stops_all_traffic() {
     let authority = Authority::new().expect("an authority");
     let agent = Running::start(&authority, Policy::default());
     let mut raw = Raw::open(&agent, &authority);
-    let meeting = raw.sink(1, "tcp");
-    raw.setup(2, "full (duration=60)", "tcp", None, Some(meeting));
-    // Our own sink, which sees when the traffic ends. A renewal would keep it going.
-    let own = raw.sink(3, "udp");
-    let (mut stream, verdict) = hello(&raw.sink(4, "tcp"), [5; 16]);
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let datagrams = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    datagrams.set_read_timeout(Some(Duration::from_millis(50))).expect("set");
+    let meeting = |address| Meeting { address, cookie: "11".repeat(16), key: "22".repeat(16) };
+    let (tcp, udp) = (server.local_addr().expect("an address"), datagrams.local_addr().expect("an address"));
+    raw.setup(1, "full (duration=60)", "tcp (rate=\"20 Mbit/s\")", None, Some(meeting(tcp)));
+    raw.setup(2, "full (blocksize=1000, duration=60)", "udp (rate=\"2 Mbit/s\")", None, Some(meeting(udp)));
+    raw.ask(&Request::Open { tests: vec![1, 2] });
+    let right = secrets(&meeting(udp));
+    let nonce = |hello: &[u8]| -> [u8; 16] { hello[24..40].try_into().expect("a nonce") };
+    let (mut got, _) = server.accept().expect("a connection");
+    let mut first = [0; HELLO];
+    got.read_exact(&mut first).expect("a hello");
+    got.write_all(&right.welcome(nonce(&first))).expect("written");
+    let begun = Instant::now();
+    let source = loop {
+        assert!(begun.elapsed() < LONG, "no hello comes");
+        raw.ask(&Request::Renew {});
+        if let Ok((HELLO, from)) = datagrams.recv_from(&mut first) {
+            datagrams.send_to(&right.welcome(nonce(&first)), from).expect("sent");
+            break from;
+        }
+    };
+    // Sinks of the agent, which go on reading, and renewing consent, as long as the controller lives.
+    let (mut sent, verdict) = hello(&raw.sink(3, "tcp"), [5; 16]);
     assert_eq!(verdict, Some(Verdict::Welcome));
-    let (begun, block) = (Instant::now(), vec![0; 10_000]);
-    stream.set_write_timeout(Some(Duration::from_secs(5))).expect("set");
-    while stream.write_all(&block).is_ok() {
-        assert!(begun.elapsed() < Duration::from_secs(4), "the sink still reads");
-        sleep(Duration::from_millis(5));
+    let (consenting, sink) = (UdpSocket::bind("127.0.0.1:0").expect("a port"), raw.sink(4, "udp"));
+    consenting.set_read_timeout(Some(Duration::from_millis(50))).expect("set");
+    consenting.send_to(&secrets(&sink).hello([6; 16]), sink.address).expect("sent");
+    let begun = Instant::now();
+    let mut opened = 0;
+    while opened < 2 {
+        assert!(begun.elapsed() < LONG, "the sources are not open");
+        let Reply::Changes { changes, .. } = raw.ask(&Request::Renew {}) else { panic!("changes") };
+        opened += changes.iter().filter(|it| it.test <= 2 && it.state == State::Opened).count();
+        sleep(Duration::from_millis(10));
     }
-    let took = begun.elapsed();
-    assert!(took < Duration::from_secs(2), "{took:?}");
-    drop(own);
+    raw.ask(&Request::Run { tests: vec![1, 2] });
+
+    // From now on nothing is said. Each end says when the last that it saw came.
+    let silent = Instant::now();
+    let stopped = AtomicBool::new(false);
+    let watch = |look: &mut dyn FnMut() -> bool| {
+        let mut last = Duration::ZERO;
+        while !stopped.load(Ordering::Relaxed) {
+            if look() {
+                last = silent.elapsed();
+            }
+        }
+        last
+    };
+    got.set_read_timeout(Some(Duration::from_millis(50))).expect("set");
+    sent.set_write_timeout(Some(Duration::from_millis(50))).expect("set");
+    let (watch, right) = (&watch, &right);
+    let ends = thread::scope(|scope| {
+        let mut number = 0;
+        let ends = [
+            scope.spawn(move || watch(&mut || got.read(&mut [0; 10_000]).is_ok_and(|length| length > 0))),
+            scope.spawn(move || {
+                watch(&mut || {
+                    // The sink's consent goes on: it is not what ends this traffic.
+                    number += 1;
+                    datagrams.send_to(&right.consent(number), source).expect("sent");
+                    datagrams.recv(&mut [0; 2000]).is_ok()
+                })
+            }),
+            scope.spawn(move || {
+                watch(&mut || {
+                    sleep(Duration::from_millis(5));
+                    sent.write_all(&[0; 10_000]).is_ok()
+                })
+            }),
+            scope.spawn(move || watch(&mut || consenting.recv(&mut [0; HELLO]).is_ok())),
+        ];
+        sleep(Duration::from_secs(4));
+        stopped.store(true, Ordering::Relaxed);
+        ends.map(|end| end.join().expect("an end"))
+    });
+    for (what, last) in ["TCP, sent", "UDP, sent", "TCP, read", "UDP, consented"].iter().zip(ends) {
+        // The lease of 1.5 s, and a tenth of a second to notice; the rest is for a busy machine.
+        assert!(last > Duration::from_millis(400), "{what}: it has hardly begun, {last:?}");
+        assert!(last < Duration::from_secs(3), "{what}: it went on for {last:?}");
+    }
 }
 
 #[test]

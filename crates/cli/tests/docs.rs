@@ -1,6 +1,7 @@
 //! The documentation agrees with the program: generated pages are current, and every scenario in it is read.
 
 use ackclock_scenario::Sweep;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -47,6 +48,35 @@ fn generated_pages_are_current() {
         let current = read(&fresh.path().join(&page)) == read(&book().join(&page));
         assert!(current, "{} is stale: run `make docs`", page.display());
     }
+}
+
+/// The names of errors in the code of agents, and in the table of their page.
+#[test]
+fn every_error_of_agents_is_on_their_page() {
+    let mut named = BTreeSet::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent/src")];
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).expect("sources").map(|it| it.expect("an entry").path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = read(&path);
+            let code = text.split("#[cfg(test)]").next().unwrap_or("");
+            for call in ["Refusal::new(", "refused(", "limit("] {
+                let arguments = code.split(call).skip(1).filter_map(|rest| rest.trim().strip_prefix('"'));
+                named.extend(arguments.filter_map(|rest| rest.split('"').next().map(str::to_owned)));
+            }
+        }
+    }
+    let page = read(&book().join("generate.md"));
+    let errors = page.split("## Errors").nth(1).and_then(|it| it.split("\n## ").next()).expect("a section");
+    let cells = errors.lines().filter_map(|line| line.strip_prefix("| `")?.split('|').next());
+    let told: BTreeSet<String> = cells
+        .flat_map(|cell| cell.split(['`', ',', ' ']).filter(|it| !it.is_empty()).map(str::to_owned))
+        .collect();
+    assert!(named.len() > 30, "{named:?}");
+    assert_eq!(named, told);
 }
 
 #[test]
