@@ -6,6 +6,7 @@ use assert_cmd::cargo::cargo_bin;
 use libtest_mimic::Failed;
 use serde_json::Value;
 use std::fs;
+use std::io::Read;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -14,6 +15,8 @@ pub(crate) const PRIVILEGED: &[Named] = &[
     ("bursts_between_namespaces", bursts),
     ("failed_cycles_are_those_of_the_timetable", failed_cycles),
     ("a_killed_controller_stops_all_traffic", killed),
+    ("a_killed_sink_stops_its_traffic", sink_killed),
+    ("a_host_that_vanishes_is_sent_no_more", sink_vanished),
     ("a_thousand_connections_need_little_memory", thousand),
     ("a_client_of_iperf3_that_vanishes_is_sent_no_more", vanished),
 ];
@@ -202,6 +205,50 @@ fn killed() -> Checked {
     )?;
     let said = hosts.generate("short", &[])?;
     ensure(said["transfers"][1]["sink"]["report"]["bytes"] == 11 * 500, format!("{said}"))
+}
+
+/// Its sockets are closed, so its host says that nobody is there any more.
+fn sink_killed() -> Checked {
+    sink_goes(|hosts| Ok(hosts.agents[1].0.kill()?))
+}
+
+/// Its host says nothing any more. Over UDP its consent runs out; over TCP nothing is acknowledged.
+fn sink_vanished() -> Checked {
+    sink_goes(|hosts| must(&format!("ip -n {} link set eth0 down", hosts.names[2])))
+}
+
+/// The sinks of both protocols go in the middle of a test. The source's device says when nothing is sent any
+/// more, and the controller says why.
+fn sink_goes(go: impl FnOnce(&mut Hosts) -> Checked) -> Checked {
+    let mut hosts = Hosts::new(None)?.with_agents()?;
+    let transfers = [
+        ("full (blocksize=1400, duration=60)", "udp (rate=\"20 Mbit/s\")"),
+        ("full (duration=60)", "tcp (rate=\"20 Mbit/s\")"),
+    ];
+    hosts.script("long", &transfers)?;
+    let mut controller = Process(hosts.on(0, &["generate", "long", "--json"]).spawn()?);
+    let (begun, idle) = (Instant::now(), hosts.received()?);
+    while hosts.received()? < idle + 3_000_000 {
+        ensure(begun.elapsed() < Duration::from_secs(30), "nothing is sent")?;
+        sleep(Duration::from_millis(20));
+    }
+    go(&mut hosts)?;
+    // Consent lasts for 1.5 s. The rest is for a busy machine.
+    sleep(Duration::from_secs(3));
+    let after = hosts.count(1, "tx_bytes")?;
+    sleep(Duration::from_secs(1));
+    let later = hosts.count(1, "tx_bytes")?;
+    // Answers to the controller, and now and then a segment once more. Both transfers would be 5 MB.
+    ensure(later - after < 50_000, format!("{} bytes in the fourth second", later - after))?;
+    let mut said = String::new();
+    controller.0.stdout.take().ok_or("standard output is not there")?.read_to_string(&mut said)?;
+    ensure(!controller.0.wait()?.success(), said.clone())?;
+    let said: Value = serde_json::from_str(&said)?;
+    for transfer in said["transfers"].as_array().ok_or("transfers")? {
+        let why = transfer["failed"]["error"].as_str().unwrap_or_default();
+        ensure(["no_consent", "connection"].contains(&why), format!("{transfer}"))?;
+    }
+    Ok(())
 }
 
 fn thousand() -> Checked {
