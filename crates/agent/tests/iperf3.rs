@@ -2,10 +2,10 @@
 
 mod common;
 
-use ackclock_agent::agent::Log;
 use ackclock_agent::iperf3::client::{self, Tested};
 use ackclock_agent::iperf3::message::{COOKIE, Parameters, State, UDP_ANSWER, UDP_HELLO, write_document};
 use ackclock_agent::iperf3::server::Server;
+use ackclock_agent::log::Log;
 use ackclock_agent::policy::Policy;
 use ackclock_agent::protocol::Refusal;
 use common::{LONG, trickle};
@@ -31,7 +31,8 @@ impl Running {
         let stop: &'static AtomicBool = Box::leak(Box::default());
         let said = Arc::new(Mutex::new(Vec::new()));
         let heard = said.clone();
-        let log: Log = Arc::new(move |text| heard.lock().unwrap_or_else(PoisonError::into_inner).push(text));
+        let log: Log =
+            Arc::new(move |note| heard.lock().unwrap_or_else(PoisonError::into_inner).push(note.to_string()));
         let thread =
             spawn(move || Arc::new(Server::new(policy)).serve(&listener, stop, &log).expect("it serves"));
         Running { address, said, stop, thread: Some(thread) }

@@ -274,8 +274,9 @@ pub(crate) struct Predict {
 
 #[derive(Args)]
 pub(crate) struct Trace {
-    /// A capture (pcap, pcapng), simulated or real.
-    pub(crate) file: PathBuf,
+    /// A capture (pcap, pcapng), simulated or real; two are set side by side.
+    #[arg(required = true, num_args = 1..=2, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     /// The connection, by its number, from 0 in the order of first packets; default: all.
     #[arg(long, value_name = "N")]
     pub(crate) stream: Option<usize>,
@@ -397,6 +398,9 @@ pub(crate) struct KernelLoad {
     /// Let users without CAP_NET_ADMIN choose it, too.
     #[arg(long)]
     pub(crate) everyone: bool,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]
@@ -433,6 +437,9 @@ pub(crate) struct KernelUnload {
     /// Everything that ackclock has loaded, with leftovers.
     #[arg(long, conflicts_with = "name")]
     pub(crate) all: bool,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]

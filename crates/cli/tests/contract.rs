@@ -467,6 +467,86 @@ fn help_names_every_command_and_flag() {
     assert!(flags.iter().all(|flag| compare.contains(flag)), "{compare}");
 }
 
+/// Commands, and those of `kernel` and `key`, by what the help says of them.
+fn commands(of: &[&str]) -> Vec<Vec<String>> {
+    let help = stdout(&ackclock(Path::new("."), &[of, &["--help"]].concat()));
+    let list = help.split("Commands:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap_or("");
+    let names = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    names
+        .filter(|name| !name.is_empty() && *name != "help")
+        .map(|name| of.iter().map(|word| (*word).to_owned()).chain([name.to_owned()]).collect())
+        .collect()
+}
+
+/// Those without serve a page, or write what is no document.
+#[test]
+fn every_command_that_tells_something_takes_json() {
+    let mut without = Vec::new();
+    let mut all = commands(&[]);
+    assert!(all.len() > 15, "{all:?}");
+    while let Some(command) = all.pop() {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        let inner = commands(&words);
+        let help = stdout(&ackclock(Path::new("."), &[&words[..], &["--help"]].concat()));
+        if inner.is_empty() && !help.contains("--json") {
+            without.push(words.join(" "));
+        }
+        all.extend(inner);
+    }
+    without.sort();
+    assert_eq!(without, ["completions", "lab", "man"]);
+}
+
+#[test]
+fn trace_gives_the_fields_of_the_contract() {
+    let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures/kernel.pcapng");
+    let capture = capture.display().to_string();
+    let document = document(&ackclock(Path::new("."), &["trace", &capture, "--json"]));
+    assert_fields(&document, &["packets", "tcp_packets", "cut_after", "connections"]);
+    let connection = &document["connections"][0];
+    assert_fields(connection, &["number", "ends", "begin_s", "elapsed_s", "directions"]);
+    // The numbers of the page.
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/trace.md");
+    let page = std::fs::read_to_string(page).expect("a page");
+    let table =
+        page.split("| number | JSON |").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("a table");
+    let names: Vec<&str> = table
+        .lines()
+        .filter_map(|row| row.split('|').nth(2))
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .collect();
+    assert!(names.len() > 25, "{names:?}");
+    for direction in 0..2 {
+        assert_fields(&connection["directions"][direction], &names);
+    }
+}
+
+#[cfg(feature = "agent")]
+#[test]
+fn what_a_script_would_do_has_the_fields_of_the_contract() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/generate/burst.netspec");
+    let script = script.display().to_string();
+    let document = document(&ackclock(Path::new("."), &["generate", &script, "--check", "--json"]));
+    assert_fields(&document, &["transfers"]);
+    let transfer = &document["transfers"][0];
+    assert_fields(transfer, &["source", "sink", "burst", "duration_s"]);
+    assert_fields(&transfer["burst"], &["size", "every_s", "for_s", "queued"]);
+    for end in ["source", "sink"] {
+        assert_fields(&transfer[end], &["agent", "own", "spec"]);
+    }
+}
+
+#[cfg(feature = "agent")]
+#[test]
+fn certificates_give_the_fields_of_the_contract() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let document = document(&ackclock(directory.path(), &["certificates", "c", "a.example", "--json"]));
+    assert_fields(&document, &["directory", "files", "days"]);
+    for file in document["files"].as_array().expect("a list") {
+        assert!(directory.path().join("c").join(file.as_str().expect("a name")).exists(), "{file}");
+    }
+}
+
 /// Nobody reads to the end of a long table.
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {

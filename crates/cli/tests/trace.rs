@@ -3,10 +3,11 @@
 
 mod common;
 
-use common::{ackclock, stderr, stdout};
+use common::{SCENARIO, ackclock, listing, shell, stderr, stdout};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const PATH: &str = include_str!("captures/path.toml");
 
@@ -126,10 +127,25 @@ fn compare(document: &Value, tcptrace: &str) -> usize {
     same
 }
 
+/// What tcptrace tells of a capture now, where it is installed.
+fn told_by_tcptrace(capture: &Path) -> Option<String> {
+    let told = Command::new("tcptrace").arg("-lrW").arg(capture).output().ok()?;
+    assert!(told.status.success(), "{}", stderr(&told));
+    Some(stdout(&told))
+}
+
+/// Of both directions of two connections as many numbers are the same, by what it once printed, which is kept
+/// here, and by what it prints now.
+fn compare_all(capture: &Path, document: &Value, kept: &str, wanted: usize) {
+    for text in [Some(kept.to_owned()), told_by_tcptrace(capture)].into_iter().flatten() {
+        let same = compare(document, &text);
+        assert_eq!(same, wanted, "of {} numbers", 4 * FIELDS.len());
+    }
+}
+
 #[test]
 fn a_capture_of_the_kernel_has_the_numbers_of_tcptrace() {
-    let same = compare(&traced(&kernel()), include_str!("captures/kernel.tcptrace"));
-    assert!(same >= 4 * FIELDS.len() - 8, "{same} of {}", 4 * FIELDS.len());
+    compare_all(&kernel(), &traced(&kernel()), include_str!("captures/kernel.tcptrace"), 175);
 }
 
 #[test]
@@ -137,7 +153,7 @@ fn a_simulated_capture_has_the_numbers_of_tcptrace_and_of_the_simulator() {
     let directory = tempfile::tempdir().expect("a directory");
     let (capture, results) = simulated(directory.path());
     let document = traced(&capture);
-    compare(&document, include_str!("captures/simulated.tcptrace"));
+    compare_all(&capture, &document, include_str!("captures/simulated.tcptrace"), 174);
     for (number, flow) in results["points"][0]["flows"].as_array().expect("a list").iter().enumerate() {
         let there = &document["connections"][number]["directions"][0];
         assert_eq!(there["retransmitted_packets"], flow["retransmits"], "{flow}");
@@ -179,6 +195,63 @@ fn pictures_are_drawn_for_the_connection_that_is_chosen() {
     let document = traced(Path::new(&kernel));
     let again = document["connections"][1]["directions"][0]["retransmitted_packets"].as_u64();
     assert_eq!(Some(sequence.lines().filter(|line| line.starts_with("diamond")).count() as u64), again);
+}
+
+/// A capture of the kernel's own TCP and one of a simulated flow: the numbers of each are as alone, and their
+/// curves are in the same pictures.
+#[test]
+fn two_captures_are_set_side_by_side() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (simulated, _) = simulated(directory.path());
+    let [real, simulated] = [kernel(), simulated].map(|path| path.display().to_string());
+    let arguments = ["trace", &real, &simulated, "--json", "--out", "both", "--xplot", "xplot"];
+    let output = ackclock(directory.path(), &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let both: Value = serde_json::from_str(&stdout(&output)).expect("one JSON document");
+    let read = |name: &str| fs::read_to_string(directory.path().join(name)).expect("a file");
+    assert_eq!(serde_json::from_str::<Value>(&read("both/trace.json")).expect("JSON"), both);
+    for (number, (path, name)) in
+        [(&real, "kernel.pcapng"), (&simulated, "first.pcapng")].into_iter().enumerate()
+    {
+        let mut of = both["captures"][number].clone();
+        assert_eq!(of["file"].take(), name);
+        of.as_object_mut().expect("an object").remove("file");
+        assert_eq!(of, traced(Path::new(path)), "{name}");
+    }
+    let page = read("both/report.html");
+    assert!(page.contains("<h1>kernel.pcapng and first.pcapng</h1>"));
+    for words in ["a to b, kernel.pcapng", "a to b, first.pcapng", "In first.pcapng a is "] {
+        assert!(page.contains(words), "{words}");
+    }
+    // On one axis, as long as the longer of the two lasts.
+    let picture = read("both/0-a-to-b-outstanding.svg");
+    assert!(picture.contains("outstanding, kernel.pcapng") && picture.contains("outstanding, first.pcapng"));
+    let lines = read("xplot/0-a-to-b-outstanding.xpl");
+    assert!(["\ngreen\n", "\nyellow\n"].iter().all(|colour| lines.contains(colour)), "two curves");
+    let text = stdout(&ackclock(directory.path(), &["trace", &real, &simulated]));
+    assert!(text.starts_with("kernel.pcapng:\n") && text.contains("\nfirst.pcapng:\n"), "{text}");
+    // Captures of the same name are told apart by their paths.
+    let same = stdout(&ackclock(directory.path(), &["trace", &simulated, &simulated]));
+    assert!(same.starts_with(&format!("{simulated}:\n")), "{same}");
+    let third = ackclock(directory.path(), &["trace", &real, &real, &real]);
+    assert_eq!(third.status.code(), Some(2), "two are enough");
+}
+
+/// The listings of the page, with a capture of the kernel's for the real one.
+#[test]
+fn the_page_to_the_letter() {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::write(directory.path().join("mine.toml"), SCENARIO).expect("a file");
+    fs::copy(kernel(), directory.path().join("real.pcap")).expect("a copy");
+    for words in ["--out pictures", "--out both"] {
+        let output = shell(directory.path(), &listing("trace.md", words)).output().expect("a shell");
+        assert!(output.status.success(), "{words}: {}", stderr(&output));
+    }
+    for file in
+        ["pictures/trace.json", "pictures/0-a-to-b-rtt.svg", "both/report.html", "both/0-a-to-b-rtt.svg"]
+    {
+        assert!(directory.path().join(file).exists(), "{file}");
+    }
 }
 
 #[test]

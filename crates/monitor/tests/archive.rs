@@ -185,22 +185,6 @@ fn a_link_to_nothing_makes_nothing() {
     assert!(place.path().join("new.sqlite").is_file());
 }
 
-/// Only root can give files away; everybody else has nothing to test here.
-#[test]
-fn files_of_other_users_are_refused() {
-    for added in ["", "-wal", "-shm", "-journal"] {
-        let (place, path) = place();
-        drop(Archive::create(&path).expect("a new one"));
-        let planted = place.path().join(format!("a.sqlite{added}"));
-        fs::OpenOptions::new().append(true).create(true).open(&planted).expect("a file");
-        if std::os::unix::fs::chown(&planted, Some(65534), Some(65534)).is_err() {
-            return eprintln!("SKIPPED: only root can give files away");
-        }
-        let refused = Archive::create(&path).expect_err("it is refused").to_string();
-        assert!(refused.contains("belongs to another user"), "{refused}");
-    }
-}
-
 /// A monitor that was killed before it had made its tables leaves a database without any.
 #[test]
 fn what_was_begun_is_made_whole() {

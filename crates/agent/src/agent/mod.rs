@@ -11,6 +11,7 @@ mod udp;
 pub(crate) mod writing;
 
 use crate::listening::{Crowd, Place, accept};
+use crate::log::{Log, Note};
 use crate::policy::Policy;
 use crate::protocol::{Lines, Refusal, Reply, to_line};
 use crate::tls::names;
@@ -48,9 +49,6 @@ pub struct Agent {
     sessions: Crowd,
 }
 
-/// What an agent tells who runs it.
-pub type Log = Arc<dyn Fn(String) + Send + Sync>;
-
 impl Agent {
     /// An agent with this policy and this certificate.
     pub fn new(policy: Policy, config: Arc<ServerConfig>) -> Agent {
@@ -78,12 +76,19 @@ impl Agent {
     ) -> io::Result<()> {
         let (agent, said) = (self.clone(), log.clone());
         let wanted = || !stop.load(Ordering::Relaxed);
-        accept(listener, &self.strangers, STACK, wanted, &|text| log(text), move |stream, peer, place| {
-            let log = |text| said(format!("{peer}: {text}"));
-            if let Err(refusal) = agent.session((stream, peer.ip(), place), stop, &log) {
-                log(format!("{}: {}", refusal.error, refusal.message));
-            }
-        })?;
+        accept(
+            listener,
+            &self.strangers,
+            STACK,
+            wanted,
+            &|text| log(text.into()),
+            move |stream, peer, place| {
+                let log = |note: Note| said(note.of(peer));
+                if let Err(refusal) = agent.session((stream, peer.ip(), place), stop, &log) {
+                    log(Note::from(&refusal));
+                }
+            },
+        )?;
         // Sessions notice by themselves, and end their tests.
         self.strangers.wait(PATIENCE);
         self.sessions.wait(2 * PATIENCE);
@@ -94,7 +99,7 @@ impl Agent {
         self: &Arc<Self>,
         (stream, host, place): (TcpStream, IpAddr, Place),
         stop: &AtomicBool,
-        log: &dyn Fn(String),
+        log: &dyn Fn(Note),
     ) -> Result<(), Refusal> {
         let lost = |error: io::Error| crate::tls::named(&error, "the controller");
         stream.set_nodelay(true).map_err(lost)?;
@@ -110,7 +115,7 @@ impl Agent {
         };
         drop(place);
         let who = names(stream.conn.peer_certificates());
-        log(format!("{} controls", who.join(", ")));
+        log(format!("{} controls", who.join(", ")).into());
         let mut session = Session::new(self.clone(), who);
         let (mut lines, mut piece) = (Lines::default(), vec![0; 16 << 10]);
         while !stop.load(Ordering::Relaxed) {
@@ -129,7 +134,7 @@ impl Agent {
             {
                 let Some(reply) = session.on_line(&line) else { return Ok(()) };
                 if let Reply::Refused(refusal) = &reply {
-                    log(format!("{}: {}", refusal.error, refusal.message));
+                    log(Note::from(refusal));
                 }
                 answer(&mut stream, &reply).map_err(lost)?;
             }
@@ -139,7 +144,7 @@ impl Agent {
             }
         }
         drop(session);
-        log("has gone".to_owned());
+        log("has gone".to_owned().into());
         Ok(())
     }
 }

@@ -6,8 +6,9 @@ use super::message::{
     COOKIE, OLD_UDP, Parameters, Results, ServerError, State, UDP_ANSWER, UDP_HELLO, read_document,
     stream_id, write_document,
 };
-use crate::agent::{Log, ledger::calendar};
+use crate::agent::ledger::calendar;
 use crate::listening::{Crowd, accept};
+use crate::log::{Log, Note};
 use crate::policy::{Grant, Policy};
 use ackclock_sockets::{Timed, is_timeout, read_within, set_receive_buffer, set_send_buffer, set_silence};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
@@ -107,15 +108,22 @@ impl Server {
         let (server, udp_log) = (self.clone(), log.clone());
         let greeter = std::thread::Builder::new().spawn(move || {
             if let Err(error) = server.greet_datagrams(&datagrams, address, stop) {
-                udp_log(format!("UDP ends: {error}"));
+                udp_log(format!("UDP ends: {error}").into());
             }
         })?;
         let (server, said) = (self.clone(), log.clone());
         let wanted = || !stop.load(Ordering::Relaxed);
-        accept(listener, &self.connections, STACK, wanted, &|text| log(text), move |stream, peer, place| {
-            let number = place.number();
-            server.meet((number, stream), peer, stop, &|text| said(format!("{peer}: {text}")));
-        })?;
+        accept(
+            listener,
+            &self.connections,
+            STACK,
+            wanted,
+            &|text| log(text.into()),
+            move |stream, peer, place| {
+                let number = place.number();
+                server.meet((number, stream), peer, stop, &|note| said(note.of(peer)));
+            },
+        )?;
         self.connections.wait(GREETING);
         // It ends within a tenth of a second, and had nothing else to say.
         let _ = greeter.join();
@@ -132,7 +140,7 @@ impl Server {
         (number, stream): (u64, TcpStream),
         peer: SocketAddr,
         stop: &AtomicBool,
-        log: &dyn Fn(String),
+        log: &dyn Fn(Note),
     ) {
         let mut cookie = [0; COOKIE];
         if read_within(&stream, &mut cookie, GREETING).is_err() {
@@ -153,10 +161,14 @@ impl Server {
         let outcome = self.test(&mut control, cookie, peer.ip(), stop);
         control.allow(PATIENCE);
         match outcome {
-            Ok(words) => log(words),
-            Err(Ended::Gone(why)) => log(format!("the client has gone: {why}")),
+            Ok((received, sent)) => log(Note {
+                text: format!("{received} bytes received, {sent} sent"),
+                bytes: Some((received, sent)),
+                ..Note::default()
+            }),
+            Err(Ended::Gone(why)) => log(format!("the client has gone: {why}").into()),
             Err(Ended::Refused(error, errno, why)) => {
-                log(format!("refused: {why}"));
+                log(format!("refused: {why}").into());
                 let mut message = vec![State::ServerError as i8 as u8];
                 message.extend((error as u32).to_be_bytes());
                 message.extend(errno.to_be_bytes());
@@ -164,20 +176,20 @@ impl Server {
                 let _ = control.write_all(&message);
             }
             Err(Ended::Terminated(why)) => {
-                log(format!("ended: {why}"));
+                log(format!("ended: {why}").into());
                 let _ = control.write_all(&[State::ServerTerminate as i8 as u8]);
             }
         }
     }
 
-    /// A test from its cookie to its end.
+    /// A test from its cookie to its end: the bytes that were received and sent.
     fn test(
         &self,
         control: &mut Control,
         cookie: Cookie,
         client: IpAddr,
         stop: &AtomicBool,
-    ) -> Result<String, Ended> {
+    ) -> Result<(u64, u64), Ended> {
         let others = self.tests.len().saturating_sub(1);
         let grant = self
             .policy
@@ -212,7 +224,7 @@ impl Server {
         let bytes = |sends| -> u64 {
             flows.iter().filter(|flow| flow.sends == sends).map(|flow| flow.counted().bytes).sum()
         };
-        Ok(format!("{} bytes received, {} sent", bytes(false), bytes(true)))
+        Ok((bytes(false), bytes(true)))
     }
 
     /// Answers the first datagrams of streams over UDP, each with a socket of its own from then on.

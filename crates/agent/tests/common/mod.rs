@@ -1,10 +1,11 @@
 //! Agents on loopback, and connections with them that no controller would make.
 #![allow(dead_code)]
 
-use ackclock_agent::agent::{Agent, Log};
+use ackclock_agent::agent::Agent;
 use ackclock_agent::certificates::{Authority, Made, Purpose};
 use ackclock_agent::consent::{ANSWER, Secrets, Verdict, unhex};
 use ackclock_agent::controller::{self, Outcome, Watch};
+use ackclock_agent::log::Log;
 use ackclock_agent::policy::Policy;
 use ackclock_agent::protocol::{Meeting, Refusal, Reply, Request, VERSION};
 use ackclock_agent::script;

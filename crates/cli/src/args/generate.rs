@@ -94,6 +94,9 @@ pub(crate) struct Agent {
     /// Port for clients of iperf3; 0: any that is free.
     #[arg(long, value_name = "PORT", requires = "iperf3", default_value_t = 5201)]
     pub(crate) port: u16,
+    /// Print what happens on standard output, a JSON document a line.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]

@@ -11,6 +11,9 @@ pub(crate) struct Monitor {
     /// End after this time; default: at Ctrl-C.
     #[arg(long = "for", value_name = "TIME", value_parser = |text: &str| -> Result<Duration, QuantityError> { text.parse() })]
     pub(crate) length: Option<Duration>,
+    /// Print what happens on standard output, a JSON document a line.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]

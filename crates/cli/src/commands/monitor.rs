@@ -6,6 +6,7 @@ use crate::interrupt;
 use ackclock_monitor::{ArchiveError, MonitorError, News, Plan};
 use ackclock_study::input;
 use miette::{Report, miette};
+use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
@@ -48,7 +49,14 @@ pub(crate) fn run(command: &Monitor) -> Result<(), Failure> {
         tell!("publishing on http://{}", publish.listen);
     }
     tell!("writing {}", plan.archive.display());
-    monitor.run(stop, |news| tell!("{}", line(&news))).map_err(|error| explained(&error))?;
+    let tell = |news: News| {
+        if command.json {
+            say!("{}", document(&news));
+        } else {
+            tell!("{}", line(&news));
+        }
+    };
+    monitor.run(stop, tell).map_err(|error| explained(&error))?;
     Ok(())
 }
 
@@ -61,6 +69,20 @@ fn line(news: &News) -> String {
         News::Written => "all samples that waited are written".to_owned(),
         News::Dropped(samples) => format!("{samples} samples were dropped while there was no room"),
         News::Step(us) => format!("the system's clock was set by {} s", *us as f64 * 1e-6),
+    }
+}
+
+/// The news as a JSON document.
+fn document(news: &News) -> Value {
+    match news {
+        News::Fails { host, probe, reason } => {
+            json!({ "news": "fails", "host": host, "probe": probe, "reason": reason })
+        }
+        News::Works { host, probe } => json!({ "news": "works", "host": host, "probe": probe }),
+        News::Waiting(reason) => json!({ "news": "waiting", "reason": reason }),
+        News::Written => json!({ "news": "written" }),
+        News::Dropped(samples) => json!({ "news": "dropped", "samples": samples }),
+        News::Step(us) => json!({ "news": "clock_set", "by_s": *us as f64 * 1e-6 }),
     }
 }
 

@@ -103,3 +103,32 @@ pub fn stdout(output: &Output) -> String {
 pub fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("standard error is UTF-8")
 }
+
+/// A listing of a page of the book: its first fence in which these words stand.
+pub fn listing(page: &str, words: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src").join(page);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{page}: {error}"));
+    let fences = text.split("\n```").skip(1).step_by(2).filter_map(|fence| Some(fence.split_once('\n')?.1));
+    let found = fences.map(|fence| format!("{fence}\n")).find(|fence| fence.contains(words));
+    found.unwrap_or_else(|| panic!("{page} has no listing with {words}"))
+}
+
+/// A shell for lines as a page has them: `ackclock` is this build, and who is root needs no `sudo`.
+pub fn shell(directory: &Path, lines: &str) -> std::process::Command {
+    let program = assert_cmd::cargo::cargo_bin("ackclock");
+    let mut path = program.parent().map(|it| it.as_os_str().to_owned()).unwrap_or_default();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let mut command = std::process::Command::new("sh");
+    command.arg("-ec").arg(format!("sudo() {{ \"$@\"; }}\n{lines}")).current_dir(directory).env("PATH", path);
+    command.env("NO_COLOR", "1").env("LC_ALL", "C").env("TERM", "dumb").env("COLUMNS", "100");
+    command
+}
+
+/// Fails unless a document has exactly these fields.
+pub fn fields(document: &serde_json::Value, wanted: &[&str]) -> Checked {
+    let object = document.as_object().ok_or_else(|| format!("an object is wanted, not {document}"))?;
+    let lacks: Vec<_> = wanted.iter().filter(|field| !object.contains_key(**field)).collect();
+    let more: Vec<_> = object.keys().filter(|field| !wanted.contains(&field.as_str())).collect();
+    ensure(lacks.is_empty() && more.is_empty(), format!("without {lacks:?}, and with {more:?}: {document}"))
+}

@@ -4,7 +4,7 @@ use crate::common::{stderr, stdout};
 use crate::{Checked, Named, ensure, kernel, through};
 use libtest_mimic::Failed;
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,6 +16,7 @@ pub(crate) const PRIVILEGED: &[Named] = &[
     ("loading_twice", twice),
     ("loading_four_times_at_once", at_once),
     ("unloading_by_the_schemes_name", by_scheme),
+    ("what_is_loaded_is_told_as_json", documents),
     ("unloading_under_a_connection", under_a_connection),
     ("none_and_its_prefixes", prefixes),
     ("what_a_killed_loader_leaves", leftover),
@@ -160,6 +161,19 @@ fn by_scheme() -> Checked {
     ensure(listed("ac_layered").is_some(), "the other one is gone")?;
     same(&stdout(&kernel(&["unload", "layered"])), "ac_layered is unloaded\n")?;
     ensure(listed("ac_layered").is_none(), "it is still listed")
+}
+
+/// What is told as JSON.
+fn documents() -> Checked {
+    let name = "acc_json";
+    let loaded = kernel(&["load", "none", "--as", name, "--allow", "192.0.2.0/24", "--json"]);
+    let unloaded = kernel(&["unload", name, "--json"]);
+    let loaded: Value = serde_json::from_str(&stdout(&loaded)).map_err(|_| stderr(&loaded))?;
+    let unloaded: Value = serde_json::from_str(&stdout(&unloaded)).map_err(|_| stderr(&unloaded))?;
+    let wanted = json!({ "name": name, "scheme": "none", "allow": ["192.0.2.0/24"] });
+    ensure(loaded == wanted, format!("{loaded}"))?;
+    let wanted = json!({ "unloaded": [{ "name": name, "leftover": false, "sockets": 0 }] });
+    ensure(unloaded == wanted, format!("{unloaded}"))
 }
 
 fn under_a_connection() -> Checked {

@@ -70,7 +70,10 @@ fn ensure(holds: bool, otherwise: impl Into<String>) -> Checked {
 
 #[cfg(not(feature = "kernel"))]
 fn without() -> Checked {
-    for arguments in [&["check"][..], &["list"], &["load", "layered"], &["unload", "--all"], &["cost"]] {
+    let options = ["options", "--cgroup", "/sys/fs/cgroup", "--allow", "192.0.2.0/24"];
+    for arguments in
+        [&["check"][..], &["list"], &["load", "layered"], &["unload", "--all"], &["cost"], &options]
+    {
         let output = kernel(arguments);
         let said = common::stderr(&output);
         ensure(

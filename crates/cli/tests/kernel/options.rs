@@ -1,6 +1,6 @@
 //! `ackclock kernel options`: the socket options as programs of a control group meet them.
 
-use crate::common::{ackclock, stderr, stdout};
+use crate::common::{ackclock, fields, stderr, stdout};
 use crate::{Checked, Named, ensure, kernel};
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
@@ -51,12 +51,15 @@ impl Group {
         let group = Group::new(name)?;
         let output = group.options(allow);
         ensure(output.status.code() == Some(0), stderr(&output))?;
+        let said: Value = serde_json::from_str(&stdout(&output))?;
+        fields(&said, &["name", "cgroup", "allow", "options"])?;
+        fields(&said["options"], &["TCP_NO_CONGESTION", "TCP_SET_CWND", "TCP_TOTAL_REXMITS"])?;
         Ok(group)
     }
 
     fn options(&self, allow: &[&str]) -> Output {
         let path = self.path.to_string_lossy();
-        kernel(&[&["options", "--cgroup", &*path, "--as", self.name, "--allow"], allow].concat())
+        kernel(&[&["options", "--cgroup", &*path, "--as", self.name, "--json", "--allow"], allow].concat())
     }
 
     /// A command in the group, and its arguments.

@@ -81,6 +81,11 @@ mod with {
             confined: false,
         };
         let name = load::load(&request)?;
+        if command.json {
+            let allow: Vec<String> = request.allow.iter().map(ToString::to_string).collect();
+            say!("{}", json!({ "name": name, "scheme": program.name, "allow": allow }));
+            return Ok(());
+        }
         say!("{name} is loaded; a program chooses it with setsockopt(TCP_CONGESTION, \"{name}\")");
         if program.reach == Reach::Allowed && request.allow.is_empty() {
             say!("no destination is allowed: every connection is handed to reno; name some with --allow");
@@ -192,8 +197,15 @@ mod with {
             Some(name) => vec![name.clone()],
             None => load::list()?.into_iter().map(|entry| entry.name).collect(),
         };
+        let mut unloaded = Vec::new();
         for name in names {
             let found = load::unload(&name)?;
+            if command.json {
+                unloaded.push(json!({
+                    "name": found.name, "leftover": found.leftover, "sockets": found.sockets,
+                }));
+                continue;
+            }
             match (found.leftover, found.sockets) {
                 (true, _) => say!("what was left of {} is removed", found.name),
                 (false, 0) => say!("{} is unloaded", found.name),
@@ -204,6 +216,9 @@ mod with {
                     );
                 }
             }
+        }
+        if command.json {
+            say!("{}", json!({ "unloaded": unloaded }));
         }
         Ok(())
     }

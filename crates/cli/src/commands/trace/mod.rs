@@ -11,21 +11,70 @@ use ackclock_files::Folder;
 use ackclock_study::trace::{Connection, Direction, Times, Trace, trace};
 use miette::{IntoDiagnostic, Report, WrapErr, miette};
 use pictures::Drawn;
+use serde::Serialize;
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Without `--stream`, so many connections are drawn.
 const MAX_DRAWN: usize = 16;
 
+/// A capture that was read.
+struct Capture {
+    /// What it is called.
+    name: String,
+    traced: Trace,
+    drawn: Drawn,
+}
+
 pub(crate) fn run(command: &args::Trace) -> Result<(), Failure> {
-    let name = command.file.display();
-    if command.file.is_dir() {
+    memory::limit();
+    let captures = command.files.iter().zip(names(&command.files));
+    let captures: Vec<Capture> =
+        captures.map(|(file, name)| read(file, name, command)).collect::<Result<_, _>>()?;
+    let json = document(&captures)?;
+    if let Some(out) = &command.xplot {
+        save(out, pictures::all(&captures).into_iter().map(|chart| pictures::xplot(&chart)))?;
+    }
+    if let Some(out) = &command.out {
+        let page = report::page(&captures, MAX_DRAWN)?;
+        let texts = [("trace.json".to_owned(), json.clone()), ("report.html".to_owned(), page)];
+        let charts = pictures::all(&captures).into_iter();
+        save(out, texts.into_iter().chain(charts.map(|it| (format!("{}.svg", it.id), it.to_svg()))))?;
+    }
+    if command.json {
+        say!("{json}");
+    } else {
+        for Capture { name, traced, .. } in &captures {
+            if captures.len() > 1 {
+                say!("{name}:");
+            }
+            print(traced);
+        }
+    }
+    let most = captures.iter().map(|capture| capture.traced.connections.len()).max();
+    if (command.out.is_some() || command.xplot.is_some()) && most > Some(MAX_DRAWN) {
+        tell!("the first {MAX_DRAWN} connections are drawn; --stream N draws another one");
+    }
+    Ok(())
+}
+
+/// What captures are called: the files' names, or their whole paths where two names are the same.
+fn names(files: &[PathBuf]) -> Vec<String> {
+    let name = |file: &PathBuf| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let short: Vec<String> = files.iter().map(name).collect();
+    match &short[..] {
+        [one, other] if one == other => files.iter().map(|file| file.display().to_string()).collect(),
+        _ => short,
+    }
+}
+
+fn read(path: &Path, called: String, command: &args::Trace) -> Result<Capture, Failure> {
+    let name = path.display();
+    if path.is_dir() {
         return Err(miette!(help = "name the capture in it", "{name} is a directory, not a file").into());
     }
-    let file =
-        File::open(&command.file).into_diagnostic().wrap_err_with(|| format!("{name} cannot be read"))?;
-    memory::limit();
+    let file = File::open(path).into_diagnostic().wrap_err_with(|| format!("{name} cannot be read"))?;
     let draws = command.out.is_some() || command.xplot.is_some();
     let wanted =
         |number: usize| draws && command.stream.map_or(number < MAX_DRAWN, |stream| stream == number);
@@ -36,43 +85,47 @@ pub(crate) fn run(command: &args::Trace) -> Result<(), Failure> {
         }
     });
     let mut traced = read.map_err(Report::new).wrap_err_with(|| format!("{name} tells nothing"))?;
-    choose(&mut traced, command.stream)?;
+    choose(&mut traced, &called, command)?;
     if let Some(packets) = traced.cut_after {
         tell!("warning: {name} ends in the middle of a packet; the {packets} packets before it count");
     }
-    let json = serde_json::to_string(&traced).into_diagnostic()?;
-    if let Some(out) = &command.xplot {
-        save(out, drawn.xplots(&traced.connections))?;
+    Ok(Capture { name: called, traced, drawn })
+}
+
+/// The numbers: of one capture, or of two beside each other.
+fn document(captures: &[Capture]) -> Result<String, Failure> {
+    #[derive(Serialize)]
+    struct Named<'a> {
+        file: &'a str,
+        #[serde(flatten)]
+        traced: &'a Trace,
     }
-    if let Some(out) = &command.out {
-        let title =
-            command.file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let page = report::page(&title, &traced, &drawn, MAX_DRAWN)?;
-        let texts = [("trace.json".to_owned(), json.clone()), ("report.html".to_owned(), page)];
-        save(out, texts.into_iter().chain(drawn.charts(&traced.connections)))?;
+    #[derive(Serialize)]
+    struct Both<'a> {
+        captures: Vec<Named<'a>>,
     }
-    if command.json {
-        say!("{json}");
-    } else {
-        print(&traced);
-    }
-    if draws && traced.connections.len() > MAX_DRAWN {
-        tell!("the first {MAX_DRAWN} connections are drawn; --stream N draws another one");
-    }
-    Ok(())
+    let text = match captures {
+        [one] => serde_json::to_string(&one.traced),
+        all => {
+            let captures = all.iter().map(|it| Named { file: &it.name, traced: &it.traced }).collect();
+            serde_json::to_string(&Both { captures })
+        }
+    };
+    Ok(text.into_diagnostic()?)
 }
 
 /// Leaves only the connection that was asked for.
-fn choose(traced: &mut Trace, stream: Option<usize>) -> Result<(), Failure> {
-    let count = traced.connections.len();
+fn choose(traced: &mut Trace, name: &str, command: &args::Trace) -> Result<(), Failure> {
+    let (count, stream) = (traced.connections.len(), command.stream);
+    let of = if command.files.len() > 1 { format!("{name}: ") } else { String::new() };
     if count == 0 {
         let help = "capture TCP packets with their headers: tcpdump -s 128 -w capture.pcap tcp";
-        return Err(miette!(help = help, "there is no TCP connection in it").into());
+        return Err(miette!(help = help, "{of}there is no TCP connection in it").into());
     }
     let Some(stream) = stream else { return Ok(()) };
     if stream >= count {
         let help = format!("its connections have the numbers 0 to {}", count - 1);
-        return Err(miette!(help = help, "--stream {stream}: there is no such connection").into());
+        return Err(miette!(help = help, "{of}--stream {stream}: there is no such connection").into());
     }
     traced.connections.retain(|connection| connection.number == stream);
     Ok(())

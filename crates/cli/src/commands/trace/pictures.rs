@@ -1,11 +1,12 @@
 //! What is drawn of a connection: its segments, acknowledgements and windows over time, what is outstanding,
 //! throughput and round-trip time. The same as SVG and in the language of `xplot`.
 
+use super::Capture;
 use ackclock_study::trace::{Connection, Event};
 use ackclock_units::Time;
 use ackclock_view::charts::axis::Axis;
 use ackclock_view::charts::chart::{Chart, Curve, Mark, Style};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Throughput is the mean over so many packets with data.
@@ -60,35 +61,91 @@ impl Drawn {
         }
     }
 
-    /// The names and texts of files for `xplot`.
-    pub(super) fn xplots<'a>(
-        &'a self,
-        connections: &'a [Connection],
-    ) -> impl Iterator<Item = (String, String)> + 'a {
-        self.pictures(connections).map(|chart| (format!("{}.xpl", chart.id), xplot(&chart)))
-    }
-
-    /// The names and texts of pictures.
-    pub(super) fn charts<'a>(
-        &'a self,
-        connections: &'a [Connection],
-    ) -> impl Iterator<Item = (String, String)> + 'a {
-        self.pictures(connections).map(|chart| (format!("{}.svg", chart.id), chart.to_svg()))
-    }
-
     /// The pictures of one connection.
-    pub(super) fn of(&self, connection: &Connection) -> Vec<Chart> {
-        self.pictures(std::slice::from_ref(connection)).collect()
+    fn of(&self, connection: &Connection) -> Vec<Chart> {
+        let courses = (0..2).filter_map(|way| Some((way, self.course(connection.number, way)?)));
+        courses.flat_map(|(way, course)| course.pictures(way, connection)).collect()
     }
 
-    fn pictures<'a>(&'a self, connections: &'a [Connection]) -> impl Iterator<Item = Chart> + 'a {
-        let courses = self.courses.iter().filter(|(_, course)| !course.new.is_empty());
-        courses.flat_map(move |(&(number, direction), course)| {
-            let connection = connections.iter().find(|connection| connection.number == number);
-            connection.map(|connection| course.pictures(direction, connection)).unwrap_or_default()
-        })
+    /// What is known of a direction that carries data.
+    fn course(&self, number: usize, direction: usize) -> Option<&Course> {
+        self.courses.get(&(number, direction)).filter(|course| !course.new.is_empty())
     }
 }
+
+/// The connections with this number in all captures, in their order.
+pub(super) fn numbered(captures: &[Capture], number: usize) -> Vec<Option<&Connection>> {
+    let find = |capture: &Capture| {
+        let connections = &capture.traced.connections;
+        connections.iter().position(|connection| connection.number == number)
+    };
+    captures.iter().map(|capture| Some(&capture.traced.connections[find(capture)?])).collect()
+}
+
+/// The numbers of all connections, in order.
+pub(super) fn numbers(captures: &[Capture]) -> BTreeSet<usize> {
+    captures.iter().flat_map(|capture| capture.traced.connections.iter().map(|it| it.number)).collect()
+}
+
+/// The pictures of the connections with this number: of one capture, or of two on common axes.
+pub(super) fn of(captures: &[Capture], number: usize) -> Vec<Chart> {
+    let connections = numbered(captures, number);
+    if let ([capture], [Some(connection)]) = (captures, &connections[..]) {
+        return capture.drawn.of(connection);
+    }
+    let elapsed = connections.iter().flatten().map(|it| it.elapsed_s).fold(0.0, f64::max);
+    let axis = Axis::Time { duration: elapsed, window: None };
+    let both = |direction: usize| {
+        let mut charts: Vec<Chart> = Vec::new();
+        for (place, (capture, connection)) in captures.iter().zip(&connections).enumerate() {
+            let course = connection.and_then(|it| capture.drawn.course(it.number, direction));
+            for ((what, title, unit), curves) in course.map(Course::compared).into_iter().flatten() {
+                let id = format!("{number}-{}-{what}", WAYS[direction]);
+                let title = format!("{title}, {}", WAYS[direction].replace('-', " "));
+                let named = curves.into_iter().enumerate().map(|(of, (label, points, mark))| Curve {
+                    label: format!("{label}, {}", capture.name),
+                    points: points.clone(),
+                    style: Style::Colour(2 * place + of),
+                    mark,
+                    band: Vec::new(),
+                });
+                let named = named.filter(|curve| !curve.points.is_empty());
+                match charts.iter_mut().find(|chart| chart.id == id) {
+                    Some(chart) => chart.curves.extend(named),
+                    None => charts.push(Chart {
+                        id,
+                        title,
+                        unit: unit.to_owned(),
+                        curves: named.collect(),
+                        x: axis.clone(),
+                        ..Chart::default()
+                    }),
+                }
+            }
+        }
+        charts
+    };
+    (0..2).flat_map(both).collect()
+}
+
+/// All pictures.
+pub(super) fn all(captures: &[Capture]) -> Vec<Chart> {
+    numbers(captures).into_iter().flat_map(|number| of(captures, number)).collect()
+}
+
+/// A picture: its name, its title and its unit.
+type What = (&'static str, &'static str, &'static str);
+
+/// A curve that two captures are compared by: what it shows, its points and its mark.
+type Compared<'a> = (&'static str, &'a Points, Mark);
+
+const SEQUENCE: What = ("sequence", "Bytes", "bytes");
+const OUTSTANDING: What = ("outstanding", "Outstanding data", "bytes");
+const THROUGHPUT: What = ("throughput", "Throughput, mean of ten packets", "Mbit/s");
+const RTT: What = ("rtt", "Round-trip time", "ms");
+
+/// The directions, as files are named.
+const WAYS: [&str; 2] = ["a-to-b", "b-to-a"];
 
 impl Course {
     fn carried(&mut self, at: f64, bytes: u64) {
@@ -105,12 +162,22 @@ impl Course {
         }
     }
 
+    /// What two captures are compared by: pictures, and their curves.
+    fn compared(&self) -> [(What, Vec<Compared<'_>>); 4] {
+        [
+            (SEQUENCE, vec![("sent", &self.new, Mark::Dot), ("sent again", &self.again, Mark::Ring)]),
+            (OUTSTANDING, vec![("outstanding", &self.outstanding, Mark::Line)]),
+            (THROUGHPUT, vec![("throughput", &self.throughput, Mark::Line)]),
+            (RTT, vec![("round-trip time", &self.rtt, Mark::Dot)]),
+        ]
+    }
+
     fn pictures(&self, direction: usize, connection: &Connection) -> Vec<Chart> {
         let [one, other] = connection.ends;
         let (from, to) = if direction == 0 { (one, other) } else { (other, one) };
-        let way = ["a-to-b", "b-to-a"][direction];
+        let way = WAYS[direction];
         let axis = Axis::Time { duration: connection.elapsed_s, window: None };
-        let chart = |what: &str, title: &str, unit: &str, curves: Vec<Curve>| Chart {
+        let chart = |(what, title, unit): What, curves: Vec<Curve>| Chart {
             id: format!("{}-{way}-{what}", connection.number),
             title: format!("{title}, {from} to {to}"),
             unit: unit.to_owned(),
@@ -131,9 +198,7 @@ impl Course {
         let window = if most(&self.window) > FAR * most(&self.new) { &Points::new() } else { &self.window };
         vec![
             chart(
-                "sequence",
-                "Bytes",
-                "bytes",
+                SEQUENCE,
                 vec![
                     curve("acknowledged", &self.acked, Style::Aside, Mark::Line),
                     curve("window", window, colour(5), Mark::Line),
@@ -142,30 +207,16 @@ impl Course {
                     curve("acknowledged selectively", &self.sacked, colour(3), Mark::Dot),
                 ],
             ),
-            chart(
-                "outstanding",
-                "Outstanding data",
-                "bytes",
-                vec![curve("outstanding", &self.outstanding, colour(0), Mark::Line)],
-            ),
-            chart(
-                "throughput",
-                "Throughput, mean of ten packets",
-                "Mbit/s",
-                vec![curve("throughput", &self.throughput, colour(0), Mark::Line)],
-            ),
-            chart(
-                "rtt",
-                "Round-trip time",
-                "ms",
-                vec![curve("round-trip time", &self.rtt, colour(0), Mark::Dot)],
-            ),
+            chart(OUTSTANDING, vec![curve("outstanding", &self.outstanding, colour(0), Mark::Line)]),
+            chart(THROUGHPUT, vec![curve("throughput", &self.throughput, colour(0), Mark::Line)]),
+            chart(RTT, vec![curve("round-trip time", &self.rtt, colour(0), Mark::Dot)]),
         ]
     }
 }
 
-/// A chart in the language of `xplot`: a header, then a colour for each curve, followed by its shapes.
-fn xplot(chart: &Chart) -> String {
+/// A chart in the language of `xplot`: a header, then a colour for each curve, followed by its shapes. With
+/// the file's name.
+pub(super) fn xplot(chart: &Chart) -> (String, String) {
     let mut text =
         format!("double double\ntitle\n{}\nxlabel\ntime (s)\nylabel\n{}\n", chart.title, chart.unit);
     let colours = ["green", "yellow", "white", "red", "magenta"];
@@ -184,5 +235,5 @@ fn xplot(chart: &Chart) -> String {
         }
     }
     text.push_str("go\n");
-    text
+    (format!("{}.xpl", chart.id), text)
 }
