@@ -48,6 +48,10 @@ tools: ## installs what the tests need, as root on Debian
 		echo "the tools for eBPF controllers cannot be installed: their tests are left out" >&2
 	@command -v tshark >/dev/null || $(call install,tshark) || \
 		echo "tshark cannot be installed: what ackclock trace tells is not compared with it" >&2
+	@command -v tcptrace >/dev/null || $(call install,tcptrace) || \
+		echo "tcptrace cannot be installed: ackclock trace is compared with what it once printed" >&2
+	@command -v curl >/dev/null || $(call install,curl) || \
+		echo "curl cannot be installed: what the pages do with it is left out" >&2
 	@command -v iperf3 >/dev/null || $(call install,iperf3) || \
 		echo "iperf3 cannot be installed: the tests with its clients and servers are left out" >&2
 	@{ $(BROWSER_TOOLS); } || { $(call install,chromium nodejs) && { command -v npm >/dev/null || $(call install,npm); }; } || \
@@ -195,6 +199,20 @@ choosing: ## loss handling over bad paths: the tables of docs/src/choosing-recov
 .PHONY: paths
 paths: ## forecasts against measured throughput on twelve emulated paths; root, nine minutes
 	cargo test -q -p ackclock --test monitor -- --ignored twelve_paths
+
+# Nothing else to do for the machine; the first one as root.
+.PHONY: served generated monitored
+served: tools ## the numbers of `ackclock serve`: ab, wrk, h2load and curl over the thesis's path, loopback; root, minutes
+	@command -v ab >/dev/null || $(call install,apache2-utils)
+	@command -v wrk >/dev/null || $(call install,wrk)
+	@command -v h2load >/dev/null || $(call install,nghttp2-client)
+	cargo test --release -q -p ackclock --features kernel --test serve -- --ignored --nocapture served
+
+generated: tools ## the numbers of `ackclock generate`: bursts in time, full blasts beside iperf3; a minute
+	cargo test --release -q -p ackclock --test generate -- --ignored --nocapture generated
+
+monitored: ## the numbers of `ackclock monitor`: rows a second, advice at 10^7 rows; minutes
+	cargo test --release -q -p ackclock --test monitor -- --ignored --nocapture monitored
 
 # Root, a quarter of an hour, and nothing else to do for the machine.
 .PHONY: proxied

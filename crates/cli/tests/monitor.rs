@@ -5,7 +5,7 @@ mod common;
 use ackclock_monitor::{Archive, Known, Moment, Quantity, Row, Sample};
 use ackclock_units::Duration as Span;
 use assert_cmd::cargo::cargo_bin;
-use common::{Checked, Named, ensure, in_real_time_and_long, stderr, stdout};
+use common::{Checked, Named, ensure, fields, in_real_time_and_long, listing, shell, stderr, stdout};
 use libtest_mimic::Failed;
 use serde_json::Value;
 use std::fs;
@@ -24,9 +24,12 @@ fn main() {
         ("wrong_use_is_explained", wrong_use),
         ("a_probe_that_fails_is_told_and_the_others_go_on", failing),
         ("a_running_monitor_is_asked", asked),
+        ("a_clock_that_is_set_is_told", clock_set),
     ];
-    let long: &[Named] = &[("twelve_paths", twelve_paths)];
+    let long: &[Named] = &[("twelve_paths", twelve_paths), ("monitored_by_ten_million_rows", ten_million)];
     let privileged: &[Named] = &[
+        ("files_of_other_users_are_refused", others),
+        ("a_full_disk_is_survived", full_disk),
         ("a_killed_monitor_loses_at_most_a_second", killed),
         ("the_path_of_the_thesis", thesis),
         ("a_slow_path", slow),
@@ -68,6 +71,17 @@ impl Place {
         let output = self.ackclock(&[&["advise", "far", "--json"], arguments].concat())?;
         ensure(output.status.success(), stderr(&output))?;
         Ok(serde_json::from_str(&stdout(&output))?)
+    }
+
+    /// The median of what was measured.
+    fn median(&self, quantity: Quantity) -> Result<f64, Failed> {
+        let archive = Archive::open(&self.path("monitor.sqlite"))?;
+        let host = archive.hosts()?.remove(0).id;
+        let all = archive.samples(host, quantity, (Moment(0), Moment::now()), 999)?;
+        let mut all: Vec<f64> = all.iter().map(|sample| sample.value).collect();
+        all.sort_by(f64::total_cmp);
+        ensure(all.len() >= 5, format!("{} samples of {}", all.len(), quantity.name()))?;
+        Ok(all[all.len() / 2])
     }
 
     /// An archive of a path that was quiet for the last 20 minutes.
@@ -134,6 +148,15 @@ fn advised() -> Checked {
     ensure(advice["burst_bytes"]["value"] == 622_000, format!("{advice}"))?;
     ensure(advice["without_control_window_bytes"]["value"] == 2_604_625, format!("{advice}"))?;
     ensure(advice["throughput"][0]["control"] == "none", format!("{advice}"))?;
+    let advised = ["buffer_bytes", "first_window_segments", "burst_bytes", "without_control_window_bytes"];
+    let other = ["host", "address", "burst", "burst_period_s", "path", "losses_begin", "clock_set_by_s"];
+    fields(&advice, &[&advised[..], &other, &["size_bytes", "throughput"]].concat())?;
+    for key in advised.iter().chain(&["path"]) {
+        fields(&advice[key], &["value", "basis"])?;
+        fields(&advice[key]["basis"], &["samples", "age_s", "interval_s"])?;
+    }
+    fields(&advice["path"]["value"], &["capacity_bps", "rtt_s", "queue_bytes", "queue_seen", "loss"])?;
+    fields(&advice["throughput"][0], &["control", "bps", "least_bps", "greatest_bps", "complete"])?;
     let text = stdout(&place.ackclock(&["advise", "192.0.2.1", "--size", "10 kB"])?);
     for word in ["5209250 B", "622000 B", "6 samples over 5.0 h", "cubic", "622.000 Mbit/s"] {
         ensure(text.contains(word), format!("{word} is not in\n{text}"))?;
@@ -257,6 +280,17 @@ fn asked() -> Checked {
     ensure(text.contains("622000 B") && text.contains("622.000 Mbit/s"), text)?;
     let refused = stderr(&place.ackclock(&["advise", "near", "--from", &url])?);
     ensure(refused.contains("there is no such host; there is far"), refused)?;
+    let question = |path: &str| -> Result<Value, Failed> {
+        Ok(serde_json::from_str(&ackclock_monitor::ask(&url, path)?)?)
+    };
+    let info = question("/api/v1/info?host=far")?;
+    fields(&info, &["host", "address", "average_over_s", "quantities", "routes"])?;
+    fields(&info["quantities"]["rtt_seconds"], &["newest", "age_s", "average"])?;
+    let average = &info["quantities"]["rtt_seconds"]["average"];
+    fields(average, &["mean", "least", "greatest", "samples"])?;
+    fields(&question("/api/v1/info")?, &["hosts"])?;
+    let forecast = question("/api/v1/forecast?host=far&control=none")?;
+    fields(&forecast, &["host", "size_bytes", "throughput"])?;
     let metrics = ackclock_monitor::ask(&url, "/metrics")?;
     ensure(metrics.contains("ackclock_rtt_seconds{host=\"far\",address=\"127.0.0.1\"} 0.067\n"), metrics)?;
     let stop = Command::new("kill").arg("-INT").arg(monitor.id().to_string()).status()?;
@@ -326,10 +360,179 @@ fn failing() -> Checked {
     ensure(output.status.success(), stderr(&output))?;
     let said = stderr(&output);
     ensure(said.matches("far: transfer fails: Connection refused").count() == 1, said.clone())?;
+    let output = place.ackclock(&["monitor", "m.toml", "--for", "2500 ms", "--json"])?;
+    let said = stdout(&output);
+    let news: Vec<Value> = said.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let fails = |it: &&Value| it["news"] == "fails" && it["probe"] == "transfer" && it["host"] == "far";
+    ensure(news.iter().filter(fails).count() == 1, &*said)?;
+    fields(news.iter().find(fails).unwrap_or(&Value::Null), &["news", "host", "probe", "reason"])?;
+    ensure(!stderr(&output).contains("fails"), stderr(&output))?;
     let archive = Archive::open(&place.path("monitor.sqlite"))?;
     let host = archive.hosts()?.remove(0).id;
     let sent = archive.samples(host, Quantity::Sent, (Moment(0), Moment::now()), 999)?;
     ensure(sent.len() >= 5, format!("{} samples", sent.len()))
+}
+
+/// A library that the program is started with: its system clock is an hour ahead as soon as there is a file.
+/// The clock of this machine stays as it is.
+const CLOCK: &str = r#"
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    int failed = syscall(SYS_clock_gettime, clock, time);
+    if (!failed && clock == CLOCK_REALTIME && access(getenv("AHEAD"), F_OK) == 0)
+        time->tv_sec += 3600;
+    return failed;
+}
+"#;
+
+/// Somebody sets the clock while a monitor runs, and sets it back.
+fn clock_set() -> Checked {
+    let place = Place::new()?;
+    place.write("clock.c", CLOCK)?;
+    let made = place.command(Path::new("cc"), &["-shared", "-fPIC", "-o", "clock.so", "clock.c"]).output()?;
+    ensure(made.status.success(), stderr(&made))?;
+    place.write(
+        "m.toml",
+        "[[hosts]]\nname = \"far\"\naddress = \"127.0.0.1\"\nping = { every = \"100 ms\" }\n",
+    )?;
+    let mut command = place.command(&cargo_bin("ackclock"), &["monitor", "m.toml", "--json"]);
+    command.env("LD_PRELOAD", place.path("clock.so")).env("AHEAD", place.path("ahead"));
+    let mut monitor = command.spawn()?;
+    let mut news = BufReader::new(monitor.stdout.take().ok_or("no standard output")?);
+    let begun = Instant::now();
+    while !place.path("monitor.sqlite").exists() {
+        ensure(begun.elapsed() < Duration::from_secs(30), "it does not begin")?;
+        sleep(Duration::from_millis(50));
+    }
+    sleep(Duration::from_secs(1));
+    for (change, by) in [("ahead", 3600.0), ("back", -3600.0)] {
+        match change {
+            "ahead" => place.write("ahead", "")?,
+            _ => fs::remove_file(place.path("ahead"))?,
+        }
+        // A monitor that says nothing would hold this up: what it says is all that is waited for.
+        let mut said = String::new();
+        let step = loop {
+            said.clear();
+            ensure(news.read_line(&mut said)? > 0, format!("{change}: it has ended"))?;
+            let said: Value = serde_json::from_str(&said)?;
+            if said["news"] == "clock_set" {
+                break number(&said, "/by_s")?;
+            }
+        };
+        ensure((step - by).abs() < 1.0, format!("{change}: by {step} s"))?;
+    }
+    let stop = Command::new("kill").arg("-INT").arg(monitor.id().to_string()).status()?;
+    ensure(stop.success() && monitor.wait()?.code() == Some(0), "it does not end as it should")?;
+    let told = stderr(&place.ackclock(&["advise", "far", "--control", "none"])?);
+    ensure(told.contains("clock was set by"), told)
+}
+
+/// The archive, and each of the files that SQLite may have beside it.
+fn others() -> Checked {
+    for added in ["", "-wal", "-shm", "-journal"] {
+        let place = Place::new()?;
+        place.write("m.toml", "[[hosts]]\nname = \"far\"\naddress = \"127.0.0.1\"\n")?;
+        drop(Archive::create(&place.path("monitor.sqlite"))?);
+        let planted = place.path(&format!("monitor.sqlite{added}"));
+        fs::OpenOptions::new().append(true).create(true).open(&planted)?;
+        std::os::unix::fs::chown(&planted, Some(65534), Some(65534))?;
+        let output = place.ackclock(&["monitor", "m.toml", "--for", "1s"])?;
+        let said = stderr(&output);
+        let said: Vec<&str> = said.split_whitespace().filter(|it| *it != "│").collect();
+        let said = said.join(" ");
+        ensure(output.status.code() == Some(2), format!("{added}: {said}"))?;
+        ensure(said.contains("belongs to another user"), said)?;
+    }
+    Ok(())
+}
+
+/// A file system of a megabyte, until this is dropped.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn at(path: PathBuf) -> Result<Disk, Failed> {
+        fs::create_dir(&path)?;
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "none"]).arg(&path).output()?;
+        ensure(mounted.status.success(), stderr(&mounted))?;
+        Ok(Disk(path))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).output();
+    }
+}
+
+/// A disk that somebody else fills, and frees again: the monitor says so, keeps its samples in memory, and
+/// writes all of them. None is missing in between.
+fn full_disk() -> Checked {
+    let place = Place::new()?;
+    let disk = Disk::at(place.path("disk"))?;
+    place.write(
+        "disk/m.toml",
+        "[[hosts]]\nname = \"far\"\naddress = \"127.0.0.1\"\nping = { every = \"100 ms\" }\n",
+    )?;
+    let mut command = place.command(&cargo_bin("ackclock"), &["monitor", "m.toml", "--json"]);
+    let mut monitor = command.current_dir(&disk.0).spawn()?;
+    let news = BufReader::new(monitor.stdout.take().ok_or("no standard output")?);
+    let (tell, told) = std::sync::mpsc::channel();
+    // It ends with the monitor.
+    std::thread::spawn(move || news.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
+    let wait = |wanted: &str| -> Result<Value, Failed> {
+        let begun = Instant::now();
+        loop {
+            let left = Duration::from_secs(60).saturating_sub(begun.elapsed());
+            let line = told.recv_timeout(left).map_err(|_| format!("it never says {wanted}"))?;
+            let said: Value = serde_json::from_str(&line)?;
+            if said["news"] == wanted {
+                return Ok(said);
+            }
+        }
+    };
+    let archive = disk.0.join("monitor.sqlite");
+    let times = || -> Result<Vec<Moment>, Failed> {
+        let archive = Archive::open(&archive)?;
+        let host = archive.hosts()?.first().ok_or("no host")?.id;
+        let all = archive.samples(host, Quantity::Rtt, (Moment(0), Moment::now()), 9999)?;
+        Ok(all.iter().map(|sample| sample.at).collect())
+    };
+    let begun = Instant::now();
+    while times().map_or(0, |times| times.len()) < 10 {
+        ensure(begun.elapsed() < Duration::from_secs(30), "nothing is written")?;
+        sleep(Duration::from_millis(100));
+    }
+    // To the last byte: the monitor's own files have no room to grow.
+    let filler = disk.0.join("filler");
+    let mut file = fs::File::create(&filler)?;
+    while file.write_all(&[7; 4096]).is_ok() {}
+    drop(file);
+    let full = Moment::now();
+    let said = wait("waiting")?;
+    ensure(said["reason"].as_str().is_some_and(|it| it.contains("full")), format!("{said}"))?;
+    ensure(monitor.try_wait()?.is_none(), "it has ended")?;
+    sleep(Duration::from_secs(1));
+    fs::remove_file(&filler)?;
+    let freed = Moment::now();
+    wait("written")?;
+    let begun = Instant::now();
+    while times()?.last().is_none_or(|&last| last <= freed) {
+        ensure(begun.elapsed() < Duration::from_secs(30), "nothing new is written")?;
+        sleep(Duration::from_millis(100));
+    }
+    let times = times()?;
+    let meanwhile = times.iter().filter(|&&at| at > full && at < freed).count();
+    let stop = Command::new("kill").arg("-INT").arg(monitor.id().to_string()).status()?;
+    ensure(stop.success() && monitor.wait()?.code() == Some(0), "it does not end as it should")?;
+    // Ten a second, and on a busy machine fewer.
+    ensure(meanwhile >= 3, format!("{meanwhile} samples of the time without room"))
 }
 
 fn killed() -> Checked {
@@ -379,40 +582,48 @@ fn measure(rate: &str, delay: &str) -> Result<Measured, Failed> {
     let output =
         place.emulate(rate, delay, "ackclock monitor sink.toml", "ackclock monitor far.toml --for 40s")?;
     ensure(output.status.success(), stderr(&output))?;
-    let archive = Archive::open(&place.path("monitor.sqlite"))?;
-    let host = archive.hosts()?.remove(0).id;
-    let median = |quantity| -> Result<f64, Failed> {
-        let mut all: Vec<f64> = archive
-            .samples(host, quantity, (Moment(0), Moment::now()), 999)?
-            .iter()
-            .map(|it| it.value)
-            .collect();
-        all.sort_by(f64::total_cmp);
-        ensure(all.len() >= 5, format!("{} transfers; {}", all.len(), stderr(&output)))?;
-        Ok(all[all.len() / 2])
-    };
-    let size = format!("{} B", median(Quantity::Transferred)?);
+    told(&place)
+}
+
+/// What the archive of a path comes to.
+fn told(place: &Place) -> Result<Measured, Failed> {
+    let size = format!("{} B", place.median(Quantity::Transferred)?);
     let advice = place.advice(&["--size", &size, "--control", "cubic"])?;
     let forecast = number(&advice, "/throughput/0/bps")?;
-    Ok(Measured { advice, forecast, throughput: median(Quantity::Throughput)? })
+    Ok(Measured { advice, forecast, throughput: place.median(Quantity::Throughput)? })
 }
 
 /// Holds the advice on a path against what it is.
-fn measured(rate: &str, bps: f64, delay: &str, rtt: f64) -> Checked {
-    let Measured { advice, forecast, throughput } = measure(rate, delay)?;
-    near("buffer", number(&advice, "/buffer_bytes/value")?, bps * rtt / 8.0, 0.05)?;
-    near("burst", number(&advice, "/burst_bytes/value")?, 0.8 * bps * 0.01 / 8.0, 0.05)?;
-    near("forecast", forecast, throughput, 0.15)?;
+fn holds(Measured { advice, forecast, throughput }: &Measured, bps: f64, rtt: f64) -> Checked {
+    near("buffer", number(advice, "/buffer_bytes/value")?, bps * rtt / 8.0, 0.05)?;
+    near("burst", number(advice, "/burst_bytes/value")?, 0.8 * bps * 0.01 / 8.0, 0.05)?;
+    near("forecast", *forecast, *throughput, 0.15)?;
     let against = advice["without_control_window_bytes"]["against"].as_str();
     ensure(against.is_some_and(|it| it.contains("does not allow")), format!("{advice}"))
 }
 
+/// The listings of the page: the path of the thesis.
 fn thesis() -> Checked {
-    measured("622 Mbit/s", 622e6, "33.5 ms", 0.067)
+    let place = Place::new()?;
+    for (file, words) in
+        [("sink.toml", "[sink]"), ("far.toml", "name = \"far\""), ("path.toml", "[topology.dumbbell]")]
+    {
+        place.write(file, &listing("monitor.md", words))?;
+    }
+    let output = shell(place.0.path(), &listing("monitor.md", "emulate path.toml")).output()?;
+    let said = stdout(&output);
+    ensure(output.status.success(), format!("{said}\n{}", stderr(&output)))?;
+    // What the page shows below, but for the values.
+    let row = |line: &str| line.split("  ").next().unwrap_or("").trim().to_owned();
+    let shown = listing("monitor.md", "far (10.128.0.1)");
+    for line in shown.lines().filter(|line| line.starts_with(' ')) {
+        ensure(said.lines().any(|told| row(told) == row(line)), format!("no row {line} in\n{said}"))?;
+    }
+    holds(&told(&place)?, 622e6, 0.067)
 }
 
 fn slow() -> Checked {
-    measured("20 Mbit/s", 20e6, "20 ms", 0.040)
+    holds(&measure("20 Mbit/s", "20 ms")?, 20e6, 0.040)
 }
 
 /// Forecasts against measured throughput, as a table. It takes nine minutes, and an idle machine.
@@ -435,6 +646,64 @@ fn twelve_paths() -> Checked {
         }
     }
     ensure(wrong.is_empty(), format!("more than 15 % off: {wrong:?}"))
+}
+
+/// `make monitored`: rows a second into an archive, and the time of advice when it has 10^7 of them. It wants
+/// a release build, and a machine that has nothing else to do.
+fn ten_million() -> Checked {
+    const HOSTS: i64 = 20;
+    const ROWS: i64 = 10_000_000;
+    /// What is written at once: half a second of a busy monitor.
+    const BATCH: i64 = 25_000;
+    let place = Place::new()?;
+    let path = place.path("monitor.sqlite");
+    let mut archive = Archive::create(&path)?;
+    let mut hosts = Vec::new();
+    for number in 0..HOSTS {
+        let (name, address) = (format!("host{number}"), format!("192.0.2.{number}"));
+        let (ping, transfer) = (Span::from_secs(10), Span::from_secs(3600));
+        hosts.push(archive.describe(&Known { id: 0, name, address, uncontrolled: true, ping, transfer })?);
+    }
+    let quantities = [
+        (Quantity::Rtt, 0.067),
+        (Quantity::Lost, 0.0),
+        (Quantity::Sent, 1e3),
+        (Quantity::Retransmissions, 0.0),
+        (Quantity::Capacity, 622e6),
+        (Quantity::Waiting, 0.01),
+        (Quantity::ClosingWindow, 100.0),
+    ];
+    let kinds = quantities.len() as i64;
+    // From the oldest on, evenly over thirteen days, one quantity of one host after the other.
+    let (now, span) = (Moment::now(), 13 * 86_400 * 1_000_000_i64);
+    let row = |number: i64| Row {
+        host: hosts[(number / kinds % HOSTS) as usize],
+        quantity: quantities[(number % kinds) as usize].0,
+        sample: Sample {
+            at: Moment(now.0 - span + number * (span / ROWS)),
+            value: quantities[(number % kinds) as usize].1,
+        },
+    };
+    let begun = Instant::now();
+    for batch in 0..ROWS / BATCH {
+        archive.write(&(batch * BATCH..(batch + 1) * BATCH).map(row).collect::<Vec<_>>())?;
+    }
+    let rate = ROWS as f64 / begun.elapsed().as_secs_f64();
+    let mut times = Vec::new();
+    for number in 0..100 {
+        let begun = Instant::now();
+        let archive = Archive::open(&path)?;
+        let known = archive.hosts()?.remove(number % HOSTS as usize);
+        let now = Moment::now();
+        let report = ackclock_monitor::report(&archive, &known, Span::from_millis(10), now)?;
+        let advice = ackclock_monitor::advice_document(&report, now);
+        times.push(begun.elapsed().as_secs_f64() * 1e3);
+        ensure(advice["buffer_bytes"]["value"].is_u64(), format!("{advice}"))?;
+    }
+    times.sort_by(f64::total_cmp);
+    println!("{rate:.0} rows a second; advice in {:.1} ms, 95th percentile {:.1} ms", times[50], times[95]);
+    ensure(rate >= 50_000.0, format!("{rate} rows a second"))?;
+    ensure(times[95] <= 50.0, format!("advice takes {} ms", times[95]))
 }
 
 /// A search over a path of 20 Mbit/s, whose queue holds the excess of a round at the first rates above it.

@@ -1,11 +1,12 @@
 //! Clients and servers of iperf3.
 
-use crate::common::{Checked, Named, ensure};
+use crate::common::{Checked, Named, ensure, fields};
 use crate::{Place, Process, done, text};
 use libtest_mimic::Failed;
 use serde_json::Value;
 use std::fs;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{ChildStdout, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -15,120 +16,185 @@ pub(crate) const WITH_IPERF3: &[Named] = &[
     ("several_clients_at_once_and_garbage_in_between", iperf3_several),
 ];
 
-/// A server for clients of iperf3, and its port.
-fn iperf3_agent(place: &Place) -> Result<(Process, String), Failed> {
-    let agent = place.listening(place.ackclock(&["agent", "--iperf3", "--port", "0"]), "agent")?;
+/// A server for clients of iperf3, its port, and its notes.
+fn iperf3_agent(place: &Place) -> Result<(Process, String, BufReader<ChildStdout>), Failed> {
+    let mut agent =
+        place.listening(place.ackclock(&["agent", "--iperf3", "--port", "0", "--json"]), "agent")?;
     let said = fs::read_to_string(place.path("agent"))?;
     let address = said.split_whitespace().find_map(|word| word.strip_prefix("127.0.0.1:"));
-    Ok((agent, address.ok_or("an address")?.to_owned()))
+    let notes = BufReader::new(agent.0.stdout.take().ok_or("no standard output")?);
+    Ok((agent, address.ok_or("an address")?.to_owned(), notes))
 }
 
-/// The bytes of each direction, as sender and receiver have them: `sent` and `received` for what the client
-/// sends, or for the only direction; then those of the other one in a test in both.
-fn iperf3_bytes(said: &Value) -> Vec<(u64, u64)> {
-    let of = |key: &str| said["end"][key]["bytes"].as_u64();
-    let pairs = [("sum_sent", "sum_received"), ("sum_sent_bidir_reverse", "sum_received_bidir_reverse")];
-    pairs.iter().filter_map(|(sent, got)| Some((of(sent)?, of(got)?))).collect()
+/// What one direction of a test came to.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    sent: u64,
+    got: u64,
+    /// Bytes of datagrams that were lost.
+    lost: u64,
 }
 
-/// Flags that both programs know, and whether the bytes of both ends must be the same to the last one. A test
-/// that ends by the clock while the server sends leaves bytes on their way: iperf3 counts what it has read by
-/// then.
-const MATRIX: &[(&[&str], bool)] = &[
-    (&["-n", "20M"], true),
-    (&["-n", "20M", "-R"], true),
-    (&["-n", "20M", "-P", "3"], true),
-    (&["-n", "20M", "-P", "2", "-R"], true),
-    (&["-t", "1"], true),
-    (&["-t", "1", "-R"], false),
+/// The directions of a test by the client's document: what the client sends, or the only direction, then what
+/// it is sent in a test in both. `length`: of a datagram.
+fn iperf3_ways(said: &Value, length: Option<u64>) -> Vec<Way> {
+    let number = |key: String, field: &str| said["end"][key][field].as_u64();
+    let of = |behind: &str| {
+        let lost = number(format!("sum_received{behind}"), "lost_packets").unwrap_or(0);
+        Some(Way {
+            sent: number(format!("sum_sent{behind}"), "bytes")?,
+            got: number(format!("sum_received{behind}"), "bytes")?,
+            lost: lost * length.unwrap_or(0),
+        })
+    };
+    ["", "_bidir_reverse"].into_iter().filter_map(of).collect()
+}
+
+/// What holds for the bytes of both ends.
+#[derive(Clone, Copy, PartialEq)]
+enum Rule {
+    /// All that was sent has arrived, or was counted as lost.
+    Whole,
+    /// A client of iperf3 that receives counts what it has read by the end of its time.
+    Read,
+    /// Both ends begin to count when their own second is over.
+    Omitted,
+}
+
+use Rule::{Omitted, Read, Whole};
+
+/// Flags that both programs know. With -n bytes count over all streams of a direction, for both programs.
+const MATRIX: &[(&[&str], Rule)] = &[
+    (&["-n", "20M"], Whole),
+    (&["-n", "20M", "-R"], Whole),
+    (&["-n", "20M", "-P", "3"], Whole),
+    (&["-n", "20M", "-P", "2", "-R"], Whole),
+    // iperf3 ends such a test when one direction is complete, and drops what it has not read of the other.
+    (&["-n", "20M", "--bidir", "-b", "200M"], Read),
+    (&["-t", "1"], Whole),
+    (&["-t", "1", "-R"], Read),
     // iperf3 3.12 has one thread: at full blast it may write for a second and read nothing.
-    (&["-t", "1", "--bidir", "-b", "200M"], false),
-    (&["-t", "1", "-b", "50M"], true),
-    (&["-t", "1", "-C", "reno"], true),
-    (&["-t", "1", "-C", "reno", "-R"], false),
-    (&["-u", "-t", "1", "-b", "10M"], false),
-    (&["-u", "-t", "1", "-b", "10M", "-R"], false),
-    (&["-u", "-t", "1", "-b", "10M", "--bidir", "-P", "2"], false),
-    (&["-u", "-n", "1M", "-b", "20M"], false),
-    // Both ends begin to count when their own second is over.
-    (&["-O", "1", "-t", "1", "-b", "50M"], false),
-    (&["-O", "1", "-t", "1", "-b", "50M", "-R"], false),
-    (&["-O", "1", "-t", "1", "-b", "50M", "--bidir"], false),
-    (&["-u", "-O", "1", "-t", "1", "-b", "10M"], false),
-    (&["-u", "-O", "1", "-t", "1", "-b", "10M", "-R"], false),
+    (&["-t", "1", "--bidir", "-b", "200M"], Read),
+    (&["-t", "1", "-b", "50M"], Whole),
+    (&["-t", "1", "-C", "reno"], Whole),
+    (&["-t", "1", "-C", "reno", "-R"], Read),
+    (&["-u", "-t", "1", "-b", "10M"], Whole),
+    (&["-u", "-t", "1", "-b", "10M", "-R"], Read),
+    (&["-u", "-t", "1", "-b", "10M", "--bidir", "-P", "2"], Read),
+    (&["-u", "-n", "1M", "-b", "20M"], Whole),
+    (&["-O", "1", "-t", "1", "-b", "50M"], Omitted),
+    (&["-O", "1", "-t", "1", "-b", "50M", "-R"], Omitted),
+    (&["-O", "1", "-t", "1", "-b", "50M", "--bidir"], Omitted),
+    (&["-u", "-O", "1", "-t", "1", "-b", "10M"], Omitted),
+    (&["-u", "-O", "1", "-t", "1", "-b", "10M", "-R"], Omitted),
 ];
+
+/// A busy host may lose the last datagrams of a test, which nobody can count: such a test is made again.
+fn tried(flags: &[&str], mut test: impl FnMut() -> Checked) -> Checked {
+    let attempts = if flags.contains(&"-u") { 3 } else { 1 };
+    for _ in 1..attempts {
+        if test().is_ok() {
+            return Ok(());
+        }
+    }
+    test()
+}
 
 fn iperf3_clients() -> Checked {
     let place = Place::new()?;
-    let (_agent, port) = iperf3_agent(&place)?;
-    for &(flags, exact) in MATRIX {
-        let mut command = Command::new("iperf3");
-        command.args(["-c", "127.0.0.1", "-p", &port, "-J"]).args(flags);
-        let output = place.plain(command).output()?;
-        let said: Value = serde_json::from_str(&text(&output).0)?;
-        ensure(said["error"].is_null() && output.status.success(), format!("{flags:?}: {}", said["error"]))?;
-        let udp = flags.contains(&"-u");
-        let bytes = if udp { iperf3_datagrams(&said) } else { iperf3_bytes(&said) };
-        compare(flags, exact, &bytes)?;
+    let (_agent, port, mut notes) = iperf3_agent(&place)?;
+    for &(flags, rule) in MATRIX {
+        tried(flags, || client(&place, &port, &mut notes, flags, rule))?;
     }
     let mut command = Command::new("iperf3");
     command.args(["-c", "127.0.0.1", "-p", &port, "-t", "1", "-C", "nonesuch"]);
     ensure(!place.plain(command).output()?.status.success(), "a controller that nobody has")
 }
 
-/// In datagrams: iperf3 counts those that were lost, which is all that both ends can agree on.
-fn iperf3_datagrams(said: &Value) -> Vec<(u64, u64)> {
-    let streams = said["end"]["streams"].as_array().into_iter().flatten();
-    streams
-        .filter_map(|stream| {
-            let udp = &stream["udp"];
-            let (all, lost) = (udp["packets"].as_u64()?, udp["lost_packets"].as_u64()?);
-            Some((all, all - lost.min(all)))
-        })
-        .collect()
-}
-
-fn compare(flags: &[&str], exact: bool, bytes: &[(u64, u64)]) -> Checked {
-    ensure(!bytes.is_empty(), format!("{flags:?}: nothing is told"))?;
-    for &(sent, got) in bytes {
-        ensure(sent > 0 && got > 0, format!("{flags:?}: {sent} sent, {got} received"))?;
-        ensure(!exact || sent == got, format!("{flags:?}: {sent} sent, {got} received"))?;
+/// A client of iperf3 with these flags. Its document is held against the rule, and against the agent's note.
+fn client(place: &Place, port: &str, notes: &mut impl BufRead, flags: &[&str], rule: Rule) -> Checked {
+    let mut command = Command::new("iperf3");
+    command.args(["-c", "127.0.0.1", "-p", port, "-J"]).args(flags);
+    let output = place.plain(command).output()?;
+    let said: Value = serde_json::from_str(&text(&output).0)?;
+    ensure(said["error"].is_null() && output.status.success(), format!("{flags:?}: {}", said["error"]))?;
+    let mut note = String::new();
+    notes.read_line(&mut note)?;
+    let note: Value = serde_json::from_str(&note)?;
+    let length = said["start"]["test_start"]["blksize"].as_u64();
+    let ways = iperf3_ways(&said, length.filter(|_| flags.contains(&"-u")));
+    let bidir = flags.contains(&"--bidir");
+    ensure(ways.len() == if bidir { 2 } else { 1 }, format!("{flags:?}: {ways:?}"))?;
+    for (number, &way) in ways.iter().enumerate() {
+        // What the client sends is whole in any case, if both are still there when it ends.
+        let sends = number == 0 && !flags.contains(&"-R");
+        let by = if rule == Read && sends && !flags.contains(&"-n") { Whole } else { rule };
+        compare(flags, by, way)?;
+        // The agent counts everything, what is omitted, too.
+        let (ours, theirs) = match sends {
+            true => (note["received_bytes"].as_u64(), way.got),
+            false => (note["sent_bytes"].as_u64(), way.sent),
+        };
+        let same = if rule == Omitted { ours > Some(theirs) } else { ours == Some(theirs) };
+        ensure(same, format!("{flags:?}: the client has {way:?}, the agent {note}"))?;
     }
     Ok(())
+}
+
+fn compare(flags: &[&str], rule: Rule, way: Way) -> Checked {
+    let Way { sent, got, lost } = way;
+    let holds = match rule {
+        Whole => sent == got + lost,
+        Read => got + lost <= sent && 4 * got >= sent,
+        // A second of each, and each has its own: they have more than half of it in common.
+        Omitted => got + lost <= 2 * sent && 2 * (got + lost) >= sent,
+    };
+    ensure(sent > 0 && got > 0 && holds, format!("{flags:?}: {way:?}"))
 }
 
 fn iperf3_servers() -> Checked {
     let place = Place::new()?;
-    let port = "24320";
-    for &(flags, _) in MATRIX {
-        let mut command = Command::new("iperf3");
-        command.args(["-s", "-1", "-p", port, "-J"]);
-        let server = Process(place.plain(command).spawn()?);
-        let begun = Instant::now();
-        while std::net::TcpListener::bind(("0.0.0.0", 24320)).is_ok() {
-            ensure(begun.elapsed() < Duration::from_secs(10), "the server does not listen")?;
-            sleep(Duration::from_millis(10));
-        }
-        let before = |at: usize| if at == 0 { "" } else { flags[at - 1] };
-        let words: Vec<String> = flags.iter().enumerate().map(|(at, &word)| unit(before(at), word)).collect();
-        let mut command =
-            place.ackclock(&["generate", "--json", "--to", &format!("iperf3://127.0.0.1:{port}")]);
-        let output = command.args(words).output()?;
-        let said: Value = serde_json::from_str(&done(&output)?)?;
-        let streams = said["streams"].as_array().ok_or("streams")?;
-        ensure(!streams.is_empty(), format!("{said}"))?;
-        // Bytes and blocks are limited for all streams together: fast ones may leave nothing to another.
-        let limited = flags.contains(&"-n") || flags.contains(&"-k");
-        let all: u64 = streams.iter().filter_map(|stream| stream["sent"]["bytes"].as_u64()).sum();
-        ensure(all > 0, format!("{flags:?}: {said}"))?;
-        for stream in streams {
-            let (sent, got) = (stream["sent"]["bytes"].as_u64(), stream["received"]["bytes"].as_u64());
-            let same = sent == got || stream["lost"].as_i64() > Some(0) || flags.contains(&"-O");
-            ensure(same && (limited || sent > Some(0)), format!("{flags:?}: {stream}"))?;
-        }
-        drop(server);
+    for &(flags, rule) in MATRIX {
+        tried(flags, || server(&place, flags, rule))?;
     }
     Ok(())
+}
+
+/// A server of iperf3, and a test with it. What is on its way is waited for, so there is nothing to read.
+fn server(place: &Place, flags: &[&str], rule: Rule) -> Checked {
+    let port = "24320";
+    let mut command = Command::new("iperf3");
+    command.args(["-s", "-1", "-p", port, "-J"]);
+    let _server = Process(place.plain(command).spawn()?);
+    let begun = Instant::now();
+    while std::net::TcpListener::bind(("0.0.0.0", 24320)).is_ok() {
+        ensure(begun.elapsed() < Duration::from_secs(10), "the server does not listen")?;
+        sleep(Duration::from_millis(10));
+    }
+    let before = |at: usize| if at == 0 { "" } else { flags[at - 1] };
+    let words: Vec<String> = flags.iter().enumerate().map(|(at, &word)| unit(before(at), word)).collect();
+    let mut command = place.ackclock(&["generate", "--json", "--to", &format!("iperf3://127.0.0.1:{port}")]);
+    let output = command.args(words).output()?;
+    let said: Value = serde_json::from_str(&done(&output)?)?;
+    let streams = said["streams"].as_array().ok_or("streams")?;
+    ensure(!streams.is_empty(), format!("{said}"))?;
+    fields(&said, &["server", "protocol", "control", "streams"])?;
+    let udp = flags.contains(&"-u");
+    let mut all = 0;
+    for stream in streams {
+        let counts = ["retransmissions", "retransmits", "lost", "jitter_s"];
+        fields(stream, &[&["stream", "sender", "sent", "received"][..], &counts].concat())?;
+        fields(&stream["sent"], &["bytes", "throughput_bps"])?;
+        let of = |end: &str| stream[end]["bytes"].as_u64().ok_or_else(|| format!("{flags:?}: {stream}"));
+        let lost = if udp { 1448 * stream["lost"].as_u64().unwrap_or(0) } else { 0 };
+        let way = Way { sent: of("sent")?, got: of("received")?, lost };
+        all += way.sent;
+        // Bytes are limited for all streams together: fast ones may leave nothing to another.
+        if way.sent > 0 || !flags.contains(&"-n") {
+            compare(flags, if rule == Omitted { Omitted } else { Whole }, way)?;
+        }
+    }
+    ensure(all > 0, format!("{flags:?}: {said}"))
 }
 
 /// The value of a flag of iperf3 with the unit that ours want.
@@ -146,7 +212,7 @@ fn unit(flag: &str, value: &str) -> String {
 fn iperf3_several() -> Checked {
     use std::io::{Read, Write};
     let place = Place::new()?;
-    let (_agent, port) = iperf3_agent(&place)?;
+    let (_agent, port, _notes) = iperf3_agent(&place)?;
     let mut running = Vec::new();
     for _ in 0..3 {
         let mut command = Command::new("iperf3");
@@ -181,7 +247,9 @@ fn iperf3_several() -> Checked {
         let output = client.wait_with_output()?;
         let said: Value = serde_json::from_str(&text(&output).0)?;
         ensure(said["error"].is_null(), format!("{}", said["error"]))?;
-        compare(&["-t", "3"], true, &iperf3_bytes(&said))?;
+        for way in iperf3_ways(&said, None) {
+            compare(&["-t", "3"], Whole, way)?;
+        }
     }
     Ok(())
 }

@@ -1,14 +1,19 @@
 //! Traffic without congestion control, with the kernel's controller that does nothing really loaded.
 
 use crate::common::{Checked, Named, ensure};
-use crate::done;
 use crate::hosts::Hosts;
+use crate::{Process, done};
 use assert_cmd::cargo::cargo_bin;
 use libtest_mimic::Failed;
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::process::Command;
 
-pub(crate) const PRIVILEGED: &[Named] =
-    &[("no_congestion_control_needs_the_policy_and_the_kernels_prefixes", no_control)];
+pub(crate) const PRIVILEGED: &[Named] = &[
+    ("no_congestion_control_needs_the_policy_and_the_kernels_prefixes", no_control),
+    ("a_server_does_without_control_towards_its_list_only", served),
+];
 
 /// Why the kernel's controller cannot be loaded, if it cannot.
 #[cfg(feature = "kernel")]
@@ -68,4 +73,47 @@ fn no_control() -> Checked {
     // And beyond those of the policy, whatever the kernel gives.
     hosts.agents_that("no_control = [\"10.77.0.99/32\"]")?;
     refused(&hosts, ["refused_by_policy", "10.77.0.3"])
+}
+
+/// The controllers that a server on the first host has had towards the second host and towards the bridge,
+/// with this list.
+fn controls(hosts: &Hosts, allow: &str) -> Result<Vec<String>, Failed> {
+    let arguments =
+        ["serve", "www", "--listen", "10.77.0.2:8080", "--control", "none", "--allow", allow, "--json"];
+    let mut server = Process(hosts.on(1, &arguments).spawn()?);
+    let mut said = String::new();
+    BufReader::new(server.0.stderr.take().ok_or("no standard error")?).read_line(&mut said)?;
+    ensure(said.contains("10.77.0.2:8080"), said)?;
+    for host in [2, 0] {
+        let line = "exec 3<>/dev/tcp/10.77.0.2/8080; printf 'GET /file HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3";
+        let mut client = Command::new("ip");
+        let answer = done(&client.args(["netns", "exec", &hosts.names[host], "bash", "-c", line]).output()?)?;
+        ensure(answer.ends_with("what is served\n"), answer)?;
+    }
+    let stop = Command::new("kill").arg("-INT").arg(server.0.id().to_string()).status()?;
+    ensure(stop.success(), "it cannot be told")?;
+    let mut log = String::new();
+    server.0.stdout.take().ok_or("no standard output")?.read_to_string(&mut log)?;
+    let control = |line: &str| -> Result<String, Failed> {
+        let entry: Value = serde_json::from_str(line)?;
+        Ok(entry["control"].as_str().unwrap_or_default().to_owned())
+    };
+    log.lines().map(control).collect()
+}
+
+/// Within both lists, the server's and the kernel's, a connection has the kernel's program. Outside the
+/// server's list it has the system's controller, and outside the kernel's reno.
+fn served() -> Checked {
+    ensure(!kernel(&["list"])?.contains("ac_none"), "somebody has loaded ac_none: unload it first")?;
+    let hosts = Hosts::new(None)?;
+    fs::create_dir(hosts.place.path("www"))?;
+    fs::write(hosts.place.path("www/file"), "what is served\n")?;
+    let mut system = Command::new("ip");
+    system.args(["netns", "exec", &hosts.names[1], "cat", "/proc/sys/net/ipv4/tcp_congestion_control"]);
+    let system = done(&system.output()?)?;
+    let _loaded = Loaded::towards("10.77.0.3/32")?;
+    let told = controls(&hosts, "10.77.0.3/32")?;
+    ensure(told == ["ac_none", system.trim()], format!("{told:?}, and the system has {system}"))?;
+    let told = controls(&hosts, "10.77.0.0/24")?;
+    ensure(told == ["ac_none", "reno"], format!("{told:?}"))
 }

@@ -7,12 +7,14 @@ mod emulated;
 mod hosts;
 mod iperf3;
 mod kernel;
+mod long;
 
 use assert_cmd::cargo::cargo_bin;
-use common::{Checked, Named, ensure, in_real_time};
+use common::{Checked, Named, ensure, fields, in_real_time_and_long};
 use libtest_mimic::Failed;
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -37,7 +39,7 @@ fn main() {
         None => privileged.extend(kernel::PRIVILEGED),
         Some(lack) => skipped(kernel::PRIVILEGED, &lack),
     }
-    in_real_time(&always, &privileged);
+    in_real_time_and_long(&always, &privileged, long::LONG);
 }
 
 fn skipped(tests: &[Named], why: &str) {
@@ -117,8 +119,9 @@ fn of_page(line: &str) -> Result<String, Failed> {
 fn first() -> Checked {
     let place = Place::new()?;
     done(&place.ackclock(&["certificates", "certificates", "localhost"]).output()?)?;
-    let agent = place.ackclock(&["agent", "--listen", "127.0.0.1:24310"]);
-    let _agent = place.listening(agent, "agent")?;
+    let agent = place.ackclock(&["agent", "--listen", "127.0.0.1:24310", "--json"]);
+    let mut agent = place.listening(agent, "agent")?;
+    let mut notes = BufReader::new(agent.0.stdout.take().ok_or("no standard output")?);
     let script =
         of_page("cluster {")?.replace("test localhost", "test localhost:24310").replace("42015", "24315");
     fs::write(place.path("first.netspec"), script)?;
@@ -130,7 +133,38 @@ fn first() -> Checked {
     let said = done(&place.ackclock(&["generate", "first.netspec", "--json", "--out", "out"]).output()?)?;
     let said: Value = serde_json::from_str(&said)?;
     let kept: Value = serde_json::from_str(&fs::read_to_string(place.path("out/generate.json"))?)?;
-    ensure(said == kept && said["transfers"][0]["failed"].is_null(), format!("{said}"))
+    ensure(said == kept && said["transfers"][0]["failed"].is_null(), format!("{said}"))?;
+    documents(&said["transfers"][0])?;
+    // What the agent has told meanwhile.
+    let mut note = String::new();
+    notes.read_line(&mut note)?;
+    let note: Value = serde_json::from_str(&note)?;
+    fields(&note, &["peer", "error", "text", "received_bytes", "sent_bytes"])?;
+    ensure(note["text"] == "controller controls" && note["error"].is_null(), format!("{note}"))
+}
+
+/// The fields of the contract (json.md).
+fn documents(transfer: &Value) -> Checked {
+    fields(transfer, &["protocol", "burst", "source", "sink", "failed"])?;
+    let burst = serde_json::json!({ "size": 128_000, "every_s": 0.005, "for_s": 2.0, "queued": false });
+    ensure(transfer["burst"] == burst, format!("{transfer}"))?;
+    for end in ["source", "sink"] {
+        fields(&transfer[end], &["host", "own", "report"])?;
+        let report = &transfer[end]["report"];
+        let wanted = [
+            &["bytes", "duration_s", "throughput_bps", "calls", "control", "retransmissions", "retransmits"]
+                [..],
+            &["bursts", "datagrams", "error"],
+        ];
+        fields(report, &wanted.concat())?;
+        ensure(report["retransmits"] == report["retransmissions"], format!("{report}"))?;
+    }
+    let bursts = &transfer["source"]["report"]["bursts"];
+    let counts = ["written", "due", "failed_cycles", "skipped", "within_200us"];
+    let times = ["late_p50_us", "late_p99_us", "late_max_us", "late_p50_s", "late_p99_s", "late_max_s"];
+    fields(bursts, &[&counts[..], &times].concat())?;
+    let [us, seconds] = ["late_max_us", "late_max_s"].map(|key| bursts[key].as_f64().unwrap_or(f64::NAN));
+    ensure((us * 1e-6 - seconds).abs() < 1e-9, format!("{bursts}"))
 }
 
 fn thesis() -> Checked {

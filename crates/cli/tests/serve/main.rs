@@ -1,9 +1,11 @@
 //! `ackclock serve` as a program: what arrives, when, what is refused, and that nobody can hold it up.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod long;
 
 use assert_cmd::cargo::cargo_bin;
-use common::{Checked, Named, ensure, in_real_time, stderr, stdout};
+use common::{Checked, Named, ensure, fields, in_real_time_and_long, listing, shell, stderr, stdout};
 use libtest_mimic::Failed;
 use serde_json::Value;
 use std::fs;
@@ -37,7 +39,16 @@ fn main() {
         ("a_response_may_end_before_the_server", farewell),
         ("wrong_use_is_explained", wrong_use),
     ];
-    in_real_time(always, &[("over_an_emulated_path", emulated)]);
+    let with_curl: &[Named] = &[("over_an_emulated_path", emulated), ("the_page_to_the_letter", page)];
+    match Command::new("curl").arg("--version").output() {
+        Ok(_) => in_real_time_and_long(always, with_curl, long::LONG),
+        Err(error) => {
+            eprintln!(
+                "SKIPPED: curl ({error}; make tools installs it): over_an_emulated_path, the_page_to_the_letter"
+            );
+            in_real_time_and_long(always, &[], &[]);
+        }
+    }
 }
 
 /// A directory that is served.
@@ -178,7 +189,10 @@ fn arrive() -> Checked {
     let told = |key: &str| log.iter().map(|entry| entry[key].clone()).collect::<Vec<_>>();
     ensure(told("request") == [1, 2, 3] && told("status") == [200, 200, 404], format!("{log:?}"))?;
     ensure(told("bytes")[..2] == [LARGEST, 13] && told("complete") == [true; 3], format!("{log:?}"))?;
-    ensure(log[0]["peer"] == log[2]["peer"] && log[0]["burst"].is_null(), format!("{log:?}"))
+    ensure(log[0]["peer"] == log[2]["peer"] && log[0]["burst"].is_null(), format!("{log:?}"))?;
+    let what = ["peer", "request", "method", "path", "status", "bytes", "burst", "bursts", "failed_cycles"];
+    let how = ["duration_s", "retransmissions", "retransmits", "control", "complete"];
+    fields(&log[0], &[&what[..], &how].concat())
 }
 
 /// Four requests at once, to a client that does not read at first: the responses come in order, and each has
@@ -458,6 +472,43 @@ fn wrong_use() -> Checked {
         ensure(output.status.code() == Some(2) && said.contains(reason), format!("{arguments:?}: {said}"))?;
     }
     Ok(())
+}
+
+/// The listings of the page: on one host, which has the usual port for itself, and over the emulated path.
+fn page() -> Checked {
+    let place = tempfile::tempdir()?;
+    let serve = listing("serve.md", "ackclock serve www\n");
+    let ask = listing("serve.md", "-H 'Rate: 32000'");
+    let lines = format!(
+        "ip link set lo up\n{} &\nserver=$!\nuntil curl -s -o first http://127.0.0.1:8080/; do sleep 0.1; done\n\
+         {ask}\nkill $server\nwait $server",
+        serve.trim_end()
+    );
+    let mut alone = Command::new("unshare");
+    let shell_alone = shell(place.path(), &lines);
+    alone.arg("-n").arg(shell_alone.get_program()).args(shell_alone.get_args()).current_dir(place.path());
+    alone.envs(shell_alone.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = alone.output()?;
+    let said = stdout(&output);
+    ensure(output.status.success(), format!("{said}\n{}", stderr(&output)))?;
+    let times = |said: &str| -> Vec<f64> {
+        said.lines().filter_map(|line| line.strip_suffix(" s")?.parse().ok()).collect()
+    };
+    let [small, large] = times(&said)[..] else { return Err(said.into()) };
+    ensure(small >= 0.130 && large >= 0.030, format!("{small} and {large} s"))?;
+    for words in ["14 bursts of 32000 B every 10 ms", "4 bursts of 128000 B every 10 ms"] {
+        ensure(said.contains(words), &*said)?;
+    }
+
+    fs::write(place.path().join("path.toml"), listing("serve.md", "[topology.dumbbell]"))?;
+    let output = shell(place.path(), &listing("serve.md", "emulate path.toml")).output()?;
+    let said = stdout(&output);
+    ensure(output.status.success(), format!("{said}\n{}", stderr(&output)))?;
+    let [first, second] = times(&said)[..] else { return Err(said.into()) };
+    // A handshake, a request and an answer; the second one has no handshake.
+    ensure(first >= 0.134 && second >= 0.067, format!("{first} and {second} s"))?;
+    let sizes = ["a", "b"].map(|name| fs::metadata(place.path().join(name)).map(|it| it.len()).ok());
+    ensure(sizes == [Some(422_000); 2], format!("{sizes:?}"))
 }
 
 /// Over the thesis's path (622 Mbit/s, 67 ms) a persistent connection saves a round trip per request.
