@@ -117,8 +117,8 @@ class _Driver:
         left = sum(to - start for start, to in missing)
         done = self.points.count - left
         failures, under_way = Failures(), {}
-        self.progress(done, self.points.count)
         try:
+            self.progress(done, self.points.count)
             while left or under_way:
                 while left and len(under_way) < self._most_under_way(engine):
                     ranges = _take(missing, self._size(left, engine.workers))
