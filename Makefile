@@ -84,7 +84,7 @@ $(VENV)/ready: crates/python/tests/requirements.txt
 	touch $@
 
 # Some ten minutes, and half a gigabyte to download.
-python-clusters: $(VENV)/ready wheel ## sweeps of a million points on Dask, and Ray; with the wheel that is distributed
+python-clusters: $(VENV)/ready wheel ## the wheel that is distributed: its speeds, an empty environment, sweeps of a million points on Dask, and Ray
 	$(VENV)/bin/pip install -q --disable-pip-version-check --force-reinstall --no-deps target/python/wheels/*.whl "ray>=2.40"
 	$(VENV)/bin/pip install -q --disable-pip-version-check "ray>=2.40"
 	cd crates/python && $(PYTHON) -m pytest -q -s tests/long

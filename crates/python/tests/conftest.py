@@ -54,7 +54,7 @@ class Cluster:
 
     def add_worker(self) -> subprocess.Popen:
         """A worker that nothing starts again when it dies."""
-        self.workers.append(self._start("worker", "--no-nanny", "--nthreads", "1", "--death-timeout", "10"))
+        self.workers.append(self._start("worker", "--no-nanny", "--nthreads", "1", "--death-timeout", "60"))
         return self.workers[-1]
 
     @contextmanager

@@ -117,8 +117,8 @@ class _Driver:
         left = sum(to - start for start, to in missing)
         done = self.points.count - left
         failures, under_way = Failures(), {}
-        self.progress(done, self.points.count)
         try:
+            self.progress(done, self.points.count)
             while left or under_way:
                 while left and len(under_way) < self._most_under_way(engine):
                     ranges = _take(missing, self._size(left, engine.workers))
@@ -137,10 +137,10 @@ class _Driver:
         except NotKept as error:
             raise failed(
                 f"what was finished cannot be kept in {error}",
-                f"{done} of {self.points.count} points are kept there; make room and run the same again",
+                f"at least {done} of {self.points.count} points are kept there; make room and run the same again",
             ) from error
         except KeyboardInterrupt:
-            kept = self.destination and f"{done} of {self.points.count} points are kept in {self.destination}"
+            kept = self.destination and f"at least {done} of {self.points.count} points are kept in {self.destination}"
             raise KeyboardInterrupt(kept or "nothing is kept: there is no store") from None
         finally:
             engine.close([*under_way])
