@@ -80,6 +80,7 @@ fn network(written: Written) -> Result<Network, (String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ackclock_cc::Blueprint;
 
     const RIGHT: &str = r#"{
         "format": "ackclock policy", "version": 1, "description": "for a test",
