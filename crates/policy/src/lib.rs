@@ -39,7 +39,8 @@ struct WrittenLayer {
 ///
 /// # Errors
 ///
-/// The place in the text and the problem, to be put behind the file's name and a colon: `4:17: unknown field`.
+/// The place in the text and the problem, to be put behind the file's name and a colon: `4:17: unknown
+/// field`.
 pub fn parse(text: &str) -> Result<Network, String> {
     let written: Written = serde_json::from_str(text).map_err(|error| {
         // The library ends its message with the place.

@@ -103,8 +103,8 @@ pub struct Control {
 }
 
 /// The controller that `text` names: `compound`, or with parameters as in a scenario, `{ compound = { gamma =
-/// 30.0 } }`. Its slow start is the one that its specification asks for. A file of a learned policy, `{ policy
-/// = { file = "policy.json" } }`, is read at once.
+/// 30.0 } }`. Its slow start is the one that its specification asks for. A file of a learned policy,
+/// `{ policy = { file = "policy.json" } }`, is read at once.
 ///
 /// # Errors
 ///
@@ -201,8 +201,8 @@ impl Control {
     ///
     /// # Errors
     ///
-    /// [`Error::Parameter`] if there is no such parameter, or if it does not allow the value. [`Error::File`] if
-    /// a file cannot be read.
+    /// [`Error::Parameter`] if there is no such parameter, or if it does not allow the value.
+    /// [`Error::File`] if a file cannot be read.
     pub fn set(mut self, parameter: &str, value: impl Into<Value>) -> Result<Control, Error> {
         put(&mut self.settings, parameter, &value.into())?;
         Ok(self)

@@ -10,8 +10,8 @@ use ackclock_units::Time;
 const LIMITED_TRANSMITS: u32 = 2;
 
 impl Sender {
-    /// What is left of [`Sender::poll_transmit`], called until it returns `None`, after an acknowledgement that
-    /// [was predicted](Sender::is_predicted), while something is in flight and nothing is paced.
+    /// What is left of [`Sender::poll_transmit`], called until it returns `None`, after an acknowledgement
+    /// that [was predicted](Sender::is_predicted), while something is in flight and nothing is paced.
     #[inline(always)] // the segments stay in registers
     pub(super) fn send_new(&mut self, now: Time, mut send: impl FnMut(Data)) {
         let before = self.nxt;
