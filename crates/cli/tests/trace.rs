@@ -227,7 +227,7 @@ fn two_captures_are_set_side_by_side() {
     let picture = read("both/0-a-to-b-outstanding.svg");
     assert!(picture.contains("outstanding, kernel.pcapng") && picture.contains("outstanding, first.pcapng"));
     let lines = read("xplot/0-a-to-b-outstanding.xpl");
-    assert!(["\ngreen\n", "\nyellow\n"].iter().all(|colour| lines.contains(colour)), "two curves");
+    assert!(["\nwhite\n", "\norange\n"].iter().all(|colour| lines.contains(colour)), "two curves");
     let text = stdout(&ackclock(directory.path(), &["trace", &real, &simulated]));
     assert!(text.starts_with("kernel.pcapng:\n") && text.contains("\nfirst.pcapng:\n"), "{text}");
     // Captures of the same name are told apart by their paths.

@@ -232,6 +232,7 @@ fn dark(style: Style) -> &'static str {
     match style {
         Style::Aside => "green",
         Style::Colour(1) => "red",
+        Style::Colour(2) => "orange",
         Style::Colour(3) => "magenta",
         Style::Colour(5) => "yellow",
         Style::Colour(_) => "white",
