@@ -37,7 +37,9 @@ proptest! {
         dark in prop::option::of((0_u64..2000, 1_u64..2000)),
     ) {
         let outage = dark.map(|(begin, length)| (at(begin), at(begin + length)));
-        Scene { fates, outage, ..Scene::new(control, Some(total)) }.run(|_, _, _| ());
+        // TFRC may come down to a packet in 64 s (t_mbi, RFC 5348 section 4.3), and each of them may be lost.
+        let until = at(64_000 * (total + fates.len() as u64) + 3_600_000);
+        Scene { fates, outage, until, ..Scene::new(control, Some(total)) }.run(|_, _, _| ());
     }
 }
 
