@@ -222,11 +222,18 @@ fn a_policy_comes_from_its_file() {
         assert!(control.check(&NOQ).is_ok() && control.check(&QUINN).is_err());
         let mut driver = Driver::new(&control, MTU, at(0));
         for round in 0..40 {
-            send(&mut driver, 50 * round, 10);
-            if round == 3 {
-                driver.on_loss(at(50 * round + 40), at(50 * round), FULL, false);
+            let (sent, heard) = (at(50 * round), at(50 * round + 40));
+            let departures: Vec<_> = (0..10).map(|_| driver.on_sent(sent, FULL)).collect();
+            // A loss ends the doubling.
+            let (lost, arrived) = departures.split_at(usize::from(round == 3));
+            for departure in lost {
+                driver.on_packet_lost(heard, 30, FULL, departure);
+                driver.on_loss(heard, sent, FULL, false);
             }
-            hear(&mut driver, 50 * round, 50 * round + 40, 9);
+            for departure in arrived {
+                driver.on_acked(sent, FULL, Some(departure));
+            }
+            driver.on_ack_end(heard, None, None, true, false);
         }
         cwnd(&driver)
     });
