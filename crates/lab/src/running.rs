@@ -23,8 +23,10 @@ use std::time::{Duration, Instant};
 
 /// The time between two pictures of what a run has so far.
 const LOOK: Duration = Duration::from_millis(60);
+/// The time before the first one: whoever moves a slider wants to see something at once.
+const FIRST_LOOK: Duration = Duration::from_millis(15);
 /// The time between two looks at the memory and at the clock.
-const GUARD: Duration = Duration::from_millis(20);
+const GUARD: Duration = Duration::from_millis(10);
 /// The longest name of a variant, and of a tab, bytes.
 const NAME: usize = 80;
 
@@ -337,7 +339,7 @@ struct Run<'a> {
     /// True if it has taken too much, or too long.
     over: AtomicBool,
     large: AtomicBool,
-    /// What is known of each point of each variant, and when the page was last told.
+    /// What is known of each point of each variant, and when the page is told again.
     known: Mutex<(Vec<Vec<Option<PointResult>>>, Instant)>,
     /// The share of each point that is done, in thousandths.
     shares: Vec<Vec<AtomicUsize>>,
@@ -362,7 +364,7 @@ impl<'a> Run<'a> {
             before: resident().unwrap_or(0),
             over: AtomicBool::new(false),
             large: AtomicBool::new(false),
-            known: Mutex::new((nothing, Instant::now())),
+            known: Mutex::new((nothing, Instant::now() + FIRST_LOOK)),
             shares: shares.collect(),
         }
     }
@@ -443,10 +445,10 @@ impl<'a> Run<'a> {
     ) {
         {
             let mut known = self.known();
-            if now.duration_since(known.1) < LOOK {
+            if now < known.1 {
                 return;
             }
-            known.1 = now;
+            known.1 = now + LOOK;
             if let Some(result) = so_far.result() {
                 known.0[variant][number] = Some(result);
             }
@@ -455,7 +457,7 @@ impl<'a> Run<'a> {
         let count = self.shares.iter().flatten().count();
         tell(self.so_far(done as f64 / (count * 1000) as f64));
         // What the picture took does not count as time between two of them.
-        self.known().1 = Instant::now();
+        self.known().1 = Instant::now() + LOOK;
     }
 
     fn variants<'b>(&'b self, known: &'b [Vec<Option<PointResult>>]) -> Vec<Shown<'b>> {
