@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import socket
 import sys
 import warnings
 
@@ -51,7 +52,11 @@ def _ray(address: str) -> object:
     with needed("a sweep on Ray", "ray"):
         import ray
 
+    host, _, port = address.rpartition(":")
     try:
+        # Ray itself waits for minutes for a head that is not there.
+        if host and port.isdigit() and "://" not in address:
+            socket.create_connection((host, int(port)), timeout=10).close()
         ray.init(address=address)
     except (OSError, RuntimeError, ValueError) as error:
         raise failed(

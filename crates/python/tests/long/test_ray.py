@@ -33,7 +33,7 @@ def test_ray_computes_the_same_even_if_a_worker_is_killed(tmp_path):
 
     def kill(done, count):
         if done and not killed:
-            pids = ray.get([ray.remote(os.getpid).remote() for _ in range(4)])
+            pids = ray.get([ray.remote(lambda: os.getpid()).remote() for _ in range(4)])
             killed.append(pids[0])
             os.kill(pids[0], signal.SIGKILL)
 
