@@ -4,8 +4,8 @@ use ackclock_cc::slow_start::{self, SlowStart};
 use ackclock_cc::{Blueprint, Given, Host, Settings, SettingsError, scheme, schemes};
 use ackclock_policy::MAX_FILE;
 use ackclock_registry::Listed;
-use std::fs::File;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::sync::Arc;
 use toml::{Table, Value};
 
@@ -184,16 +184,17 @@ fn put(settings: &mut Settings, parameter: &str, value: &Value) -> Result<(), Er
 /// The learned policy in a file.
 fn policy(name: &str) -> Result<Arc<dyn Blueprint>, Error> {
     let wrong = |problem| Error::File { file: name.to_owned(), problem };
-    let mut text = String::new();
-    let file = File::open(name).map_err(|error| wrong(format!(" {error}")))?;
-    let read = file.take(MAX_FILE + 1).read_to_string(&mut text);
-    match read {
-        Err(error) => Err(wrong(format!(" {error}"))),
-        Ok(length) if length as u64 > MAX_FILE => {
-            Err(wrong(format!(" it is larger than {} kB", MAX_FILE / 1024)))
-        }
-        Ok(_) => Ok(Arc::new(ackclock_policy::parse(&text).map_err(wrong)?)),
+    let unread = |error: io::Error| wrong(format!(" {error}"));
+    // Reading something other than a plain file, for example a pipe, could block for ever.
+    if !fs::metadata(name).map_err(unread)?.is_file() {
+        return Err(wrong(" it is no file".to_owned()));
     }
+    let mut text = String::new();
+    let read = File::open(name).and_then(|file| file.take(MAX_FILE + 1).read_to_string(&mut text));
+    if read.map_err(unread)? as u64 > MAX_FILE {
+        return Err(wrong(format!(" it is larger than {} kB", MAX_FILE / 1024)));
+    }
+    Ok(Arc::new(ackclock_policy::parse(&text).map_err(wrong)?))
 }
 
 impl Control {

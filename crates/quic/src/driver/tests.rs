@@ -242,8 +242,15 @@ fn a_policy_comes_from_its_file() {
     std::fs::write(&file, "{}").expect("room");
     let refusal = controller("policy").and_then(|it| it.set("file", name)).expect_err("no policy");
     assert!(refusal.to_string().contains(&format!("{name}:1:2: missing field")), "{refusal}");
-    let refusal = controller("policy").and_then(|it| it.set("file", "/nowhere")).expect_err("no file");
-    assert!(refusal.to_string().contains("/nowhere: No such file"), "{refusal}");
+    for (name, says) in
+        [("/nowhere", "/nowhere: No such file"), ("/dev/zero", "it is no file"), ("/", "it is no file")]
+    {
+        let refusal = controller("policy").and_then(|it| it.set("file", name)).expect_err("no policy");
+        assert!(refusal.to_string().contains(says), "{refusal}");
+    }
+    std::fs::File::create(&file).and_then(|it| it.set_len(1 << 40)).expect("a file with a hole");
+    let refusal = controller("policy").and_then(|it| it.set("file", name)).expect_err("too large");
+    assert!(refusal.to_string().contains("it is larger than"), "{refusal}");
 }
 
 #[derive(Clone, Debug)]
