@@ -12,7 +12,7 @@ help: ## list these targets
 
 .PHONY: test lint
 test: lint ## everything that a change must pass; as root it installs what it needs
-	features="$$($(FEATURES))"; cargo test --workspace $$features
+	features="$$($(KERNEL_FEATURES))"; cargo test --workspace $$features
 	$(MAKE) python
 	@$(IN_BROWSER)
 	$(QUIC) test -q --features quinn,noq
@@ -24,14 +24,14 @@ lint: tools ## formatting, clippy, documentation
 	cargo fmt --all --check
 	for workspace in fuzz benches/quic crates/quic crates/python; do (cd $$workspace && cargo fmt --check) || exit 1; done
 	cargo clippy --workspace --all-targets -- -D warnings
-	features="$$($(FEATURES))"; test -z "$$features" || cargo clippy --workspace --all-targets $$features -- -D warnings
+	features="$$($(KERNEL_FEATURES))"; test -z "$$features" || cargo clippy --workspace --all-targets $$features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps -q
 
 # The tools that the feature `kernel` needs.
 KERNEL_TOOLS = command -v clang >/dev/null && command -v llvm-strip >/dev/null && \
 	PATH="$$PATH:/usr/sbin" command -v bpftool >/dev/null && \
 	echo '\#include <libelf.h>' | cc -E - >/dev/null 2>&1 && test -e /sys/kernel/btf/vmlinux
-FEATURES = if { $(KERNEL_TOOLS); }; then echo --features ackclock/kernel,ackclock-kernel/load; fi
+KERNEL_FEATURES = if { $(KERNEL_TOOLS); }; then echo --features ackclock/kernel,ackclock-kernel/load; fi
 
 # Debian's packages with these tools.
 KERNEL_PACKAGES = clang llvm bpftool libelf-dev zlib1g-dev iproute2
@@ -181,7 +181,7 @@ deny: ## licences, sources, duplicates and known advisories of the dependencies,
 # --- Distribution ---
 
 .PHONY: dist
-dist: ## an archive of the release, profile-guided, in target/archive
+dist: ## an archive of the release, profile-guided, in target/archive (FEATURES=kernel)
 	dist/build
 
 # --- Documentation, numbers, experiments ---

@@ -94,7 +94,7 @@ fn unexpected(error: impl std::fmt::Display) -> PyErr {
 }
 
 /// The columns as the types say: what is always there is never null.
-fn columns() -> PyResult<&'static [FieldRef]> {
+pub(crate) fn columns() -> PyResult<&'static [FieldRef]> {
     static COLUMNS: OnceLock<Vec<FieldRef>> = OnceLock::new();
     if COLUMNS.get().is_none() {
         let options = TracingOptions::default().strings_as_large_utf8(false).sequence_as_large_list(false);

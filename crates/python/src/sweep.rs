@@ -3,7 +3,7 @@
 use crate::error::{raised, wrong};
 use crate::interrupt::{detached, stoppable};
 use crate::memory;
-use crate::rows::rows;
+use crate::rows::{columns, rows};
 use crate::tables::{self, Axes, Batch};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Expansion, Over, Point};
@@ -175,10 +175,20 @@ impl Sweep {
     /// The digests of points, 16 bytes each: zeros for those that are not valid.
     fn digests<'py>(&self, py: Python<'py>, from: u64, to: u64) -> PyResult<Bound<'py, PyBytes>> {
         let pool = pool(0)?;
-        let digests: Vec<u8> = detached(py, |_| {
-            pool.install(|| (from..to).into_par_iter().flat_map_iter(|number| self.digest(number)).collect())
+        let mut digests = vec![NONE; to.saturating_sub(from) as usize];
+        detached(py, |_| {
+            pool.install(|| {
+                let numbered = digests.par_iter_mut().enumerate();
+                numbered.for_each(|(at, place)| *place = self.digest(from + at as u64));
+            });
         })?;
-        Ok(PyBytes::new(py, &digests))
+        Ok(PyBytes::new(py, digests.as_flattened()))
+    }
+
+    /// The columns of points' rows that the table of this name is made of.
+    fn columns(&self, name: &str) -> PyResult<Vec<String>> {
+        let names = columns()?.iter().map(|field| field.name().clone());
+        Ok(names.filter(|column| tables::needs(name, column)).collect())
     }
 
     /// The table of this name, of points with these numbers, from their rows.

@@ -83,6 +83,14 @@ fn axis(name: &str, values: &[&Value]) -> Column {
     (Arc::new(Field::new(name, values.data_type().clone(), false)), values)
 }
 
+/// True if the table of this name is made of this column of points' rows, too.
+pub(crate) fn needs(name: &str, column: &str) -> bool {
+    match LISTS.contains(&name) {
+        true => [name, "seed"].contains(&column),
+        false => !HIDDEN.contains(&column) && !LISTS.contains(&column),
+    }
+}
+
 /// The table of this name: of [`LISTS`], or `points`. `numbers` are those of the points in the sweep.
 pub(crate) fn table(name: &str, points: &RecordBatch, axes: &Axes, numbers: &[u64]) -> PyResult<RecordBatch> {
     flat(name, points, axes, numbers).map_err(unexpected)
@@ -112,7 +120,7 @@ fn flat(name: &str, points: &RecordBatch, axes: &Axes, numbers: &[u64]) -> Resul
         flatten("", &field, &values, None, &mut own)?;
     } else {
         for (field, values) in points.schema().fields().iter().zip(points.columns()) {
-            if !HIDDEN.contains(&field.name().as_str()) && !LISTS.contains(&field.name().as_str()) {
+            if needs(name, field.name()) {
                 own.push((field.clone(), values.clone()));
             }
         }

@@ -69,15 +69,15 @@ class Store:
         data = self._whole(name)
         return data and bytes.fromhex("".join(_table(data, ["digest"]).column("digest").to_pylist()))
 
-    def read(self, name: str) -> Any:
-        """The rows of a part, as one record batch."""
+    def read(self, name: str, columns: list[str]) -> Any:
+        """These columns of a part's rows, as one record batch."""
         data = self._whole(name)
         if data is None:
             raise failed(
                 f"the part {self.path / name} is gone, or was damaged after the sweep had found it",
                 "run the same sweep again: it computes what is missing",
             )
-        return _table(data).combine_chunks().to_batches()[0]
+        return _table(data, columns).combine_chunks().to_batches()[0]
 
     def _whole(self, name: str) -> bytes | None:
         """The bytes of a part, if they are those that were kept."""
@@ -122,8 +122,8 @@ def part_name(data: bytes) -> str:
     return f"{_PART}{hashlib.sha256(data).hexdigest()[:32]}{_ENDING}"
 
 
-def _table(data: bytes, columns: list[str] | None = None) -> Any:
-    """The rows of an encoded part."""
+def _table(data: bytes, columns: list[str]) -> Any:
+    """These columns of an encoded part."""
     from pyarrow import BufferReader, parquet
 
     return parquet.read_table(BufferReader(data), columns=columns)

@@ -290,13 +290,17 @@ class SweepResults(Tables):
         if name not in KEPT:
             raise failed(f"a sweep keeps no table {name!r}", f"there are {', '.join(KEPT)}")
         places, cache = self._locate(), {}
+        columns = self._points.columns(name)
         for start in range(0, len(self), points):
-            rows, numbers = self._rows(places, start, min(start + points, len(self)), cache)
+            rows, numbers = self._rows(places, start, min(start + points, len(self)), columns, cache)
             if numbers:
                 yield Table(self._points.table(name, rows, numbers))
 
-    def _rows(self, places: array[int], start: int, stop: int, cache: dict[int, Any]) -> tuple[Any, list[int]]:
-        """The rows of points, in order, with their numbers. Points that failed have none."""
+    def _rows(
+        self, places: array[int], start: int, stop: int, columns: list[str], cache: dict[int, Any]
+    ) -> tuple[Any, list[int]]:
+        """The rows of points, in order, with their numbers. Points that failed have none. `cache` has the parts
+        that the rows before were in."""
         import pyarrow
 
         wanted: dict[int, list[int]] = {}
@@ -314,14 +318,16 @@ class SweepResults(Tables):
         offsets, pieces, before = {}, [], 0
         for part, rows in wanted.items():
             if part not in cache:
-                cache[part] = self._store.read(self._names[part])
+                cache[part] = self._store.read(self._names[part], columns)
             offsets[part] = before
             before += len(rows)
             pieces.append(cache[part].take(pyarrow.array(rows)))
         if not pieces:
             return None, []
         joined = pyarrow.Table.from_batches(pieces).combine_chunks()
-        joined = joined.take(pyarrow.array([offsets[part] + at for part, at in order])).combine_chunks()
+        places = [offsets[part] + at for part, at in order]
+        if places != sorted(places):  # parts of this sweep follow each other; those of others may not
+            joined = joined.take(pyarrow.array(places)).combine_chunks()
         return joined.to_batches()[0], numbers
 
     def table(self, name: str = "points") -> Table:

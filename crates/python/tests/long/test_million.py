@@ -36,27 +36,33 @@ def cpu() -> float:
     return times.user + times.system
 
 
-def test_a_million_points(tmp_path):
-    # The engine alone, without a sweep: what the points themselves take, in the CPU time of one thread.
-    sample = ackclock.Scenario(SCENARIO)._native.sweep()
-    sample.compute([(0, 200)], 1)
+def alone(scenario: dict) -> float:
+    """The CPU time that a point takes on one thread without a sweep, s: the engine, and nothing kept."""
     begun = cpu()
-    bare = ackclock.run(dict(SCENARIO, seeds=2000, sweep={}), probes=False, threads=1)
-    alone = (cpu() - begun) / len(bare)
+    results = ackclock.run(scenario, probes=False, threads=1)
+    return (cpu() - begun) / len(results)
+
+
+def test_a_million_points(tmp_path):
     with LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster:
         with Client(cluster) as client:
+            # The same points, some of each loss rate, by as many processes at once: they share cores and caches, too.
+            sample = dict(SCENARIO, seeds=max(1, 20_000 * SEEDS // POINTS))
+            bare = [*client.run(alone, sample).values()]
             before = client.run(cpu)
             begun, wall = cpu(), time.monotonic()
             results = sweep(SCENARIO, executor=client, store=tmp_path)
             wall = time.monotonic() - wall
             workers = sum(after - before[name] for name, after in client.run(cpu).items())
             driver = cpu() - begun
+            bare += client.run(alone, sample).values()
+    alone_s = sum(bare) / len(bare)
     memory = peak()
-    overhead = (workers + driver) / (alone * len(results)) - 1
+    overhead = (workers + driver) / (alone_s * len(results)) - 1
     # The four workers share the cores of this machine with the driver.
-    slower = wall * min(4, len(os.sched_getaffinity(0))) / (alone * len(results)) - 1
+    slower = wall * min(4, len(os.sched_getaffinity(0))) / (alone_s * len(results)) - 1
     print(
-        f"\n{len(results)} points: {1e6 * alone:.0f} us each alone; workers {workers:.0f} s, driver {driver:.1f} s of CPU,"
+        f"\n{len(results)} points: {1e6 * alone_s:.0f} us each alone; workers {workers:.0f} s, driver {driver:.1f} s of CPU,"
         f" {wall:.0f} s of wall time: {100 * overhead:.1f} % beside the engine in CPU time, {100 * slower:.1f} % in wall time;"
         f" {memory >> 20} MiB in the driver"
     )
