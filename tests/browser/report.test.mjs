@@ -74,6 +74,40 @@ test("the pointer shows values in all pictures", () =>
     for (const value of await cwnd.locator(".value").allTextContents()) assert.match(value, /^\d/);
   }));
 
+test("a picture out of sight says the same when it is looked at", () =>
+  visit(
+    compared,
+    async (page) => {
+      const charts = page.locator("figure:not(.packets):visible:has(script)");
+      const [first, last] = [charts.first(), charts.last()];
+      const look = (/** @type {import("playwright-core").Locator} */ at) =>
+        at.evaluate((it) => it.scrollIntoView());
+      const [seen, away] = [first.locator(".place"), last.locator(".place")];
+      await look(last); // a picture answers once it has been in sight
+      await away.waitFor({ state: "attached" });
+      await look(first);
+      await seen.waitFor({ state: "attached" });
+      const below = await last.evaluate((it) => it.getBoundingClientRect().top - innerHeight);
+      assert.ok(below > 250, `only ${below} pixels below what is seen`);
+      await first.locator(".plot").focus();
+      await page.keyboard.press("ArrowRight");
+      const said = (await seen.textContent()) ?? "";
+      assert.match(said, /\d/);
+      const says = (/** @type {string} */ text) =>
+        last.evaluate(async (it, text) => {
+          const place = it.querySelector(".place");
+          while (place?.textContent !== text) await new Promise(requestAnimationFrame);
+        }, text);
+      await look(last);
+      await says(said);
+      await look(first);
+      await first.locator(".u-over").dispatchEvent("mouseleave");
+      await look(last);
+      await says("");
+    },
+    { width: 900, height: 400 },
+  ));
+
 test("one zoom for all pictures, and the whole run again", () =>
   visit(compared, async (page) => {
     const [throughput, cwnd] = [chart(page, "Throughput"), chart(page, "cwnd (segments)")];
@@ -101,6 +135,9 @@ test("the keyboard does the same", () =>
         /s, cubic \d+.*, reno \d+/.test(it.textContent ?? ""),
       ),
     );
+    const place = await cwnd.locator(".place").textContent();
+    assert.match(place ?? "", /\d/);
+    assert.equal(await chart(page, "Throughput").locator(".place").textContent(), place, "the same instant");
     await page.keyboard.press("+");
     const [from, to] = await span(cwnd);
     assert.ok(from > 2 && to < 8, `${from} to ${to}`);

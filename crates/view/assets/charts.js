@@ -131,8 +131,9 @@ export class Chart {
     this.#dirty = true;
     if (this.#due || !this.#seen) return;
     this.#due = requestAnimationFrame(() => {
-      this.#due = 0;
       this.#draw();
+      this.#due = 0;
+      if (this.#frame) this.#answer(this.#frame);
     });
   }
 
@@ -394,9 +395,10 @@ export class Chart {
 
   #draw() {
     this.#dirty = false;
-    if (!this.#frame) return;
+    const frame = this.#frame;
+    if (!frame) return;
     this.#prepare();
-    this.#frame.setData(this.#stand());
+    frame.batch(() => frame.setData(this.#stand())); // which draws at once
     this.#mirror();
   }
 
@@ -471,16 +473,20 @@ export class Chart {
 
   /** Shows the values under the cursor. @param {import("uplot")} frame */
   #answer(frame) {
+    // A picture that is to be drawn answers then. One out of sight is drawn when it can be seen.
+    if (!this.#seen) this.#dirty = true;
+    if (this.#due || !this.#seen) return;
     const left = frame.cursor.left ?? -1;
     if (left < 0) {
-      this.place.textContent = "";
-      this.readings.forEach((reading) => (reading.textContent = ""));
+      write(this.place, "");
+      this.readings.forEach((reading) => write(reading, ""));
       this.beads.forEach((bead) => (bead.hidden = true));
       return;
     }
     const at = frame.posToVal(left, "x");
+    const size = this.#plotted(frame);
     const unit = this.axis.match(/\((.*)\)$/)?.[1] ?? "";
-    this.place.textContent = this.timed ? `${this.#fine(frame, at)}\u00a0${unit}` : this.#tick(at);
+    write(this.place, this.timed ? `${this.#fine(frame, at)}\u00a0${unit}` : this.#tick(at));
     this.shown.forEach((curve, number) => {
       const nearest = curve.nearest(at);
       const on = nearest >= 0 && !this.group.hidden.has(curve.label);
@@ -489,16 +495,22 @@ export class Chart {
       const inside = at >= curve.xs[0] && at <= curve.xs[curve.xs.length - 1];
       const within = curve.mark === "line" && inside ? Infinity : NEAR;
       const value = on && Math.abs(away) <= within ? curve.ys[nearest] : NaN;
-      this.readings[number].textContent = Number.isFinite(value) ? measured(value) : "";
+      write(this.readings[number], Number.isFinite(value) ? measured(value) : "");
       const bead = this.beads[number];
       const top = Number.isFinite(value) ? frame.valToPos(value, "y") : NaN;
       const px = left + away;
-      bead.hidden = !(top >= 0 && top <= frame.over.clientHeight && px >= 0 && px <= frame.over.clientWidth);
+      bead.hidden = !(top >= 0 && top <= size.height && px >= 0 && px <= size.width);
       if (!bead.hidden) {
         bead.style.left = `${px}px`;
         bead.style.top = `${top}px`;
       }
     });
+  }
+
+  /** The size of the plot, pixels of the page. To ask the page for it would make it lay out everything anew. @param {import("uplot")} frame */
+  #plotted({ bbox }) {
+    const ratio = devicePixelRatio || 1;
+    return { width: bbox.width / ratio, height: bbox.height / ratio };
   }
 
   /** A time to the width of a pixel. @param {import("uplot")} frame @param {number} at */
@@ -526,7 +538,11 @@ export class Chart {
     const width = frame.over.clientWidth;
     const left = (frame.cursor.left ?? -1) >= 0 ? /** @type {number} */ (frame.cursor.left) : width / 2;
     const move = (/** @type {number} */ to) => {
-      frame.setCursor({ left: Math.min(Math.max(to, 0), width), top: frame.over.clientHeight / 2 });
+      // The third argument, which is missing in uPlot's types, moves the cursor in all pictures.
+      const set = /** @type {(...it: [{left: number, top: number}, boolean, boolean]) => void} */ (
+        frame.setCursor
+      );
+      set({ left: Math.min(Math.max(to, 0), width), top: frame.over.clientHeight / 2 }, true, true);
       this.#say();
     };
     const step = event.shiftKey ? 0.1 : 0.01;
@@ -682,6 +698,11 @@ export class Chart {
     this.grid?.replaceChildren(...note, table);
   }
 }
+
+/** Gives an element this text. Where that changes nothing, the page has nothing to lay out. @param {HTMLElement} node @param {string} text */
+const write = (node, text) => {
+  if (node.textContent !== text) node.textContent = text;
+};
 
 /** The class of a palette's colour. @param {number | null} colour */
 const colourClass = (colour) => (colour === null ? "aside" : `c${colour % PALETTE}`);
