@@ -27,6 +27,7 @@ fn main() {
     let tests: &[Named] = &[
         ("a_flow_fills_its_bottleneck", fills),
         ("our_own_tcp_fills_its_bottleneck", own_host),
+        ("a_policy_from_a_file_decides_on_the_wire", policy),
         ("losses_and_drops_are_the_links", losses),
         ("late_and_doubled_packets_arrive", disorder),
         ("red_marks_what_may_be_marked", marks),
@@ -138,6 +139,27 @@ fn own_host() -> Checked {
     let flow = &outcome.result.flows[0];
     let transfers = flow.transfers.as_ref().ok_or("transfers have a size")?;
     ensure(transfers.finished > 5 && flow.retransmits > 0, format!("{flow:?}"))
+}
+
+/// Networks that see nothing and always say the same: one raises the rate until it is ten times what arrives, the
+/// other lowers it. Only the files differ.
+fn policy() -> Checked {
+    let directory = tempfile::tempdir()?;
+    let goodput = |name: &str, bias: f64| -> Result<f64, Failed> {
+        let file = directory.path().join(name);
+        let network = format!(
+            "{{\"format\": \"ackclock policy\", \"version\": 1, \"features\": [\"latency inflation\", \"latency ratio\", \"send ratio\"], \"history\": 1, \"interval\": 1, \"scale\": 0.2, \
+             \"layers\": [{{\"weights\": [[0, 0, 0]], \"biases\": [{bias}], \"activation\": \"tanh\"}}]}}"
+        );
+        fs::write(&file, network)?;
+        let control = format!("control = {{ policy = {{ file = {file:?} }} }}");
+        let outcome = flows(&scenario("", "host = \"own\"", "").replace("control = \"reno\"", &control))?;
+        let flow = &outcome.result.flows[0];
+        ensure(flow.control == "policy" && flow.recovery == "sack", format!("{flow:?}"))?;
+        Ok(flow.goodput_bps)
+    };
+    let (up, down) = (goodput("up.json", 5.0)?, goodput("down.json", -5.0)?);
+    ensure(up > 14e6 && down < 5e6, format!("{up} bit/s and {down} bit/s"))
 }
 
 fn losses() -> Checked {
