@@ -19,7 +19,9 @@ pub(crate) fn available() -> Option<u64> {
         RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram()),
     );
     let machine = Some(system.available_memory()).filter(|&bytes| bytes > 0);
-    let group = system.cgroup_limits().map(|limits| limits.free_memory);
+    // What a group's files take in the cache of the system counts as used, but is given back when it is
+    // needed.
+    let group = system.cgroup_limits().map(|limits| limits.total_memory.saturating_sub(limits.rss));
     machine.into_iter().chain(group).chain(limit::left()).min()
 }
 

@@ -9,8 +9,9 @@ mod simulate;
 mod summary;
 
 use crate::failure::Failure;
-use crate::{args, interrupt, program};
+use crate::{args, interrupt, memory, program};
 use ackclock_study::reproduce::{Experiment, Library, Plan, Reproduction, Verdict, summary as rows};
+use ackclock_study::run::check;
 use ackclock_study::store::PointStore;
 use emulated::Emulated;
 use files::{Files, Picture};
@@ -24,6 +25,10 @@ use std::path::{Path, PathBuf};
 /// The page of some experiments, and that of one table, in the output directory.
 const PAGE: &str = "reproduction.md";
 const SUMMARY: &str = "summary.md";
+
+/// Of the memory that is available, what the results of experiments may take that run together. More seeds
+/// may take several times as much, and whoever judges a result copies it.
+const SHARE: f64 = 0.1;
 
 /// What was found.
 #[derive(Default)]
@@ -43,9 +48,8 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
         chosen = emulable(&library, chosen)?;
     }
     // All are checked first, so that a mistake in the last one does not cost the whole run.
-    let plans =
-        groups(&library, &chosen, command.emulate).into_iter().map(|group| Plan::new(&library, group));
-    let plans = plans.collect::<Result<Vec<_>, _>>()?;
+    let groups = if command.emulate { vec![chosen.clone()] } else { groups(&library, &chosen)? };
+    let plans = groups.into_iter().map(|group| Plan::new(&library, group)).collect::<Result<Vec<_>, _>>()?;
     if command.emulate {
         ackclock_live::privilege::check()?;
     }
@@ -105,18 +109,40 @@ fn emulable<'a>(library: &Library, chosen: Vec<&'a Experiment>) -> Result<Vec<&'
     Ok(kept)
 }
 
-/// Families of experiments, one after the other, so that only the results of one are in memory. Emulations
-/// are one group.
-fn groups<'a>(library: &'a Library, chosen: &[&'a Experiment], together: bool) -> Vec<Vec<&'a Experiment>> {
-    if together {
-        return vec![chosen.to_vec()];
-    }
+/// Experiments whose results are in memory at once: of one family, and as many as take a fair share of what
+/// there is. (Emulations are one group: their results are small.)
+fn groups<'a>(library: &'a Library, chosen: &[&'a Experiment]) -> Result<Vec<Vec<&'a Experiment>>, Failure> {
+    let share = memory::available().map_or(f64::INFINITY, |bytes| bytes as f64 * SHARE);
     let is_chosen = |experiment: &&Experiment| chosen.iter().any(|other| other.id == experiment.id);
-    let families = library.families().into_iter();
-    families
-        .map(|(_, _, members)| members.into_iter().filter(is_chosen).collect::<Vec<_>>())
-        .filter(|members| !members.is_empty())
-        .collect()
+    let mut groups = Vec::new();
+    for (_, _, members) in library.families() {
+        let mut needs = Vec::new();
+        for experiment in members.into_iter().filter(is_chosen) {
+            let mut kept = 0.0;
+            for (_, sweep) in library.sweeps(experiment)? {
+                kept += check(&sweep.points, false)?.kept;
+            }
+            needs.push((experiment, kept));
+        }
+        groups.extend(packed(needs, share));
+    }
+    Ok(groups)
+}
+
+/// What fits together into this much, in the order given. What does not fit alone is alone.
+fn packed<T>(needs: Vec<(T, f64)>, room: f64) -> Vec<Vec<T>> {
+    let (mut groups, mut taken) = (Vec::<Vec<T>>::new(), 0.0);
+    for (it, need) in needs {
+        match groups.last_mut() {
+            Some(group) if taken + need <= room => group.push(it),
+            _ => {
+                groups.push(vec![it]);
+                taken = 0.0;
+            }
+        }
+        taken += need;
+    }
+    groups
 }
 
 /// Runs and judges all plans, and writes their points and pictures.
@@ -163,4 +189,18 @@ fn document(found: &Found, rows: &[ackclock_study::reproduce::Row], origin: &Ori
         document["emulated"] = emulated.to_json();
     }
     document
+}
+
+#[cfg(test)]
+mod tests {
+    use super::packed;
+
+    #[test]
+    fn as_many_run_together_as_fit() {
+        let names = |needs: &[f64], room| packed(needs.iter().copied().enumerate().collect(), room);
+        assert_eq!(names(&[1.0, 2.0, 3.0, 1.0, 9.0, 1.0], 4.0), [vec![0, 1], vec![2, 3], vec![4], vec![5]]);
+        assert_eq!(names(&[5.0, 5.0], 4.0), [[0], [1]]);
+        assert_eq!(names(&[0.0; 3], f64::INFINITY), [[0, 1, 2]]);
+        assert_eq!(names(&[], 4.0), [[0; 0]; 0]);
+    }
 }
