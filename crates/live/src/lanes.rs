@@ -2,7 +2,7 @@
 //! all lanes.
 
 use ackclock_net::Ecn;
-use ackclock_units::Time;
+use ackclock_units::{Duration, Time};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -104,6 +104,12 @@ impl Lanes {
         self.heads.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }
 
+    /// The earliest instant at which a packet can be at the end of its path, if from each lane it takes at
+    /// least `left` until then.
+    pub(crate) fn next_end(&self, left: &[Duration]) -> Time {
+        self.heads.iter().map(|&Reverse((at, _, lane))| at + left[lane]).min().unwrap_or(Time::NEVER)
+    }
+
     /// The next packet if it is due by `now`, with its lane and instant.
     pub(crate) fn pop(&mut self, now: Time) -> Option<(usize, Time, Parcel)> {
         loop {
@@ -156,21 +162,25 @@ mod tests {
         ) {
             let mut lanes = Lanes::default();
             (0..4).for_each(|lane| { lanes.add(lane < 2); });
+            let left = [0, 300, 20, 7].map(Duration::from_nanos);
             let (mut now, mut last) = (0, [0; 4]);
-            let mut out = Vec::new();
+            let (mut out, mut inside) = (Vec::new(), Vec::new());
             for (number, &(lane, ahead, step)) in entries.iter().enumerate() {
                 now += step;
                 while let Some((lane, at, parcel)) = lanes.pop(Time::from_nanos(now)) {
                     out.push((at, lane, parcel.segment));
+                    inside.retain(|&(number, _)| number != parcel.segment);
                 }
                 let at = if lane < 2 { last[lane].max(now + ahead) } else { now + ahead };
                 last[lane] = at;
                 lanes.push(lane, Time::from_nanos(at), parcel(number as u16));
+                inside.push((number as u16, Time::from_nanos(at) + left[lane]));
+                prop_assert_eq!(Some(lanes.next_end(&left)), inside.iter().map(|&(_, end)| end).min());
             }
             while let Some((lane, at, parcel)) = lanes.pop(Time::NEVER) {
                 out.push((at, lane, parcel.segment));
             }
-            prop_assert_eq!(lanes.waiting(), 0);
+            prop_assert_eq!((lanes.waiting(), lanes.next_end(&left)), (0, Time::NEVER));
             prop_assert!(out.windows(2).all(|pair| pair[0].0 <= pair[1].0));
             let mut numbers: Vec<u16> = out.iter().map(|&(_, _, number)| number).collect();
             numbers.sort_unstable();

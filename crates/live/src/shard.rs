@@ -55,6 +55,14 @@ pub(crate) struct Route {
     pub(crate) owner: Option<Owner>,
 }
 
+impl Route {
+    /// What it takes at least from the beginning of this stage to the end: links may add to their delays.
+    fn takes(&self, stage: usize, links: &[Link]) -> Duration {
+        let passed = self.stages[stage..].iter().flat_map(|stage| stage.gate.iter().chain(&stage.along));
+        passed.fold(Duration::ZERO, |sum, &link| sum + links[link as usize].delay())
+    }
+}
+
 /// A host from which packets are read.
 pub(crate) struct Source {
     pub(crate) host: usize,
@@ -146,6 +154,8 @@ struct Carrier<'a> {
     places: Vec<Place>,
     /// The lanes of each path: behind each stage, and for packets that come back to it.
     lanes_of: Vec<Vec<(usize, usize)>>,
+    /// What a packet in each lane takes at least to the end of its path.
+    left: Vec<Duration>,
     /// The dequeue-driven links, and the waiting packets of each, by ticket.
     stepped: Vec<(usize, Vec<Option<Held>>)>,
     trains: Trains,
@@ -169,7 +179,7 @@ impl Shard<'_> {
         let now = carrier.part.clock.now();
         let wall = now.since(began.0).as_secs_f64();
         let busy = (schedule::thread_time() - began.1).as_secs_f64() / wall.max(1e-9);
-        let behind = now.since(carrier.next_due());
+        let behind = now.since(carrier.next_effect());
         let Carrier { part, lateness, sent, unroutable, refused, share, .. } = carrier;
         let Shard { looks, mut links, streams, crossings, .. } = part;
         let Seen { links, streams: passed } = looks.finish(now, &mut links, &sent);
@@ -200,12 +210,15 @@ impl Shard<'_> {
 impl<'a> Carrier<'a> {
     fn new(part: Shard<'a>) -> Carrier<'a> {
         let (mut lanes, mut places, mut lanes_of) = (Lanes::default(), Vec::new(), Vec::new());
+        let mut left = Vec::new();
         for (way, it) in part.ways.iter().enumerate() {
             let of_stage = |(stage, passed): (usize, &Stage)| {
                 let through = lanes.add(passed.keeps_order(&part.links));
                 places.push(Place { way, stage, again: false });
+                left.push(it.takes(stage + 1, &part.links));
                 let back = lanes.add(true);
                 places.push(Place { way, stage, again: true });
+                left.push(it.takes(stage, &part.links));
                 (through, back)
             };
             lanes_of.push(it.stages.iter().enumerate().map(of_stage).collect());
@@ -221,6 +234,7 @@ impl<'a> Carrier<'a> {
             lanes,
             places,
             lanes_of,
+            left,
             trains: Trains::new(),
             batch: None,
             due: Vec::new(),
@@ -246,24 +260,34 @@ impl<'a> Carrier<'a> {
                     return Err(LiveError::kernel("the hosts' devices cannot be watched")(error.into()));
                 }
             };
+            if !ready.is_empty() {
+                // What was due on the way comes before what is read now.
+                self.advance(self.part.clock.now())?;
+            }
             for event in ready.iter() {
                 self.take(event.data.u64() as usize, &mut buffer)?;
             }
         }
-        Ok(())
+        self.advance(self.part.clock.now())
     }
 
     /// The longest time to sleep.
     fn wait(&self) -> Timespec {
-        let ahead = self.next_due().since(self.part.clock.now());
+        let ahead = self.next_effect().since(self.part.clock.now());
         let sleep = ahead.max(MODERATION).min(LONGEST_SLEEP);
         Timespec { tv_sec: 0, tv_nsec: sleep.as_nanos() as _ }
     }
 
-    fn next_due(&self) -> Time {
-        let departures = self.part.streams.iter().map(|stream| stream.next);
-        let transmits = self.transmits().map_or(Time::NEVER, |(at, _)| at);
-        departures.fold(self.lanes.next().min(self.part.looks.next()).min(transmits), Time::min)
+    /// The earliest instant at which something that is under way can reach a host, or is looked at. What
+    /// happens on the way may be computed later, up to then: its times stay as they are, and nobody can tell.
+    /// So a packet wakes the thread once, and not at each queue that it passes.
+    fn next_effect(&self) -> Time {
+        let Shard { ways, links, streams, looks, .. } = &self.part;
+        let departures = streams.iter().map(|stream| stream.next + ways[stream.way].takes(0, links));
+        // The link's delay is before what it decides about, wherever that goes.
+        let transmits =
+            self.transmits().map_or(Time::NEVER, |(at, number)| at + links[self.stepped[number].0].delay());
+        departures.fold(self.lanes.next_end(&self.left).min(looks.next()).min(transmits), Time::min)
     }
 
     /// The next decision of a dequeue-driven link, and the link.
@@ -328,7 +352,7 @@ impl<'a> Carrier<'a> {
     }
 
     /// Reads packets from the device of a source.
-    fn take(&mut self, source: usize, buffer: &mut [u8]) -> Result<(), LiveError> {
+    fn take(&mut self, source: usize, buffer: &mut Vec<u8>) -> Result<(), LiveError> {
         let host = self.part.sources[source].host;
         for _ in 0..READ_AT_ONCE {
             let read = self.part.hosts[host].tun.read(buffer);
@@ -339,8 +363,7 @@ impl<'a> Carrier<'a> {
                 break;
             };
             let now = self.part.clock.now();
-            let copy = self.trains.copy(&buffer[..bytes]);
-            match GsoBatch::new(copy) {
+            match GsoBatch::new(self.trains.taken(buffer, bytes)) {
                 Ok(train) => self.depart(source, now, train),
                 Err(buffer) => {
                     self.unroutable += 1;

@@ -27,12 +27,20 @@ impl Trains {
         Trains { slots: Vec::new(), free: Vec::new(), buffers: SIZES.map(buffer) }
     }
 
-    /// A copy of `bytes`, in a kept buffer if there is one.
-    pub(crate) fn copy(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let class = SIZES.iter().position(|&size| bytes.len() <= size).unwrap_or(SIZES.len() - 1);
+    /// The first `length` bytes of what was read, in a buffer of its own. A long train keeps the buffer into
+    /// which it was read, which is replaced: to copy it would take as long as the kernel took. Something
+    /// short is copied, so that it does not hold a long buffer.
+    pub(crate) fn taken(&mut self, read: &mut Vec<u8>, length: usize) -> Vec<u8> {
+        let class = SIZES.iter().position(|&size| length <= size).unwrap_or(SIZES.len() - 1);
         let mut buffer = self.buffers[class].pop().unwrap_or_else(|| Vec::with_capacity(SIZES[class]));
-        buffer.clear();
-        buffer.extend_from_slice(bytes);
+        if class == SIZES.len() - 1 {
+            buffer.resize(read.len(), 0);
+            std::mem::swap(read, &mut buffer);
+            buffer.truncate(length);
+        } else {
+            buffer.clear();
+            buffer.extend_from_slice(&read[..length]);
+        }
         buffer
     }
 
@@ -83,6 +91,29 @@ impl Trains {
         {
             self.free.push(number);
             self.give_back(train.into_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_is_in_a_buffer_of_its_own() {
+        let mut trains = Trains::new();
+        let mut read = vec![0; 65_585];
+        for length in [40, 2 << 10, 3 << 10, (16 << 10) + 1, 65_585, 20_000] {
+            for round in [1, 2] {
+                read[..length].fill(round);
+                read[length - 1] = 9;
+                let taken = trains.taken(&mut read, length);
+                assert_eq!((taken.len(), taken[0], taken[length - 1]), (length, round, 9));
+                assert!(taken[..length - 1].iter().all(|&byte| byte == round));
+                assert_eq!(read.len(), 65_585, "as much can be read again");
+                read.fill(7);
+                trains.give_back(taken);
+            }
         }
     }
 }

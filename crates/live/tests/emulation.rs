@@ -141,8 +141,8 @@ fn own_host() -> Checked {
     ensure(transfers.finished > 5 && flow.retransmits > 0, format!("{flow:?}"))
 }
 
-/// Networks that see nothing and always say the same: one raises the rate until it is ten times what arrives, the
-/// other lowers it. Only the files differ.
+/// Networks that see nothing and always say the same: one raises the rate until it is ten times what arrives,
+/// the other lowers it. Only the files differ.
 fn policy() -> Checked {
     let directory = tempfile::tempdir()?;
     let goodput = |name: &str, bias: f64| -> Result<f64, Failed> {
