@@ -4,28 +4,43 @@
 # Published numbers come from the build that is distributed.
 DIST = --profile dist
 
+# The virtual environment of the Python package.
+VENV = target/python/venv
+
 .PHONY: help
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # --- Tests ---
 
-.PHONY: test lint
-test: lint ## everything that a change must pass; as root it installs what it needs
-	features="$$($(KERNEL_FEATURES))"; cargo test --workspace $$features
+.PHONY: test lint checked documented beside
+# Many tests wait for real time. What is built apart from this workspace is built meanwhile, and gives way.
+test: checked ## everything that a change must pass; as root it installs what it needs
+	nice -n 19 $(MAKE) -s beside > target/beside.log 2>&1 & beside=$$!; \
+	features="$$($(KERNEL_FEATURES))"; cargo test --workspace $$features; tested=$$?; \
+	wait $$beside || { cat target/beside.log >&2; exit 1; }; exit $$tested
 	$(MAKE) python
 	@$(IN_BROWSER)
-	$(QUIC) test -q --features quinn,noq
+	$(QUIC_TESTED)
 	@{ $(KERNEL_TOOLS); } || \
 		echo "SKIPPED: eBPF controllers: clang, llvm-strip, bpftool, libelf or the kernel's BTF is missing"
 
+lint: checked documented ## its first part: formatting, clippy, documentation
+
 # Warnings are errors. With the tools for eBPF everything is checked with the feature `kernel`, too.
-lint: tools ## formatting, clippy, documentation
+checked: tools
 	cargo fmt --all --check
 	for workspace in fuzz benches/quic crates/quic crates/python; do (cd $$workspace && cargo fmt --check) || exit 1; done
 	cargo clippy --workspace --all-targets -- -D warnings
 	features="$$($(KERNEL_FEATURES))"; test -z "$$features" || cargo clippy --workspace --all-targets $$features -- -D warnings
+
+documented:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps -q
+
+beside: $(VENV)/ready
+	$(WHEEL)
+	$(QUIC_TESTED) --no-run
+	$(MAKE) documented
 
 # The tools that the feature `kernel` needs.
 KERNEL_TOOLS = command -v clang >/dev/null && command -v llvm-strip >/dev/null && \
@@ -60,19 +75,18 @@ tools: ## installs what the tests need, as root on Debian
 
 # --- Python ---
 
-# A virtual environment, and a workspace of its own for the extension. Some tests compare the package with the program,
+# A workspace of its own for the extension. Some tests compare the package with the program,
 # if target/debug has it: `make test` builds it before.
-VENV = target/python/venv
 PYTHON = $(CURDIR)/$(VENV)/bin/python
 MATURIN = env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) CARGO_TARGET_DIR=$(CURDIR)/target/python \
 	$(CURDIR)/$(VENV)/bin/maturin
+WHEEL = rm -rf target/python/tested; cd crates/python && $(MATURIN) build -q --out ../../target/python/tested
 MAX_WHEEL = 12582912
 
 .PHONY: python python-clusters pcc-rl wheel
 # What is tested is a wheel, so that a file that it lacks is missed. It takes seconds more than `maturin develop`.
 python: $(VENV)/ready ## the Python package: builds it, installs it into target/python/venv, and runs its tests
-	rm -rf target/python/tested
-	cd crates/python && $(MATURIN) build -q --out ../../target/python/tested
+	$(WHEEL)
 	$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall target/python/tested/*.whl
 	cd crates/python && $(PYTHON) -m pytest -q -rs
 
@@ -104,6 +118,7 @@ wheel: $(VENV)/ready ## the wheel that is distributed, in target/python/wheels
 
 # A workspace of its own. `make test` leaves out s2n-quic and the examples: they would take minutes.
 QUIC = cd crates/quic && cargo
+QUIC_TESTED = $(QUIC) test -q --features quinn,noq
 QUIC_EVERYTHING = --features quinn-programs,noq-programs,s2n-quic-programs
 
 .PHONY: quic
@@ -250,9 +265,9 @@ verdicts = awk 'NR == FNR { table = table $$0 "\n"; next } \
 SEEDS_MAX = 20
 
 # All pages from one build. Finished points are kept, so what was interrupted goes on where it was. As root, and with
-# the tools for eBPF, the transfers without congestion control are also emulated, which takes a quarter of an hour.
+# the tools for eBPF, the transfers without congestion control are also emulated, which takes an hour.
 .PHONY: reproduction
-reproduction: ## every published experiment, and the book's pages on them; hours (SEEDS_MAX=20)
+reproduction: ## every published experiment, and the book's pages on them; an hour and a half (SEEDS_MAX=20)
 	@mkdir -p docs/src/reproduction/pictures; how=; feature=; \
 	if [ "$$(id -u)" = 0 ] && { $(KERNEL_TOOLS); }; then how=--emulate; feature="--features kernel"; fi; \
 	reproduce() { cargo run $(DIST) -q -p ackclock $$feature -- reproduce "$$@" --seeds-max $(SEEDS_MAX) > /dev/null; }; \
