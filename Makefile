@@ -13,9 +13,9 @@ help: ## list these targets
 
 # --- Tests ---
 
-.PHONY: test lint checked documented beside
+.PHONY: test lint clippy beside
 # Many tests wait for real time. What is built apart from this workspace is built meanwhile, and gives way.
-test: checked ## everything that a change must pass; as root it installs what it needs
+test: clippy ## everything that a change must pass; as root it installs what it needs
 	nice -n 19 $(MAKE) -s beside > target/beside.log 2>&1 & beside=$$!; \
 	features="$$($(KERNEL_FEATURES))"; cargo test --workspace $$features; tested=$$?; \
 	wait $$beside || { cat target/beside.log >&2; exit 1; }; exit $$tested
@@ -25,22 +25,22 @@ test: checked ## everything that a change must pass; as root it installs what it
 	@{ $(KERNEL_TOOLS); } || \
 		echo "SKIPPED: eBPF controllers: clang, llvm-strip, bpftool, libelf or the kernel's BTF is missing"
 
-lint: checked documented ## its first part: formatting, clippy, documentation
+lint: clippy ## its first part: formatting, clippy, documentation
+	$(DOCUMENTED)
 
 # Warnings are errors. With the tools for eBPF everything is checked with the feature `kernel`, too.
-checked: tools
+clippy: tools ## formatting and clippy
 	cargo fmt --all --check
 	for workspace in fuzz benches/quic crates/quic crates/python; do (cd $$workspace && cargo fmt --check) || exit 1; done
 	cargo clippy --workspace --all-targets -- -D warnings
 	features="$$($(KERNEL_FEATURES))"; test -z "$$features" || cargo clippy --workspace --all-targets $$features -- -D warnings
 
-documented:
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps -q
+DOCUMENTED = RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps -q
 
-beside: $(VENV)/ready
+beside: $(VENV)/ready ## what `make test` builds while tests wait: the wheel, QUIC's tests, documentation
 	$(WHEEL)
 	$(QUIC_TESTED) --no-run
-	$(MAKE) documented
+	$(DOCUMENTED)
 
 # The tools that the feature `kernel` needs.
 KERNEL_TOOLS = command -v clang >/dev/null && command -v llvm-strip >/dev/null && \
