@@ -93,11 +93,12 @@ test("a picture out of sight says the same when it is looked at", () =>
       await page.keyboard.press("ArrowRight");
       const said = (await seen.textContent()) ?? "";
       assert.match(said, /\d/);
+      const place = await away.elementHandle();
       const says = (/** @type {string} */ text) =>
-        last.evaluate(async (it, text) => {
-          const place = it.querySelector(".place");
-          while (place?.textContent !== text) await new Promise(requestAnimationFrame);
-        }, text);
+        page.waitForFunction(
+          ([place, text]) => place?.textContent === text,
+          /** @type {const} */ ([place, text]),
+        );
       await look(last);
       await says(said);
       await look(first);

@@ -216,7 +216,9 @@ impl<'a> Carrier<'a> {
                 let through = lanes.add(passed.keeps_order(&part.links));
                 places.push(Place { way, stage, again: false });
                 left.push(it.takes(stage + 1, &part.links));
-                let back = lanes.add(true);
+                // A packet that comes back may be told of after one that comes back later: the link computes
+                // retransmissions ahead of time.
+                let back = lanes.add(false);
                 places.push(Place { way, stage, again: true });
                 left.push(it.takes(stage, &part.links));
                 (through, back)
@@ -284,10 +286,11 @@ impl<'a> Carrier<'a> {
     fn next_effect(&self) -> Time {
         let Shard { ways, links, streams, looks, .. } = &self.part;
         let departures = streams.iter().map(|stream| stream.next + ways[stream.way].takes(0, links));
-        // The link's delay is before what it decides about, wherever that goes.
-        let transmits =
-            self.transmits().map_or(Time::NEVER, |(at, number)| at + links[self.stepped[number].0].delay());
-        departures.fold(self.lanes.next_end(&self.left).min(looks.next()).min(transmits), Time::min)
+        // What a link decides about is behind its delay before it is anywhere.
+        let stepped = self.stepped.iter().map(|&(link, _)| &links[link]);
+        let decisions = stepped.filter_map(|link| Some(link.due()? + link.delay()));
+        let onward = departures.chain(decisions);
+        onward.fold(self.lanes.next_end(&self.left).min(looks.next()), Time::min)
     }
 
     /// The next decision of a dequeue-driven link, and the link.
@@ -582,3 +585,6 @@ fn see(
     // A capture that ended early has already reported why.
     let _ = capture.send(Captured { link, leaves, arrives, packet });
 }
+
+#[cfg(test)]
+mod tests;
