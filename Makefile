@@ -16,7 +16,7 @@ help: ## list these targets
 .PHONY: test lint clippy beside
 # Many tests wait for real time. What is built apart from this workspace is built meanwhile, and gives way.
 test: clippy ## everything that a change must pass; as root it installs what it needs
-	nice -n 19 $(MAKE) -s beside > target/beside.log 2>&1 & beside=$$!; trap 'kill $$beside 2>/dev/null' EXIT; \
+	nice -n 19 $(MAKE) -s beside > target/beside.log 2>&1 & beside=$$!; trap 'kill $$beside 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
 	features="$$($(KERNEL_FEATURES))"; cargo test --workspace $$features; tested=$$?; \
 	wait $$beside || { cat target/beside.log >&2; exit 1; }; exit $$tested
 	$(MAKE) python
