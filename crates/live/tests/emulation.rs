@@ -412,11 +412,13 @@ fn late_start() -> Checked {
     ensure(early.goodput_bps > 10e6 && late.goodput_bps == 0.0, format!("{early:?} {late:?}"))
 }
 
-/// Some of twenty flows are always in a handshake.
+/// Some of twenty flows are always in a handshake. Each may lose a SYN, and waits a second for the next one
+/// (RFC 6298 section 2): so all together are held to what the link carries, some 500 transfers, not each one.
 fn short_transfers() -> Checked {
     let outcome = soon(&scenario("", "count = 20\nsize = \"10 kB\"\nrepeat = 100000", ""))?;
     let completed: Vec<usize> = outcome.result.flows.iter().map(|flow| flow.completions_s.len()).collect();
-    ensure(completed.len() == 20 && completed.iter().all(|&count| count > 3), format!("{completed:?}"))
+    let all: usize = completed.iter().sum();
+    ensure(completed.len() == 20 && (300..=550).contains(&all), format!("{all}: {completed:?}"))
 }
 
 fn nothing_arrives() -> Checked {
