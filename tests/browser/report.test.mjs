@@ -125,6 +125,42 @@ test("one zoom for all pictures, and the whole run again", () =>
     assert.ok(from < 0.1 && to > 9.9, `${from} to ${to}`);
   }));
 
+test("no picture stays behind when one is zoomed quickly", () =>
+  visit(compared, async (page) => {
+    const settled = () =>
+      page.evaluate(async () => {
+        for (let frame = 0; frame < 30; frame++) await new Promise(requestAnimationFrame);
+        return [...document.querySelectorAll("canvas:not(.stage, .overview)")].map((it) =>
+          /** @type {HTMLCanvasElement} */ (it).toDataURL(),
+        );
+      });
+    const before = await settled();
+    assert.ok(before.length > 3, `${before.length} pictures`);
+    await chart(page, "Throughput")
+      .locator(".u-over")
+      .evaluate(async (over) => {
+        const { left, width, top } = over.getBoundingClientRect();
+        for (let turn = 0; turn < 40; turn++) {
+          const zoom = { deltaY: -40, ctrlKey: true, bubbles: true, cancelable: true };
+          over.dispatchEvent(
+            new WheelEvent("wheel", { clientX: left + width / 3, clientY: top + 50, ...zoom }),
+          );
+          if (turn % 4 === 0) await new Promise(requestAnimationFrame);
+        }
+      });
+    const zoomed = await settled();
+    // All are drawn anew when a curve is switched off and on again.
+    const entry = chart(page, "Throughput").locator("button.entry").first();
+    await entry.click();
+    await settled();
+    await entry.click();
+    const anew = await settled();
+    zoomed.forEach((it, number) => {
+      assert.notEqual(it, before[number], `picture ${number} is zoomed`);
+      assert.ok(it === anew[number], `picture ${number} shows what it should`);
+    });
+  }));
+
 test("the keyboard does the same", () =>
   visit(compared, async (page) => {
     const cwnd = chart(page, "cwnd (segments)");

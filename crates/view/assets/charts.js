@@ -32,6 +32,13 @@ const LETTERS =
   '12px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", sans-serif';
 /** A curve answers for a place if it has a point within so many pixels. */
 const NEAR = 12;
+/**
+ * So long after the beginning of a frame another picture may still be drawn in it, ms. The browser then takes
+ * several times as long to bring what was drawn to the screen, and has 16.7 ms for all.
+ */
+const ROOM = 2.5;
+/** The most frames that a picture waits for room. */
+const MISSED = 3;
 /** The most rows of the table behind a picture. */
 const MAX_ROWS = 200;
 
@@ -130,11 +137,19 @@ export class Chart {
   refresh() {
     this.#dirty = true;
     if (this.#due || !this.#seen) return;
-    this.#due = requestAnimationFrame(() => {
+    let waited = 0;
+    const turn = (/** @type {number} */ begun) => {
+      // The picture that is being zoomed keeps up with the screen; those that follow it may miss some frames.
+      if (waited < MISSED && this.group.leader !== this && performance.now() - begun > ROOM) {
+        waited += 1;
+        this.#due = requestAnimationFrame(turn);
+        return;
+      }
       this.#draw();
       this.#due = 0;
       if (this.#frame) this.#answer(this.#frame);
-    });
+    };
+    this.#due = requestAnimationFrame(turn);
   }
 
   /** The kind of axis: charts with the same one zoom together. */
@@ -295,7 +310,7 @@ export class Chart {
         sync: { key: `${this.group.key}:${this.axis}`, scales: ["x", null], setSeries: false },
         bind: {
           dblclick: () => () => {
-            this.group.zoom(this.axis, null);
+            this.#zoom(null);
             return null;
           },
         },
@@ -307,8 +322,7 @@ export class Chart {
         setSelect: [
           (frame) => {
             const { left, width } = frame.select;
-            if (width > 4)
-              this.group.zoom(this.axis, [frame.posToVal(left, "x"), frame.posToVal(left + width, "x")]);
+            if (width > 4) this.#zoom([frame.posToVal(left, "x"), frame.posToVal(left + width, "x")]);
             frame.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
           },
         ],
@@ -554,8 +568,8 @@ export class Chart {
       "+": () => this.#magnify(0.5, left),
       "=": () => this.#magnify(0.5, left),
       "-": () => this.#magnify(2, left),
-      0: () => this.group.zoom(this.axis, null),
-      Escape: () => this.group.zoom(this.axis, null),
+      0: () => this.#zoom(null),
+      Escape: () => this.#zoom(null),
     });
     const action = actions[event.key];
     if (!action) return;
@@ -602,7 +616,13 @@ export class Chart {
     if (high > to && !this.logX)
       [low, high] = [low - (high - to) * (right - left <= frame.over.clientWidth ? 1 : 0), to];
     [low, high] = [Math.max(low, from), Math.min(high, to)];
-    this.group.zoom(this.axis, low <= from && high >= to ? null : [low, high]);
+    this.#zoom(low <= from && high >= to ? null : [low, high]);
+  }
+
+  /** Shows this part in all pictures; null: all of it. @param {[number, number] | null} span */
+  #zoom(span) {
+    this.group.leader = this;
+    this.group.zoom(this.axis, span);
   }
 
   // --- What is behind the picture ---

@@ -16,6 +16,8 @@ export class Group extends EventTarget {
   logTime = false;
   /** The label of the curve that the others are divided by. @type {string | null} */
   baseline = null;
+  /** The chart that was zoomed last: the others follow it. @type {Chart | null} */
+  leader = null;
   static #count = 0;
   /** Charts with the same key and axis share the cursor. */
   key = `group-${Group.#count++}`;
@@ -29,6 +31,7 @@ export class Group extends EventTarget {
   /** @param {Chart} chart */
   leave(chart) {
     this.#charts.delete(chart);
+    if (this.leader === chart) this.leader = null;
   }
 
   /** Labels that can be a baseline: lines that stand beside others. */
