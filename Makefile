@@ -37,10 +37,15 @@ clippy: tools ## formatting and clippy
 
 DOCUMENTED = RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps -q
 
-beside: $(VENV)/ready ## what `make test` builds while tests wait: the wheel, QUIC's tests, documentation
+# What only other targets run would be broken for long before somebody saw it. The fuzz targets are warned about, too.
+CHECKED = RUSTFLAGS="--cfg fuzzing -D warnings" cargo check -q --manifest-path fuzz/Cargo.toml --target-dir target/fuzz && \
+	cargo check -q --manifest-path benches/quic/Cargo.toml --target-dir target/quic
+
+beside: $(VENV)/ready ## what `make test` builds while tests wait: the wheel, QUIC's tests, documentation, fuzz targets
 	$(WHEEL)
 	$(QUIC_TESTED) --no-run
 	$(DOCUMENTED)
+	$(CHECKED)
 
 # The tools that the feature `kernel` needs.
 KERNEL_TOOLS = command -v clang >/dev/null && command -v llvm-strip >/dev/null && \

@@ -5,7 +5,7 @@
 use ackclock_rate::Transport;
 use ackclock_registry::Listed;
 use ackclock_transfer::channel::Channel;
-use ackclock_transfer::control::{Terms, for_networks};
+use ackclock_transfer::control::Terms;
 use ackclock_transfer::handshake::{Dialer, Heard, Listener};
 use ackclock_transfer::noise::Identity;
 use ackclock_transfer::receiving::Incoming;
@@ -52,7 +52,7 @@ fn session(terms: &Terms) -> (Channel, Channel) {
 fuzz_target!(|bytes: &[u8]| {
     let Some((&first, rest)) = bytes.split_first() else { return };
     let transport = Transport::all()[usize::from(first) % Transport::all().len()];
-    let terms = Terms { control: for_networks(transport), bytes: 1228 };
+    let terms = Terms { control: transport.for_networks(), bytes: 1228 };
     let (one, other) = session(&terms);
     let silence = Duration::from_secs(30);
     let mut outgoing = Outgoing::new(Time::ZERO, one, terms.clone(), 1e9, silence);

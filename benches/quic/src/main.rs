@@ -4,7 +4,6 @@
 //! `ackclock-bench-quic [MEGABYTES [ROUNDS]]`, 1000 MB and 5 rounds if it is not said.
 
 use ackclock_rate::tfrc;
-use ackclock_transfer::control::for_networks;
 use ackclock_transfer::host::{self, ENTROPY, SILENCE, Sending, Watch};
 use ackclock_transfer::noise::Identity;
 use ackclock_transfer::stream::{Discard, Extent, Zeros};
@@ -38,7 +37,7 @@ fn ackclock(bytes: u64, largest: u32) -> Outcome<f64> {
             let mut sink = |_| Box::new(Discard::default()) as Box<_>;
             host::receive(socket, &peer, &ticket, None, &mut sink, SILENCE, &Watch::default())
         });
-        let options = Sending { largest, ..Sending::with(for_networks(&tfrc::TRANSPORT)) };
+        let options = Sending { largest, ..Sending::with(tfrc::TRANSPORT.for_networks()) };
         let begin = Instant::now();
         let mut zeros = Zeros(Extent::Bytes(bytes));
         host::send(UdpSocket::bind(ANY)?, to, &me, &ticket, &mut zeros, &options, &Watch::default())?;
