@@ -229,6 +229,10 @@ pub(crate) struct Reproduce {
     /// detection; the kernel receives.
     #[arg(long, requires = "emulate")]
     pub(crate) own_host: bool,
+    /// Number of points that are emulated at the same time, at most 100: a slow path leaves the machine time
+    /// for others.
+    #[arg(long, requires = "emulate", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub(crate) at_once: u8,
     /// Exit with status 1 if a claim does not hold.
     #[arg(long)]
     pub(crate) strict: bool,

@@ -20,6 +20,7 @@ fn main() {
         ("doubts_are_loud", doubts),
         ("the_document_is_the_simulators", document),
         ("an_experiment_is_judged_twice", reproduced),
+        ("points_of_experiments_are_emulated_at_once", at_once),
         ("an_experiment_without_privilege", reproduced_without_privilege),
         ("the_same_directory_twice", twice),
         ("a_command_has_the_last_word", exit_status),
@@ -275,6 +276,34 @@ fn reproduced() -> Checked {
     ensure(again.status.code() == Some(1) && stdout(&again) == stdout(&output), stderr(&again))?;
     let table = ackclock(directory.path(), &REPRODUCE);
     ensure(stdout(&table).contains("1 hold, 1 fail, 0 undecided, 0 untestable\nLinux "), stdout(&table))
+}
+
+/// Five points, three at a time: each has its own result, and is kept. An experiment that no emulation can
+/// judge takes nothing from the others.
+fn at_once() -> Checked {
+    let directory = experiment()?;
+    let folder = directory.path().join("experiments/tiny1999");
+    let rates = "[scenario.sweep]\n\"topology.dumbbell.bottleneck.rate\" = \
+                 [\"6 Mbit/s\", \"7 Mbit/s\", \"8 Mbit/s\", \"9 Mbit/s\", \"10 Mbit/s\"]\n";
+    let swept = EXPERIMENT
+        .replacen("[[claim]]", &format!("{rates}[[claim]]"), 1)
+        .replacen("('flow') ==", "('flow', rate='6 Mbit/s') ==", 1)
+        .replacen("('flow') ==", "('flow', rate='9 Mbit/s') ==", 1);
+    fs::write(folder.join("fig-4.5.toml"), &swept)?;
+    let many = swept
+        .replace("fig-4.5", "fig-4.6")
+        .replace("[[scenario.flows]]\n", "[[scenario.flows]]\ncount = 201\n");
+    fs::write(folder.join("fig-4.6.toml"), many)?;
+    let output = ackclock(directory.path(), &[&REPRODUCE[..], &["--json", "--at-once", "3"]].concat());
+    let said = stderr(&output);
+    ensure(output.status.code() == Some(0) && said.contains("fig-4.6 is left out: "), &*said)?;
+    let document: serde_json::Value = serde_json::from_str(&stdout(&output))?;
+    let (counts, own) =
+        (&document["emulated"]["counts"], &document["emulated"]["experiments"][0]["emulation"]);
+    ensure(counts["holds"] == 1 && counts["fails"] == 1, document.to_string())?;
+    ensure(own.as_array().map(Vec::len) == Some(5), own.to_string())?;
+    let again = ackclock(directory.path(), &[&REPRODUCE[..], &["--json"]].concat());
+    ensure(stdout(&again) == stdout(&output), "kept points give the same numbers")
 }
 
 fn reproduced_without_privilege() -> Checked {

@@ -37,4 +37,4 @@ pub use error::LiveError;
 pub use fidelity::Fidelity;
 pub use lateness::Distribution;
 pub use program::Program;
-pub use run::{Load, Outcome, Request, emulate};
+pub use run::{Load, Outcome, Request, check, emulate};

@@ -90,6 +90,15 @@ pub struct Outcome {
     pub exit: Option<i32>,
 }
 
+/// Tells without making anything whether a scenario's flows can be emulated. `own`: as in [`Request`].
+///
+/// # Errors
+///
+/// [`LiveError`] if the scenario is not valid or cannot be emulated.
+pub fn check(point: &Point, own: &[bool]) -> Result<(), LiveError> {
+    Layout::new(&point.scenario.build()?, own).map(drop)
+}
+
 /// Emulates a scenario. Calls `go_on` from time to time with the share of the time that has passed, and stops
 /// if it returns false.
 ///

@@ -102,11 +102,12 @@ fn loopback() -> Checked {
     fs::File::create(place.path("www/large"))?.set_len(1 << 30)?;
     let server = place.serve(&[])?;
     let url = format!("http://{}/large", server.address);
-    let mut rates = Vec::new();
-    for _ in 0..3 {
+    let rate = || -> Result<f64, Failed> {
         let curl = ["-s", "-o", "/dev/null", "-w", "%{speed_download}", &url];
-        rates.push(done(&Command::new("curl").args(curl).output()?)?.parse::<f64>()? * 8e-9);
-    }
+        Ok(done(&Command::new("curl").args(curl).output()?)?.parse::<f64>()? * 8e-9)
+    };
+    rate()?; // only now is the file in the page cache
+    let rates = [rate()?, rate()?, rate()?];
     println!("{rates:?} Gbit/s");
     ensure(rates.iter().all(|&rate| rate >= 5.0), format!("{rates:?} Gbit/s"))
 }

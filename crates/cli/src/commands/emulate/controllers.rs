@@ -120,8 +120,7 @@ impl Controllers {
 
     /// For each group of flows of a point, true if our own TCP sends.
     pub(crate) fn own(&self, point: &Point) -> Vec<bool> {
-        let groups = point.scenario.controls().zip(point.scenario.own_hosts());
-        groups.map(|(control, own)| (own || self.own_host) && control.window().is_some()).collect()
+        own(point, self.own_host)
     }
 
     #[cfg(feature = "kernel")]
@@ -170,6 +169,12 @@ impl Controllers {
             "this kernel has no controller {scheme}"
         ))
     }
+}
+
+/// For each group of flows of a point, true if our own TCP sends. `all`: in all groups of TCP flows.
+pub(crate) fn own(point: &Point, all: bool) -> Vec<bool> {
+    let groups = point.scenario.controls().zip(point.scenario.own_hosts());
+    groups.map(|(control, own)| (own || all) && control.window().is_some()).collect()
 }
 
 /// True if all parameters have their defaults.

@@ -8,11 +8,16 @@ use ackclock_scenario::Point;
 use ackclock_scenario::results::PointResult;
 use ackclock_study::reproduce::{Counts, Plan, Reproduction};
 use ackclock_study::run::judge;
+use ackclock_study::store::PointStore;
 use miette::{IntoDiagnostic, WrapErr};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::io;
+use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
 
 /// If the emulator doubts the result of a point, the point is emulated again, up to this many times in all.
 /// Only the emulator's own error decides that, never a claim about the result.
@@ -47,12 +52,13 @@ pub(super) struct Trust {
     pub(super) doubts: Vec<String>,
 }
 
-/// Emulates every point that is not finished yet, one after the other, and evaluates the claims over the
-/// results.
+/// Emulates every point that is not finished yet, and evaluates the claims over the results. `at_once`: so many
+/// at the same time.
 pub(super) fn emulate(
     plan: &Plan<'_>,
     store: &Path,
     own_host: bool,
+    at_once: usize,
     stop: &AtomicBool,
 ) -> Result<Emulated, Failure> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -60,31 +66,20 @@ pub(super) fn emulate(
     let directory = store.join(format!("emulated-{release}{}", if own_host { "-own" } else { "" }));
     let store = super::open_store(&directory)?;
     let points = plan.points();
-    let kept = |point: &Point| Some((store.get(point)?, store.get_beside::<Own>(point, KEPT)?));
-    if points.iter().any(|point| kept(point).is_none()) {
+    if points.iter().any(|point| kept(&store, point).is_none()) {
         let controllers = Controllers::load(points, &Load::Flows, own_host, stop)?;
         // All names are looked up first, so that a missing controller at the last point does not cost all
         // other points.
         let names = points.iter().map(|point| controllers.names(point)).collect::<Result<Vec<_>, _>>()?;
         let progress = Progress::new(points)?;
-        for (number, (point, names)) in points.iter().zip(names).enumerate() {
-            if kept(point).is_none() {
-                let admit = |namespaces: &[u64]| controllers.admit(namespaces);
-                let load = Load::Flows;
-                let own = controllers.own(point);
-                let mut request =
-                    Request { point, controls: names, own, load, captures: None, admit: &admit, see: None };
-                let measured = measure(&mut request, stop, &|share| progress.follow(number, share));
-                let (result, own) = measured.inspect_err(|_| progress.clear())?;
-                let keep = store.put_beside(point, KEPT, &own).and_then(|()| store.put(point, &result));
-                keep.into_diagnostic()
-                    .wrap_err_with(|| format!("{} cannot be written", directory.display()))?;
-            }
-            progress.follow(number, 1.0);
-        }
+        let (hosts, failed) = (Mutex::default(), AtomicBool::new(false));
+        let (controllers, store, progress) = (&controllers, &store, &progress);
+        let work =
+            Work { points, names, controllers, store, directory: &directory, progress, hosts, stop, failed };
+        work.all(at_once).inspect_err(|_| progress.clear())?;
         progress.clear();
     }
-    let all: Option<Vec<_>> = points.iter().map(kept).collect();
+    let all: Option<Vec<_>> = points.iter().map(|point| kept(&store, point)).collect();
     let all = all.ok_or_else(|| {
         miette::miette!(help = "give --store another directory", "{} cannot be read", directory.display())
     })?;
@@ -98,31 +93,108 @@ pub(super) fn emulate(
     })
 }
 
-/// Emulates a point until the emulator trusts the result, or until the number of attempts is used up.
-fn measure(
-    request: &mut Request<'_>,
-    stop: &AtomicBool,
-    follow: &dyn Fn(f64),
-) -> Result<(PointResult, Own), Failure> {
-    let mut attempts = 0;
-    loop {
-        attempts += 1;
-        request.captures = None;
-        let tracing = Tracing::begin(request.point, &mut request.captures)?;
-        let outcome = ackclock_live::emulate(request, &|share| {
-            follow(share);
-            !stop.load(Ordering::Relaxed)
+/// What the store has of an emulated point.
+fn kept(store: &PointStore, point: &Point) -> Option<(PointResult, Own)> {
+    Some((store.get(point)?, store.get_beside::<Own>(point, KEPT)?))
+}
+
+/// The emulation of points, some of them at the same time. Each is in hosts of its own.
+struct Work<'a> {
+    points: &'a [Point],
+    /// The controllers' names in the kernel, for each point.
+    names: Vec<Vec<String>>,
+    controllers: &'a Controllers,
+    store: &'a PointStore,
+    progress: &'a Progress,
+    directory: &'a Path,
+    /// The network namespaces of the points under way, each with its point's number: these may use the eBPF
+    /// programs.
+    hosts: Mutex<Vec<(usize, u64)>>,
+    stop: &'a AtomicBool,
+    /// A point has failed: the others end.
+    failed: AtomicBool,
+}
+
+impl Work<'_> {
+    /// Emulates all points that are not kept yet, so many at once.
+    fn all(&self, at_once: usize) -> Result<(), Failure> {
+        let next = AtomicUsize::new(0);
+        let some = || {
+            let outcome = loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(point) = self.points.get(number) else { break Ok(()) };
+                if kept(self.store, point).is_none()
+                    && let Err(failure) = self.one(number)
+                {
+                    break Err(failure);
+                }
+                self.progress.follow(number, 1.0);
+            };
+            self.failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
+            outcome
+        };
+        let outcomes: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..at_once).map(|_| scope.spawn(some)).collect();
+            let join =
+                |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            threads.into_iter().map(join).collect()
         });
-        let mut outcome = outcome.map_err(|error| match error {
-            LiveError::Interrupted => Failure::Interrupted(
-                "interrupted; finished points are kept, everything else that was made is removed".to_owned(),
-            ),
-            error => error.into(),
-        })?;
-        tracing.map(|tracing| tracing.finish(&mut outcome.result)).transpose()?;
-        outcome.result.expectations = judge(&request.point.scenario, &outcome.result);
-        if outcome.emulation.trusted || attempts == ATTEMPTS {
-            return Ok((outcome.result, Own { attempts, emulation: outcome.emulation }));
+        // What went wrong is told, not that others were interrupted because of it.
+        let mut failures: Vec<Failure> = outcomes.into_iter().filter_map(Result::err).collect();
+        failures.sort_by_key(|failure| matches!(failure, Failure::Interrupted(_)));
+        failures.into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Emulates a point, and keeps its result.
+    fn one(&self, number: usize) -> Result<(), Failure> {
+        let point = &self.points[number];
+        let measured = self.measure(number);
+        self.hosts().retain(|&(of, _)| of != number);
+        let (result, own) = measured?;
+        let keep = self.store.put_beside(point, KEPT, &own).and_then(|()| self.store.put(point, &result));
+        let told = || format!("{} cannot be written", self.directory.display());
+        Ok(keep.into_diagnostic().wrap_err_with(told)?)
+    }
+
+    fn hosts(&self) -> MutexGuard<'_, Vec<(usize, u64)>> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A point's hosts may use the eBPF programs, as those of the others under way.
+    fn admit(&self, number: usize, namespaces: &[u64]) -> io::Result<()> {
+        let mut hosts = self.hosts();
+        hosts.extend(namespaces.iter().map(|&namespace| (number, namespace)));
+        self.controllers.admit(&hosts.iter().map(|&(_, namespace)| namespace).collect::<Vec<_>>())
+    }
+
+    /// Emulates a point until the emulator trusts the result, or until the number of attempts is used up.
+    fn measure(&self, number: usize) -> Result<(PointResult, Own), Failure> {
+        let point = &self.points[number];
+        let admit = |namespaces: &[u64]| self.admit(number, namespaces);
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let (controls, own) = (self.names[number].clone(), self.controllers.own(point));
+            let mut captures = None;
+            let tracing = Tracing::begin(point, &mut captures)?;
+            let request =
+                Request { point, controls, own, load: Load::Flows, captures, admit: &admit, see: None };
+            let outcome = ackclock_live::emulate(&request, &|share| {
+                self.progress.follow(number, share.min(1.0 - f64::EPSILON)); // it may have to be repeated
+                !self.stop.load(Ordering::Relaxed) && !self.failed.load(Ordering::Relaxed)
+            });
+            let mut outcome = outcome.map_err(|error| match error {
+                LiveError::Interrupted => Failure::Interrupted(
+                    "interrupted; finished points are kept, everything else that was made is removed"
+                        .to_owned(),
+                ),
+                error => error.into(),
+            })?;
+            tracing.map(|tracing| tracing.finish(&mut outcome.result)).transpose()?;
+            outcome.result.expectations = judge(&point.scenario, &outcome.result);
+            if outcome.emulation.trusted || attempts == ATTEMPTS {
+                return Ok((outcome.result, Own { attempts, emulation: outcome.emulation }));
+            }
         }
     }
 }

@@ -8,8 +8,10 @@ mod shown;
 mod simulate;
 mod summary;
 
+use crate::commands::emulate::own;
 use crate::failure::Failure;
 use crate::{args, interrupt, memory, program};
+use ackclock_scenario::Point;
 use ackclock_study::reproduce::{Experiment, Library, Plan, Reproduction, Verdict, summary as rows};
 use ackclock_study::run::check;
 use ackclock_study::store::PointStore;
@@ -45,7 +47,7 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
     };
     let mut chosen = library.select(&command.what)?;
     if command.emulate {
-        chosen = emulable(&library, chosen)?;
+        chosen = emulable(&library, chosen, command.own_host)?;
     }
     // All are checked first, so that a mistake in the last one does not cost the whole run.
     let groups = if command.emulate { vec![chosen.clone()] } else { groups(&library, &chosen)? };
@@ -86,20 +88,19 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
     if command.strict && failing { Err(Failure::Expectation) } else { Ok(()) }
 }
 
-/// What an emulation can judge. It sees no single segments, so claims about them (`follow`) stay with the
-/// simulator: these experiments are named and left out.
-fn emulable<'a>(library: &Library, chosen: Vec<&'a Experiment>) -> Result<Vec<&'a Experiment>, Failure> {
+/// What an emulation can judge: the experiments that cannot be emulated are named and left out.
+fn emulable<'a>(
+    library: &Library,
+    chosen: Vec<&'a Experiment>,
+    own_host: bool,
+) -> Result<Vec<&'a Experiment>, Failure> {
     let mut kept = Vec::new();
     for experiment in chosen {
         let sweeps = library.sweeps(experiment)?;
-        let mut points = sweeps.iter().flat_map(|(_, sweep)| &sweep.points);
-        if points.any(|point| point.scenario.build().is_ok_and(|built| !built.followed.is_empty())) {
-            tell!(
-                "{} is left out: its claims ask for single segments, which no emulation has",
-                experiment.id
-            );
-        } else {
-            kept.push(experiment);
+        let points = sweeps.iter().flat_map(|(_, sweep)| &sweep.points);
+        match points.filter_map(|point| lack(point, own_host)).next() {
+            Some(lack) => tell!("{} is left out: {lack}", experiment.id),
+            None => kept.push(experiment),
         }
     }
     if kept.is_empty() {
@@ -107,6 +108,15 @@ fn emulable<'a>(library: &Library, chosen: Vec<&'a Experiment>) -> Result<Vec<&'
         return Err(miette!(help = help, "no emulation can judge any of these experiments").into());
     }
     Ok(kept)
+}
+
+/// Why a point cannot be emulated, or not as its claims want it: an emulation sees no single segments, so
+/// claims about them (`follow`) stay with the simulator.
+fn lack(point: &Point, own_host: bool) -> Option<String> {
+    if point.scenario.build().is_ok_and(|built| !built.followed.is_empty()) {
+        return Some("its claims ask for single segments, which no emulation has".to_owned());
+    }
+    ackclock_live::check(point, &own(point, own_host)).err().map(|error| error.to_string())
 }
 
 /// Experiments whose results are in memory at once: of one family, and as many as take a fair share of what
@@ -156,8 +166,9 @@ fn find(command: &args::Reproduce, plans: Vec<Plan<'_>>, files: Option<&Files>) 
     for mut plan in plans {
         let asked = plan.clone();
         let mut reproductions = simulate::reproduce(command, &mut plan, &store, stop)?;
-        let emulated =
-            command.emulate.then(|| emulated::emulate(&asked, &store, command.own_host, stop)).transpose()?;
+        let emulate =
+            || emulated::emulate(&asked, &store, command.own_host, usize::from(command.at_once), stop);
+        let emulated = command.emulate.then(emulate).transpose()?;
         if let Some(files) = files.filter(|_| !command.summary) {
             let emulated = emulated.as_ref().map(|emulated| (&asked, emulated));
             found.pictures.extend(files.results(&plan, &reproductions, emulated)?);
