@@ -52,8 +52,8 @@ pub(super) struct Trust {
     pub(super) doubts: Vec<String>,
 }
 
-/// Emulates every point that is not finished yet, and evaluates the claims over the results. `at_once`: so many
-/// at the same time.
+/// Emulates every point that is not finished yet, and evaluates the claims over the results. `at_once`: so
+/// many at the same time.
 pub(super) fn emulate(
     plan: &Plan<'_>,
     store: &Path,
