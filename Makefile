@@ -258,6 +258,19 @@ kernel-runs: tools ## paths and controllers in the simulator and in the running 
 own-host: ## every controller from our own TCP towards the kernel, beside the simulator; root, ten minutes
 	cargo run $(DIST) -q -p ackclock -- emulate scenarios/kernel/stack.toml --beside docs/src/kernel-runs/stack.md
 
+# Published experiments whose points fit beside each other into a small machine: so many of each at once.
+ON_THE_WIRE = rr-fig-11:25 rr-fig-12:25 dcr-fig-23:5 ltcp-dcr-fig-59:1
+
+# Root, three quarters of an hour, and nothing else to do for the machine.
+.PHONY: on-the-wire
+on-the-wire: ## published experiments from our own TCP towards the kernel, judged beside the simulator; root
+	@for it in $(ON_THE_WIRE); do \
+		id=$${it%:*}; out=target/reproduction/wire/$$id; echo "$$id" >&2; \
+		cargo run $(DIST) -q -p ackclock -- reproduce $$id --emulate --own-host --at-once $${it#*:} --out $$out > /dev/null && \
+		cp $$out/reproduction.md docs/src/kernel-runs/$$id.md && mkdir -p $$out/pictures docs/src/kernel-runs/pictures && \
+		cp -r $$out/pictures/. docs/src/kernel-runs/pictures/ || exit 1; \
+	done
+
 stack-long: ## our own TCP: 10^9 bytes over a bad path, 5 GiB, gigabits per core; minutes, the last one as root
 	cargo test --release -p ackclock-stack -- --ignored
 

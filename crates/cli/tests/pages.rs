@@ -21,8 +21,9 @@ fn stamp(text: &str) -> Option<(&str, &str)> {
 #[test]
 fn no_page_is_older_than_its_experiments() {
     let library = Library::built_in().expect("every file can be read");
-    let directory = root().join("docs/src/reproduction");
-    let pages = std::fs::read_dir(directory).expect("the pages").map(|entry| entry.expect("a page").path());
+    let directories = ["docs/src/reproduction", "docs/src/kernel-runs"].map(|it| root().join(it));
+    let entries = directories.iter().flat_map(|it| std::fs::read_dir(it).expect("the pages"));
+    let pages = entries.map(|entry| entry.expect("a page").path());
     let pages = pages.filter(|path| path.extension().is_some_and(|it| it == "md"));
     let mut stale = Vec::new();
     for path in pages.chain([root().join("docs/src/reproduction.md"), root().join("README.md")]) {
@@ -35,7 +36,7 @@ fn no_page_is_older_than_its_experiments() {
     }
     assert!(
         stale.is_empty(),
-        "make reproduction, for experiment files have changed since:\n{}",
+        "make reproduction (or on-the-wire), for experiment files have changed since:\n{}",
         stale.join("\n")
     );
 }

@@ -6,6 +6,11 @@
 //! the links. If the thread is late, no link's computation changes. Only the delivery is late, and that is
 //! measured.
 
+mod delivery;
+mod routes;
+
+pub(crate) use routes::{Route, Source, Stream};
+
 use crate::capture::Captured;
 use crate::clock::Clock;
 use crate::crossings::Crossings;
@@ -13,7 +18,6 @@ use crate::error::LiveError;
 use crate::host::Host;
 use crate::lanes::{Lanes, NO_TRAIN, Parcel};
 use crate::looks::{LinkSeries, Looks, Seen, StreamSeries};
-use crate::paced::Told;
 use crate::schedule;
 use crate::share::Share;
 use crate::trains::Trains;
@@ -21,18 +25,16 @@ use ackclock_lateness::Lateness;
 use ackclock_net::LinkTally;
 use ackclock_net::{Detour, Stage};
 use ackclock_net::{Ecn, Fate, Headers, Link, Packet, Settled};
-use ackclock_scenario::flow_trace::{Crossing, Owner};
+use ackclock_scenario::flow_trace::Crossing;
 use ackclock_scenario::measured::CbrTally;
-use ackclock_scenario::plan::CbrPlan;
 use ackclock_units::{Duration, Time};
 use ackclock_wire::packet;
-use ackclock_wire::{GsoBatch, Head, MAX_BYTES};
+use ackclock_wire::{GsoBatch, MAX_BYTES};
+use delivery::Delivery;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
-use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -43,41 +45,6 @@ const READ_AT_ONCE: usize = 64;
 const MODERATION: Duration = Duration::from_micros(30);
 /// The longest sleep. It decides how soon the end of a run is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
-
-/// A path from a host, or from a source of unresponsive traffic, to its destination.
-pub(crate) struct Route {
-    pub(crate) stages: Vec<Stage>,
-    /// The receiving host. `None`: the packets are discarded.
-    pub(crate) to: Option<usize>,
-    /// Who is told why packets are lost.
-    pub(crate) told: Option<Arc<Told>>,
-    /// Whose packets take it, unless it is a way back.
-    pub(crate) owner: Option<Owner>,
-}
-
-impl Route {
-    /// What it takes at least from the beginning of this stage to the end: links may add to their delays.
-    fn takes(&self, stage: usize, links: &[Link]) -> Duration {
-        let passed = self.stages[stage..].iter().flat_map(|stage| stage.gate.iter().chain(&stage.along));
-        passed.fold(Duration::ZERO, |sum, &link| sum + links[link as usize].delay())
-    }
-}
-
-/// A host from which packets are read.
-pub(crate) struct Source {
-    pub(crate) host: usize,
-    /// The paths to the destinations that it can reach.
-    pub(crate) ways: Vec<(IpAddr, usize)>,
-}
-
-/// Unresponsive traffic.
-pub(crate) struct Stream {
-    pub(crate) plan: CbrPlan,
-    /// When its next packet is sent.
-    pub(crate) next: Time,
-    pub(crate) way: usize,
-    pub(crate) number: usize,
-}
 
 /// Everything that the thread needs.
 pub(crate) struct Shard<'a> {
@@ -133,15 +100,6 @@ struct Held {
     parcel: Parcel,
 }
 
-/// Segments of one train that are delivered to a host together.
-struct Batch {
-    to: usize,
-    train: u32,
-    first: u16,
-    count: u16,
-    marked: bool,
-}
-
 /// The emulator gives up when it is this late: it cannot carry what the scenario sends.
 const MAX_LAG: Duration = Duration::from_secs(2);
 /// Events between two looks at the clock while the thread is late.
@@ -159,13 +117,9 @@ struct Carrier<'a> {
     /// The dequeue-driven links, and the waiting packets of each, by ticket.
     stepped: Vec<(usize, Vec<Option<Held>>)>,
     trains: Trains,
-    batch: Option<Batch>,
-    due: Vec<Time>,
-    head: Head,
-    lateness: Lateness,
+    delivery: Delivery,
     sent: Vec<CbrTally>,
     unroutable: u64,
-    refused: u64,
     share: Share,
 }
 
@@ -180,7 +134,8 @@ impl Shard<'_> {
         let wall = now.since(began.0).as_secs_f64();
         let busy = (schedule::thread_time() - began.1).as_secs_f64() / wall.max(1e-9);
         let behind = now.since(carrier.next_effect());
-        let Carrier { part, lateness, sent, unroutable, refused, share, .. } = carrier;
+        let Carrier { part, delivery, sent, unroutable, share, .. } = carrier;
+        let Delivery { lateness, refused, .. } = delivery;
         let Shard { looks, mut links, streams, crossings, .. } = part;
         let Seen { links, streams: passed } = looks.finish(now, &mut links, &sent);
         let passed = streams.iter().zip(passed);
@@ -238,12 +193,8 @@ impl<'a> Carrier<'a> {
             lanes_of,
             left,
             trains: Trains::new(),
-            batch: None,
-            due: Vec::new(),
-            head: Head::default(),
-            lateness: Lateness::default(),
+            delivery: Delivery::default(),
             unroutable: 0,
-            refused: 0,
         }
     }
 
@@ -339,7 +290,7 @@ impl<'a> Carrier<'a> {
                 self.pass(self.part.streams[it].way, 0, at, parcel, false);
             }
         }
-        self.hand_over();
+        self.delivery.hand_over(&mut self.trains, &self.part);
         Ok(())
     }
 
@@ -504,8 +455,7 @@ impl<'a> Carrier<'a> {
         self.go_on(way, stage, settled.at, parcel, outcome);
     }
 
-    /// A packet is due at its destination. It joins the batch if it continues it. Otherwise it starts a new
-    /// one.
+    /// A packet is due at its destination.
     fn deliver(&mut self, way: usize, at: Time, parcel: Parcel) {
         let Some(to) = self.part.ways[way].to else {
             if let Some(it) = self.part.streams.iter().position(|stream| stream.way == way) {
@@ -514,52 +464,7 @@ impl<'a> Carrier<'a> {
             }
             return;
         };
-        let follows = |batch: &Batch| {
-            (batch.to, batch.train, batch.marked) == (to, parcel.train, parcel.marked)
-                && batch.first + batch.count == parcel.segment
-        };
-        match &mut self.batch {
-            Some(batch) if follows(batch) => batch.count += 1,
-            _ => {
-                self.hand_over();
-                let (train, first, marked) = (parcel.train, parcel.segment, parcel.marked);
-                self.batch = Some(Batch { to, train, first, count: 1, marked });
-            }
-        }
-        self.due.push(at);
-    }
-
-    /// Delivers the batch to its host.
-    fn hand_over(&mut self) {
-        let Some(batch) = self.batch.take() else { return };
-        let now = self.part.clock.now();
-        for at in self.due.drain(..) {
-            self.lateness.note(now.since(at));
-        }
-        if let Some(train) = self.trains.get(batch.train) {
-            let rest = train.write(batch.first, batch.count, batch.marked, &mut self.head);
-            if self.part.hosts[batch.to].tun.write(&[self.head.bytes(), rest]).is_err() {
-                self.refused += u64::from(batch.count);
-            }
-        }
-        for _ in 0..batch.count {
-            self.trains.release(batch.train);
-        }
-    }
-}
-
-impl Stream {
-    /// A source that sends to the end of path `way`.
-    pub(crate) fn new(plan: CbrPlan, way: usize, number: usize) -> Stream {
-        let start = plan.start;
-        let mut stream = Stream { plan, next: Time::NEVER, way, number };
-        stream.goes_on(start);
-        stream
-    }
-
-    /// The next packet is due at `at`; there is none if the source has stopped by then.
-    fn goes_on(&mut self, at: Time) {
-        self.next = if self.plan.stop.is_some_and(|stop| at >= stop) { Time::NEVER } else { at };
+        self.delivery.add(to, at, parcel, &mut self.trains, &self.part);
     }
 }
 

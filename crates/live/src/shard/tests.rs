@@ -4,6 +4,7 @@ use ackclock_net::{
     CoDel, CoDelConfig, DropTail, Impairments, Limit, Loss, Queue, Retransmission, Rng, Scheme,
 };
 use ackclock_net::{accesses, stages};
+use ackclock_scenario::plan::CbrPlan;
 use ackclock_scenario::traffic::Pattern;
 use ackclock_units::Rate;
 use proptest::prelude::*;

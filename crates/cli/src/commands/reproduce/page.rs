@@ -49,7 +49,7 @@ pub(super) fn page(
         let found = counts(total(&emulated.reproductions));
         let _ = write!(
             page,
-            "Every point was also emulated: the same flows as connections of {}'s TCP, over the same links in real time. \
+            "Every point was also emulated: the same flows over the same links in real time, by real connections ({}). \
              Judged by that {found}. A verdict is *in doubt* where the emulator says of \
              itself that it was too late in at least one run of the experiment; the reasons stand below the table. {}\n\n",
             emulated.place(),
