@@ -49,8 +49,8 @@ fn in_time() -> Checked {
     ensure(shares.iter().all(|&share| share >= 0.99), format!("{shares:?}"))
 }
 
-/// Full blasts of ours and of iperf3 in turn, nine of each: single ones differ by a fifth. By the medians ours is
-/// at least 0.95 of theirs.
+/// Full blasts of ours and of iperf3 in turn, nine of each: single ones differ by a fifth. By the medians
+/// ours is at least 0.95 of theirs.
 fn blasts() -> Checked {
     let (place, _agent) = agent()?;
     let port = "24336";
