@@ -37,7 +37,7 @@ clippy: tools ## formatting and clippy
 
 DOCUMENTED = RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps -q
 
-# What only other targets run would be broken for long before somebody saw it. The fuzz targets are warned about, too.
+# What only other targets build would stay broken until somebody needs it.
 CHECKED = RUSTFLAGS="--cfg fuzzing -D warnings" cargo check -q --manifest-path fuzz/Cargo.toml --target-dir target/fuzz && \
 	cargo check -q --manifest-path benches/quic/Cargo.toml --target-dir target/quic
 

@@ -10,8 +10,8 @@ use ackclock_transfer::control::{LEAST_BYTES, MOST_BYTES};
 use ackclock_units::Duration;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The largest number of flows. Each has two hosts and two threads.
-const MAX_FLOWS: usize = 200;
+/// The largest number of flows of an emulation. Each has two hosts and two threads.
+pub const MAX_FLOWS: usize = 200;
 /// The IPv4 and TCP headers. The timestamp option with its padding adds 12 bytes (RFC 7323 appendix A).
 const HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;

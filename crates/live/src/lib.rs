@@ -36,5 +36,6 @@ mod writer;
 pub use error::LiveError;
 pub use fidelity::Fidelity;
 pub use lateness::Distribution;
+pub use layout::MAX_FLOWS;
 pub use program::Program;
 pub use run::{Load, Outcome, Request, check, emulate};

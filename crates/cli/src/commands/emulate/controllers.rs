@@ -120,7 +120,7 @@ impl Controllers {
 
     /// For each group of flows of a point, true if our own TCP sends.
     pub(crate) fn own(&self, point: &Point) -> Vec<bool> {
-        own(point, self.own_host)
+        own_hosts(point, self.own_host)
     }
 
     #[cfg(feature = "kernel")]
@@ -172,7 +172,7 @@ impl Controllers {
 }
 
 /// For each group of flows of a point, true if our own TCP sends. `all`: in all groups of TCP flows.
-pub(crate) fn own(point: &Point, all: bool) -> Vec<bool> {
+pub(crate) fn own_hosts(point: &Point, all: bool) -> Vec<bool> {
     let groups = point.scenario.controls().zip(point.scenario.own_hosts());
     groups.map(|(control, own)| (own || all) && control.window().is_some()).collect()
 }

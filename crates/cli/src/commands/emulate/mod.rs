@@ -5,7 +5,7 @@ mod controllers;
 mod following;
 mod tracing;
 
-pub(crate) use controllers::{Controllers, own};
+pub(crate) use controllers::{Controllers, own_hosts};
 pub(crate) use following::follow;
 pub(crate) use tracing::Tracing;
 

@@ -3,7 +3,7 @@
 use crate::commands::emulate::{Controllers, Tracing};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use ackclock_live::{Fidelity, LiveError, Load, Request};
+use ackclock_live::{Fidelity, LiveError, Load, MAX_FLOWS, Request};
 use ackclock_scenario::Point;
 use ackclock_scenario::results::PointResult;
 use ackclock_study::reproduce::{Counts, Plan, Reproduction};
@@ -93,6 +93,24 @@ pub(super) fn emulate(
     })
 }
 
+/// All points under way may have as many flows as one emulation: each has hosts and threads of its own.
+pub(super) fn admissible(points: &[Point], at_once: usize) -> Result<(), Failure> {
+    let mut most = 1;
+    for point in points {
+        most = most.max(point.scenario.build()?.plan.flows.len());
+    }
+    if at_once == 1 || at_once * most <= MAX_FLOWS {
+        return Ok(());
+    }
+    let help = format!("here --at-once may be {} at most", (MAX_FLOWS / most).max(1));
+    Err(miette::miette!(
+        help = help,
+        "{at_once} points at once have up to {} flows, and at most {MAX_FLOWS} can be emulated",
+        at_once * most
+    )
+    .into())
+}
+
 /// What the store has of an emulated point.
 fn kept(store: &PointStore, point: &Point) -> Option<(PointResult, Own)> {
     Some((store.get(point)?, store.get_beside::<Own>(point, KEPT)?))
@@ -115,11 +133,21 @@ struct Work<'a> {
     failed: AtomicBool,
 }
 
+/// A thread that panics ends the others, too, which would go on for hours.
+struct EndsAtPanic<'a>(&'a AtomicBool);
+
+impl Drop for EndsAtPanic<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_or(thread::panicking(), Ordering::Relaxed);
+    }
+}
+
 impl Work<'_> {
     /// Emulates all points that are not kept yet, so many at once.
     fn all(&self, at_once: usize) -> Result<(), Failure> {
         let next = AtomicUsize::new(0);
         let some = || {
+            let _ends = EndsAtPanic(&self.failed);
             let outcome = loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(point) = self.points.get(number) else { break Ok(()) };

@@ -8,7 +8,7 @@ mod shown;
 mod simulate;
 mod summary;
 
-use crate::commands::emulate::own;
+use crate::commands::emulate::own_hosts;
 use crate::failure::Failure;
 use crate::{args, interrupt, memory, program};
 use ackclock_scenario::Point;
@@ -54,6 +54,9 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
     let plans = groups.into_iter().map(|group| Plan::new(&library, group)).collect::<Result<Vec<_>, _>>()?;
     if command.emulate {
         ackclock_live::privilege::check()?;
+        plans
+            .iter()
+            .try_for_each(|plan| emulated::admissible(plan.points(), usize::from(command.at_once)))?;
     }
     let files = command.out.as_deref().map(Files::open).transpose()?;
     let found = find(command, plans, files.as_ref())?;
@@ -116,7 +119,7 @@ fn lack(point: &Point, own_host: bool) -> Option<String> {
     if point.scenario.build().is_ok_and(|built| !built.followed.is_empty()) {
         return Some("its claims ask for single segments, which no emulation has".to_owned());
     }
-    ackclock_live::check(point, &own(point, own_host)).err().map(|error| error.to_string())
+    ackclock_live::check(point, &own_hosts(point, own_host)).err().map(|error| error.to_string())
 }
 
 /// Experiments whose results are in memory at once: of one family, and as many as take a fair share of what

@@ -1,21 +1,10 @@
-//! Real connections of s2n-quic over loopback, with an unmodified one on the other side, both ways.
-#![cfg(feature = "s2n-quic-programs")]
+//! The same with s2n-quic, whose interface is its own.
 
+use super::{ANY, BYTES, Outcome, runtime, within};
 use s2n_quic::client::Connect;
 use s2n_quic::provider::congestion_controller::{Cubic, Provider};
 use s2n_quic::{Client, Connection, Server};
 use std::error::Error;
-use std::time::Duration;
-
-type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
-
-const ANY: &str = "127.0.0.1:0";
-const BYTES: usize = 1_000_000;
-
-/// A connection that stalls is an error, not a test without end.
-async fn within(task: impl Future<Output = Outcome<()>>) -> Outcome<()> {
-    tokio::time::timeout(Duration::from_secs(60), task).await?
-}
 
 /// A client and a server with these controllers, and the two ends of a connection.
 async fn connected(
@@ -67,7 +56,7 @@ fn every_scheme_sends_to_unmodified_peers() -> Outcome<()> {
             continue;
         }
         let ours = || ackclock_quic::controller(scheme.name).and_then(|control| control.s2n_quic());
-        tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(within(async {
+        runtime()?.block_on(within(async {
             let (_client, _server, mut near, mut far) = connected(ours()?, Cubic::default()).await?;
             assert_eq!(carry(&mut near, &mut far).await?, BYTES, "{}", scheme.name);
             let (_client, _server, mut near, mut far) = connected(Cubic::default(), ours()?).await?;

@@ -1,11 +1,12 @@
-//! Real connections over loopback, with unmodified peers on the other side: quinn and noq, both ways.
-#![cfg(all(feature = "quinn-programs", feature = "noq-programs"))]
+//! Real connections over loopback, with unmodified peers on the other side, both ways: quinn, noq, s2n-quic.
+#![cfg(any(feature = "quinn-programs", feature = "noq-programs", feature = "s2n-quic-programs"))]
+
+#[cfg(feature = "s2n-quic-programs")]
+mod over_s2n_quic;
 
 use std::error::Error;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::net::Ipv4Addr;
+use std::time::Duration;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -22,7 +23,8 @@ async fn within(task: impl Future<Output = Outcome<()>>) -> Outcome<()> {
     tokio::time::timeout(Duration::from_secs(60), task).await?
 }
 
-/// The tests of a stack. The interfaces of both are alike; `remote` tells where the peer is.
+/// The tests of quinn or noq, whose interfaces are alike; `remote` tells where the peer is.
+#[cfg(any(feature = "quinn-programs", feature = "noq-programs"))]
 macro_rules! connections {
     ($name:ident, $stack:ident, $remote:expr) => {
         mod $name {
@@ -30,6 +32,10 @@ macro_rules! connections {
             use ::$stack::congestion::{Controller, ControllerFactory, CubicConfig};
             use ::$stack::crypto::rustls::QuicClientConfig;
             use ::$stack::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig};
+            use std::net::{SocketAddr, UdpSocket};
+            use std::sync::Arc;
+            use std::sync::atomic::{AtomicUsize, Ordering};
+            use std::time::Instant;
 
             type Factory = Arc<dyn ControllerFactory + Send + Sync>;
 
@@ -148,5 +154,7 @@ macro_rules! connections {
     };
 }
 
+#[cfg(feature = "quinn-programs")]
 connections!(over_quinn, quinn, |connection| Some(connection.remote_address()));
+#[cfg(feature = "noq-programs")]
 connections!(over_noq, noq, |connection| connection.path(::noq::PathId::ZERO)?.remote_address().ok());
