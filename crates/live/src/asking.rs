@@ -121,7 +121,7 @@ impl Flow<'_> {
     /// A connection to the server. `None` if the run ended before.
     fn reach(&self) -> io::Result<Option<TcpStream>> {
         let socket = tcp_socket()?;
-        self.limit_window(&socket)?;
+        self.window().announce(&socket)?;
         let stream = self.connected(socket, self.sender.address)?;
         if let Some(stream) = &stream {
             stream.set_nodelay(true)?;
@@ -137,12 +137,15 @@ impl Flow<'_> {
         request[..8].copy_from_slice(&bytes.to_be_bytes());
         stream.write_all(&request)?;
         let mut buffer = vec![0; CHUNK];
-        let mut left = bytes;
+        let (mut left, mut window) = (bytes, self.window());
         while left > 0 {
             let part = (CHUNK as u64).min(left) as usize;
             match stream.read(&mut buffer[..part]) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(bytes) => left -= bytes as u64,
+                Ok(bytes) => {
+                    left -= bytes as u64;
+                    window.hold(&*stream, self.clock.now())?;
+                }
                 Err(error) if is_timeout(&error) && !self.over() => {}
                 Err(error) if is_timeout(&error) => return Ok(false),
                 Err(error) => return Err(error),

@@ -5,13 +5,13 @@ use crate::clock::{Clock, PATIENCE};
 use crate::error::LiveError;
 use crate::host::Host;
 use crate::schedule;
+use crate::window::ReceiveWindow;
 use crate::writer::Bursting;
 use ackclock_scenario::measured::Transfer;
 use ackclock_scenario::plan::FlowPlan;
 use ackclock_scenario::writing::BurstTally;
 use ackclock_sockets::{
-    HostCounters, TcpInfo, is_timeout, set_controller, set_receive_buffer, set_send_buffer, set_tcp_option,
-    set_unsent,
+    HostCounters, TcpInfo, is_timeout, set_controller, set_send_buffer, set_tcp_option, set_unsent,
 };
 use ackclock_units::{Duration, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -168,7 +168,7 @@ impl<'a> Flow<'a> {
         let listener = TcpListener::bind((self.receiver.address, PORT)).map_err(failed())?;
         set_socket_timeout(&listener, Timeout::Recv, Some(PATIENCE))
             .map_err(|error| failed()(error.into()))?;
-        self.limit_window(&listener).map_err(failed())?;
+        self.window().announce(&listener).map_err(failed())?;
         // The sender may have ended. Then nobody needs the report.
         let _ = listens.send(());
         let mut buffer = vec![0; CHUNK];
@@ -186,17 +186,15 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    /// Sets approximately the scenario's receive window, if it has one that real TCP can offer (RFC 7323:
-    /// below 2^30 bytes). A limit of the window itself (TCP_WINDOW_CLAMP) would not last: Linux removes it as
-    /// soon as it knows the size of packets.
-    pub(crate) fn limit_window(&self, listener: impl AsFd) -> io::Result<()> {
-        let window = u64::from(self.plan.config.peer_window) * u64::from(self.payload);
-        if window < 1 << 30 { set_receive_buffer(listener, window) } else { Ok(()) }
+    /// The window that the receiving end offers.
+    pub(crate) fn window(&self) -> ReceiveWindow {
+        ReceiveWindow::new(self.plan, self.payload)
     }
 
     /// Reads one connection to its end.
     fn drain(&self, mut stream: TcpStream, buffer: &mut [u8], complete: &Sender<Time>) {
         let (mut received, mut reads) = (0, None::<(Time, Time)>);
+        let mut window = self.window();
         let ended = loop {
             match stream.read(buffer) {
                 Ok(0) => break true,
@@ -204,6 +202,9 @@ impl<'a> Flow<'a> {
                     let now = self.clock.now();
                     received += bytes as u64;
                     reads = Some((reads.map_or(now, |(first, _)| first), now));
+                    if window.hold(&stream, now).is_err() {
+                        break false; // the connection is gone
+                    }
                 }
                 Err(error) if is_timeout(&error) && !self.over() => {}
                 Err(_) => break false,

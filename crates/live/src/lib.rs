@@ -31,6 +31,7 @@ mod schedule;
 mod shard;
 mod share;
 mod trains;
+mod window;
 mod writer;
 
 pub use error::LiveError;
