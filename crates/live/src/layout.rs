@@ -8,6 +8,7 @@ use ackclock_scenario::plan::{FlowPlan, Plan};
 use ackclock_tcp::Config;
 use ackclock_transfer::control::{LEAST_BYTES, MOST_BYTES};
 use ackclock_units::Duration;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The largest number of flows of an emulation. Each has two hosts and two threads.
@@ -46,7 +47,7 @@ pub(crate) struct Path {
 pub(crate) struct Layout {
     pub(crate) hosts: Vec<HostPlan>,
     pub(crate) paths: Vec<Path>,
-    /// The parts: paths that share links, or a sending host.
+    /// The parts: all paths, if they carry little. Otherwise those that share links, or a sending host.
     pub(crate) parts: Vec<Vec<usize>>,
 }
 
@@ -105,9 +106,31 @@ impl Layout {
             links: stream.route.clone(),
             flow: None,
         }));
-        let parts = parts(&paths, plan.links.len());
+        let parts = match packets_per_second(plan) {
+            few if few <= FEW => vec![(0..paths.len()).collect()],
+            _ => parts(&paths, plan.links.len()),
+        };
         Ok(Layout { hosts, paths, parts })
     }
+}
+
+/// The packets a second that one thread carries with ease, there and their acknowledgements back: 300 Mbit/s
+/// of full ones.
+const FEW: f64 = 25_000.0;
+
+/// The most packets a second that flows and streams bring through the narrowest links on their ways.
+fn packets_per_second(plan: &Plan) -> f64 {
+    let of_flows = plan.flows.iter().map(|flow| (&flow.forward, u32::from(flow.config.segment_bytes())));
+    let of_streams = plan.streams.iter().map(|stream| (&stream.route, u32::from(stream.bytes)));
+    let mut most: BTreeMap<usize, f64> = BTreeMap::new();
+    for (route, bytes) in of_flows.chain(of_streams) {
+        let rate = |&link: &usize| plan.links[link].rate();
+        let Some(&narrowest) = route.iter().min_by_key(|&link| rate(link)) else { continue };
+        let packets = rate(&narrowest).bps_f64() / f64::from(8 * bytes);
+        let known = most.entry(narrowest).or_default();
+        *known = known.max(packets);
+    }
+    most.values().sum()
 }
 
 /// As in simulated captures: senders are in 10.0.0.0/10, receivers in 10.128.0.0/10.
@@ -201,6 +224,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ackclock_scenario::Sweep;
 
     fn path(from: usize, to: usize, links: &[usize]) -> Path {
         Path { from: Some(from), to: Some(to), links: links.to_vec(), flow: None }
@@ -223,6 +247,23 @@ mod tests {
         assert_eq!(parts(&paths, 2), [vec![0, 3], vec![1, 2]]);
         let paths = [path(0, 1, &[0]), path(1, 0, &[1]), path(0, 2, &[1])];
         assert_eq!(parts(&paths, 2), [vec![0, 1, 2]]);
+    }
+
+    #[test]
+    fn one_thread_carries_what_is_little() -> Result<(), Box<dyn std::error::Error>> {
+        let parts = |rate: &str, payload: u32| {
+            let text = format!(
+                "duration = \"1 s\"\nsegment = {{ payload = \"{payload} B\" }}\n[topology.dumbbell]\n\
+                 bottleneck = {{ rate = \"{rate}\", delay = \"10 ms\" }}\naccess = {{ rate = \"10 Gbit/s\" }}\n\
+                 [[flows]]\ncontrol = \"reno\"\ncount = 3\n"
+            );
+            let sweep = Sweep::read("test.toml", &text, &[])?;
+            let parts = Layout::new(&sweep.points[0].scenario.build()?, &[])?.parts;
+            Ok::<usize, Box<dyn std::error::Error>>(parts.len())
+        };
+        assert_eq!((parts("250 Mbit/s", 1460)?, parts("400 Mbit/s", 1460)?), (1, 2));
+        assert_eq!((parts("20 Mbit/s", 160)?, parts("100 Mbit/s", 160)?), (1, 2));
+        Ok(())
     }
 
     #[test]
