@@ -259,9 +259,9 @@ own-host: ## every controller from our own TCP towards the kernel, beside the si
 	cargo run $(DIST) -q -p ackclock -- emulate scenarios/kernel/stack.toml --beside docs/src/kernel-runs/stack.md
 
 # Published experiments whose points fit beside each other into a small machine: so many of each at once.
-ON_THE_WIRE = rr-fig-11:25 rr-fig-12:25 dcr-fig-23:5 ltcp-dcr-fig-59:1
+ON_THE_WIRE = rr-fig-11:25 rr-fig-12:25 dcr-fig-23:5 ltcp-dcr-fig-59:1 pert-fig-55:1
 
-# Root, three quarters of an hour, and nothing else to do for the machine.
+# Root, an hour, and nothing else to do for the machine.
 .PHONY: on-the-wire
 on-the-wire: ## published experiments from our own TCP towards the kernel, judged beside the simulator; root
 	@for it in $(ON_THE_WIRE); do \

@@ -15,8 +15,8 @@ mod timed;
 pub use bursting::{Alarm, Written, is_timeout, write_bursts, write_in_bursts};
 pub use counters::{Counts, HostCounters};
 pub use options::{
-    controller, set_controller, set_pacing_rate, set_receive_buffer, set_send_buffer, set_silence,
-    set_tcp_option, set_unsent,
+    controller, set_controller, set_low_water, set_pacing_rate, set_receive_buffer, set_send_buffer,
+    set_silence, set_tcp_option, set_unsent,
 };
 pub use path_errors::{PathError, keep_path_errors, path_error};
 pub use prefix::{Prefix, PrefixError, covers};

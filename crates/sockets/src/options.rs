@@ -95,6 +95,17 @@ pub fn set_receive_buffer(socket: impl AsFd, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// A reader is woken when so many bytes have come (SO_RCVLOWAT), or when its time-out or the data is over.
+/// The kernel takes at most half of the memory for receiving.
+///
+/// # Errors
+///
+/// If the kernel refuses it.
+pub fn set_low_water(socket: impl AsFd, bytes: u64) -> io::Result<()> {
+    let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+    set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, &bytes)
+}
+
 /// Sets one of TCP's options that is an int (`libc::TCP_...`).
 ///
 /// # Errors

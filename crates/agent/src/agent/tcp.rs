@@ -2,6 +2,7 @@
 
 use super::guard::Guard;
 use super::slot::{Connection, Slot};
+use super::waking::Waking;
 use super::writing::{Outlet, Writer};
 use crate::consent::{ANSWER, Verdict};
 use crate::protocol::{Refusal, State};
@@ -318,6 +319,7 @@ pub(super) fn receive(slot: &Arc<Slot>, stream: TcpStream) {
     let mut tally = Tally::new(slot.spec.stamps);
     let mut buffer = vec![0; slot.read_size(blocksize)];
     let mut outcome = stream.set_read_timeout(Some(STEP));
+    let mut waking = Waking::new(buffer.len(), STEP, slot.now());
     let mut whole = true;
     while whole && outcome.is_ok() && slot.goes_on() {
         match (&mut &stream).read(&mut buffer) {
@@ -325,12 +327,13 @@ pub(super) fn receive(slot: &Arc<Slot>, stream: TcpStream) {
             Ok(bytes) => {
                 let now = slot.now();
                 tally.add(now, bytes as u64);
+                outcome = waking.read(&stream, now, bytes as u64);
                 if let Some(refusal) = guard.check(now, tally.bytes()) {
                     slot.fail(refusal);
                     whole = false;
                 }
             }
-            Err(error) if is_timeout(&error) => {}
+            Err(error) if is_timeout(&error) => outcome = waking.read(&stream, slot.now(), 0),
             Err(error) => outcome = Err(error),
         }
     }

@@ -4,6 +4,7 @@ use super::message::{Parameters, StreamResult, read_header, write_header};
 use crate::agent::clock::Clock;
 use crate::agent::guard::Guard;
 use crate::agent::tcp::ZEROS;
+use crate::agent::waking::Waking;
 use crate::policy::Grant;
 use ackclock_sockets::{TcpInfo, controller, is_timeout, set_controller, set_pacing_rate};
 use ackclock_units::{Duration as Span, Rate, Time};
@@ -329,17 +330,22 @@ impl Work<'_> {
 
     fn receive_tcp(mut self, mut stream: &TcpStream) {
         let mut buffer = vec![0; self.terms.asked.len.clamp(4096, 128 << 10) as usize];
+        let mut waking = Waking::new(buffer.len(), STEP, self.terms.clock.now());
         while !self.terms.stop_receiving.load(Ordering::Relaxed) {
-            match stream.read(&mut buffer) {
+            let bytes = match stream.read(&mut buffer) {
                 Ok(0) => break,
-                Ok(bytes) => {
-                    self.omit(|| 0);
-                    if !self.add(bytes as u64) {
-                        break;
-                    }
-                }
-                Err(error) if is_timeout(&error) => {}
+                Ok(bytes) => bytes as u64,
+                Err(error) if is_timeout(&error) => 0,
                 Err(_) => break,
+            };
+            if waking.read(stream, self.terms.clock.now(), bytes).is_err() {
+                break;
+            }
+            if bytes > 0 {
+                self.omit(|| 0);
+                if !self.add(bytes) {
+                    break;
+                }
             }
         }
         self.ends();
