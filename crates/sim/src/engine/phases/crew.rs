@@ -23,8 +23,12 @@ use ackclock_units::{Duration, Time};
 use std::mem::{swap, take};
 use std::ops::Range;
 
-/// An exchange takes as long as some packets. With fewer than this between two of them, one thread is faster.
-const ENOUGH: u64 = 100;
+/// To wake and to await others takes as long as some packets. Where fewer than this were taken in a step, one
+/// thread does the next one.
+const ENOUGH: u64 = 1000;
+
+/// All wait for the one with the gates, and each needs memory. So there are no more threads than this.
+const MOST: usize = 4;
 
 /// A pipeline runs empty at each barrier: so many steps at least are between two of them.
 const STEPS: u64 = 4;
@@ -34,8 +38,10 @@ pub(crate) struct Crew {
     /// Gates, and receivers that run ahead. Barriers are here.
     home: Phases,
     hands: Vec<Hand>,
-    /// How far senders go at once.
-    stride: Duration,
+    /// Packets that were taken in the last step.
+    last: u64,
+    /// With fewer than this, one thread does everything.
+    enough: u64,
 }
 
 /// Another thread.
@@ -56,8 +62,8 @@ struct Share {
     links: Vec<u32>,
     /// Mail that has come since the last step.
     mail: Post,
-    /// How far it may go in this step.
-    limit: Time,
+    /// The next barrier.
+    barrier: Time,
     /// True if a random number was drawn.
     drawn: bool,
 }
@@ -67,26 +73,28 @@ impl Crew {
     pub(crate) fn new(plan: &Plan) -> Option<Crew> {
         let most = match plan.threads {
             Threads::One => return None,
-            Threads::UpTo(most) | Threads::Exactly(most) => most,
+            Threads::UpTo(most) => most.min(MOST),
+            Threads::Exactly(most) => most,
         };
         if most < 2 {
             return None;
         }
         let mut home = Phases::new(plan, true).ok()?;
-        let stride = stride(&home, plan);
-        let pays = || home.fastest(plan).is_some_and(|rate| rate.time_for(FULL * ENOUGH) <= stride);
-        let is_worth_it = matches!(plan.threads, Threads::Exactly(_)) || pays();
-        if stride.is_zero() || !is_worth_it {
+        let (stride, has_gates) = (stride(&home, plan), !home.gates.is_empty());
+        let enough = if matches!(plan.threads, Threads::Exactly(_)) { 0 } else { ENOUGH };
+        // Each packet is taken at a gate at least.
+        let pays = || home.fastest(plan).is_some_and(|rate| rate.time_for(FULL * ENOUGH / 4) <= stride);
+        if stride.is_zero() || enough > 0 && !(has_gates && pays()) {
             return None;
         }
         let flows = home.flows.len();
         let shares = flows.min(most - 1);
         let ranges = (0..shares).map(|share| share * flows / shares..(share + 1) * flows / shares);
-        let hands: Option<Vec<Hand>> = ranges.map(|flows| Hand::new(plan, &home, flows)).collect();
+        let hands: Option<Vec<Hand>> = ranges.map(|flows| Hand::new(plan, &home, flows, stride)).collect();
         home.order.retain(|&part| part != FLOWS);
         home.post = Post::new(flows, Time::NEVER);
         home.sources.iter_mut().for_each(|source| source.next = Time::NEVER);
-        Some(Crew { home, hands: hands.filter(|hands| !hands.is_empty())?, stride })
+        Some(Crew { home, hands: hands.filter(|hands| !hands.is_empty())?, last: 0, enough })
     }
 
     /// How many threads there are.
@@ -126,15 +134,13 @@ impl Crew {
     fn step(&mut self) -> bool {
         let (barrier, before) = (self.home.looks.next, self.home.taken);
         self.exchange(barrier);
-        for hand in &mut self.hands {
-            if let Some(share) = hand.share.take() {
-                hand.worker.begin(share);
-            }
+        if self.last >= self.enough {
+            self.hands.iter_mut().for_each(Hand::begin);
         }
         self.take_segments();
         self.home.turn(barrier);
         for hand in &mut self.hands {
-            let mut share = hand.worker.finish();
+            let mut share = hand.finish();
             self.home.taken += take(&mut share.run.taken);
             self.home.clocks[FLOWS] = share.run.clocks[FLOWS]; // the same in all of them
             if take(&mut share.drawn) {
@@ -142,7 +148,8 @@ impl Crew {
             }
             hand.share = Some(share);
         }
-        if self.home.taken == before {
+        self.last = self.home.taken - before;
+        if self.last == 0 {
             self.leap(barrier);
             self.home.taken += 1; // a round without packets takes time, too
         }
@@ -158,13 +165,13 @@ impl Crew {
 
     /// Hands over segments, mail and clocks.
     fn exchange(&mut self, barrier: Time) {
-        let Crew { home, hands, stride } = self;
+        let Crew { home, hands, .. } = self;
         for Hand { share, segments, .. } in hands {
             let Some(share) = share else { continue };
             share.mail.swap(&mut home.post, share.flows.clone());
             swap(segments, &mut share.run.gates);
             share.run.clocks.copy_from_slice(&home.clocks);
-            share.limit = barrier.min(home.clocks[FLOWS] + *stride);
+            share.barrier = barrier;
         }
     }
 
@@ -251,10 +258,11 @@ fn stride(home: &Phases, plan: &Plan) -> Duration {
 }
 
 impl Hand {
-    /// A thread for the senders of these flows.
-    fn new(plan: &Plan, home: &Phases, flows: Range<usize>) -> Option<Hand> {
+    /// A thread for the senders of these flows. `stride`: how far they go at once.
+    fn new(plan: &Plan, home: &Phases, flows: Range<usize>, stride: Duration) -> Option<Hand> {
         let mut run = Phases::new(plan, true).ok()?;
         run.order = vec![FLOWS];
+        run.feeders[FLOWS].push((FLOWS, stride));
         run.delaying.clear();
         run.post = Post::new(run.flows.len(), Time::NEVER);
         flows.clone().for_each(|flow| run.post.agenda.set(flow, Time::ZERO));
@@ -266,13 +274,27 @@ impl Hand {
                 .filter(|&link| (link as usize) < plan.measured)
                 .collect(),
             mail: Post::new(run.flows.len(), Time::NEVER),
-            limit: Time::ZERO,
+            barrier: Time::ZERO,
             drawn: false,
             flows,
             run,
         };
         let segments = home.gates.iter().map(|_| Gate::default()).collect();
         Some(Hand { share: Some(Box::new(share)), segments, worker: Worker::new(Share::step)? })
+    }
+
+    /// The thread begins a step.
+    fn begin(&mut self) {
+        if let Some(share) = self.share.take() {
+            self.worker.begin(share);
+        }
+    }
+
+    /// The share after a step. If the thread has not begun one, it is done here.
+    fn finish(&mut self) -> Box<Share> {
+        let Some(mut share) = self.share.take() else { return self.worker.finish() };
+        share.step();
+        share
     }
 }
 
@@ -281,7 +303,7 @@ impl Share {
     fn step(&mut self) {
         let ((), drawn) = Rng::watched(|| {
             self.run.post.append(&mut self.mail);
-            self.run.turn(self.limit);
+            self.run.turn(self.barrier);
             self.run.sort_segments();
         });
         self.drawn = drawn;
