@@ -189,7 +189,7 @@ impl Crew {
         self.exchange(barrier);
         self.take_segments();
         let mut due = barrier.min(self.home.due());
-        for share in self.hands.iter_mut().filter_map(|hand| hand.share.as_mut()) {
+        for share in shares(&mut self.hands) {
             share.run.post.append(&mut share.mail);
             due = due.min(share.run.due());
         }
@@ -201,7 +201,7 @@ impl Crew {
         self.exchange_state();
         self.home.look(barrier);
         self.exchange_state();
-        for share in self.hands.iter_mut().filter_map(|hand| hand.share.as_mut()) {
+        for share in shares(&mut self.hands) {
             share.run.looks = self.home.looks;
             share.run.tally.measures_as(&self.home.tally);
             share.run.release();
@@ -211,8 +211,7 @@ impl Crew {
     /// What lives in the shares changes places with what stands for it at home. Twice, and it is back.
     fn exchange_state(&mut self) {
         let home = &mut self.home;
-        for Share { run, flows, links, .. } in self.hands.iter_mut().filter_map(|it| it.share.as_deref_mut())
-        {
+        for Share { run, flows, links, .. } in shares(&mut self.hands) {
             for flow in flows.clone() {
                 exchange_flow(&mut home.flows[flow], &mut run.flows[flow], home.ends[flow].ahead);
                 home.tally.exchange(&mut run.tally, flow);
@@ -227,6 +226,11 @@ impl Crew {
             }
         }
     }
+}
+
+/// All shares. Between two steps they are here.
+fn shares(hands: &mut [Hand]) -> impl Iterator<Item = &mut Share> {
+    hands.iter_mut().filter_map(|hand| hand.share.as_deref_mut())
 }
 
 /// A flow changes places with what stands for it, but for its receiver, if that runs ahead. What both count
