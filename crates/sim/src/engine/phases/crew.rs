@@ -6,8 +6,8 @@
 //! behind them. Each other one computes the senders of some flows.
 //!
 //! Each thread has a copy of the run, in which only the parts are alive that it computes. So nothing is
-//! shared. Between two steps they exchange segments for gates, mail for senders, and clocks. At a barrier what
-//! lives elsewhere comes into the copy that looks.
+//! shared. Between two steps they exchange segments for gates, mail for senders, and clocks. At a barrier
+//! what lives elsewhere comes into the copy that looks.
 
 use super::inbox::Gate;
 use super::layout::{FLOWS, Leg};
