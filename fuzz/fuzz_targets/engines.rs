@@ -1,10 +1,10 @@
 //! Any text as a scenario: where the engine in phases computes its beginning, it measures what the engine of
-//! events does, to the last bit.
+//! events does, to the last bit, with one thread and with several.
 
 #![no_main]
 
 use ackclock_scenario::Sweep;
-use ackclock_scenario::plan::{EngineKind, Plan};
+use ackclock_scenario::plan::{EngineKind, Plan, Threads};
 use ackclock_sim::engine::Simulation;
 use ackclock_units::Duration;
 use libfuzzer_sys::fuzz_target;
@@ -20,8 +20,10 @@ fuzz_target!(|text: &str| {
     let Some(point) = sweep.points.first().filter(|point| point.scenario.flows() <= FLOWS) else { return };
     let Ok(built) = point.scenario.build() else { return };
     let Some(plan) = beginning(built.plan) else { return };
-    if let Some(phases) = by(EngineKind::Phases, &plan) {
-        assert_eq!(Some(phases), by(EngineKind::Events, &plan));
+    if let Some(phases) = by(EngineKind::Phases, 1, &plan) {
+        assert_eq!(Some(&phases), by(EngineKind::Events, 1, &plan).as_ref());
+        // The text decides how many, so that the same text is the same run.
+        assert_eq!(Some(&phases), by(EngineKind::Phases, 2 + text.len() % 4, &plan).as_ref());
     }
 });
 
@@ -40,8 +42,8 @@ fn beginning(mut plan: Plan) -> Option<Plan> {
 }
 
 /// What an engine measures. `None` if it cannot compute the run.
-fn by(engine: EngineKind, plan: &Plan) -> Option<String> {
-    let plan = Plan { engine: Some(engine), ..plan.clone() };
+fn by(engine: EngineKind, threads: usize, plan: &Plan) -> Option<String> {
+    let plan = Plan { engine: Some(engine), threads: Threads::Exactly(threads), ..plan.clone() };
     let measured = Simulation::new(&plan, None).ok()?.run();
     Some(format!("{measured:?}"))
 }

@@ -117,7 +117,8 @@ pub(crate) struct Run {
     /// Capture the packets on this link into DIR/capture/LINK.pcapng; may be repeated.
     #[arg(long = "capture", value_name = "LINK", requires = "out")]
     pub(crate) captures: Vec<String>,
-    /// Number of threads, at most one per core and point; default: all cores.
+    /// Number of threads, at most one per core; default: all cores. Those that no point needs go into large
+    /// runs.
     #[arg(long, value_name = "N", value_parser = some_threads)]
     pub(crate) threads: Option<usize>,
     /// What computes the run; default: phases, where they are exact and pay. The results are the same.
@@ -193,7 +194,8 @@ pub(crate) struct Compare {
     /// Directory of the report.
     #[arg(long, value_name = "DIR", default_value = "ackclock-out")]
     pub(crate) out: PathBuf,
-    /// Number of threads, at most one per core and point; default: all cores.
+    /// Number of threads, at most one per core; default: all cores. Those that no point needs go into large
+    /// runs.
     #[arg(long, value_name = "N", value_parser = some_threads)]
     pub(crate) threads: Option<usize>,
     /// Print one JSON document instead of a table.
@@ -209,7 +211,8 @@ pub(crate) struct Reproduce {
     /// Write reproduction.md and reproduction.json into this directory; with --summary: summary.md.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Number of threads, at most one per core and point; default: all cores.
+    /// Number of threads, at most one per core; default: all cores. Those that no point needs go into large
+    /// runs.
     #[arg(long, value_name = "N", value_parser = some_threads)]
     pub(crate) threads: Option<usize>,
     /// Directory of finished points, which do not run again; default: one for this build only.

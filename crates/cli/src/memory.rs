@@ -2,6 +2,7 @@
 
 mod limit;
 
+use ackclock_scenario::plan::Threads;
 use ackclock_study::run::MemoryEstimate;
 use miette::{Report, miette};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
@@ -10,6 +11,15 @@ use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 pub(crate) fn at_once(threads: Option<usize>, points: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     threads.unwrap_or(cores).min(cores).min(points).max(1)
+}
+
+/// The threads of each of them: those that are left over if there are fewer points than threads.
+pub(crate) fn inside(threads: Option<usize>, points: usize) -> Threads {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    match threads.unwrap_or(cores).min(cores) / at_once(threads, points) {
+        0 | 1 => Threads::One,
+        several => Threads::UpTo(several),
+    }
 }
 
 /// The memory that this process may still use: that of the machine, that of its control group, and what the
@@ -101,6 +111,8 @@ mod tests {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         assert_eq!((at_once(Some(1), 9), at_once(Some(4000), 1)), (1, 1));
         assert_eq!((at_once(Some(4000), 9000), at_once(None, 9000)), (cores, cores));
+        assert_eq!((inside(Some(1), 1), inside(None, 9000)), (Threads::One, Threads::One));
+        assert_eq!(inside(None, 1), if cores > 1 { Threads::UpTo(cores) } else { Threads::One });
     }
 
     #[test]

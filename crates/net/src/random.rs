@@ -24,6 +24,11 @@ impl Rng {
         (result, drawn)
     }
 
+    /// A number was drawn in another thread that works for this one.
+    pub fn note_drawn() {
+        DRAWN.set(true);
+    }
+
     /// The stream of the element called `name` in a run with this `seed`.
     pub fn new(seed: u64, name: &str) -> Rng {
         // FNV-1a hashes the name. The generator's own seeding (SplitMix64) does the rest.

@@ -20,6 +20,18 @@ pub enum EngineKind {
     Events,
 }
 
+/// How many threads compute a run in phases. The results do not depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Threads {
+    /// One.
+    #[default]
+    One,
+    /// So many at most, where that is faster.
+    UpTo(usize),
+    /// So many, faster or not. There is at least one flow for each thread after the first.
+    Exactly(usize),
+}
+
 /// A complete run.
 #[derive(Clone)]
 pub struct Plan {
@@ -41,6 +53,8 @@ pub struct Plan {
     pub streams: Vec<CbrPlan>,
     /// The engine; `None`: the one that suits the run.
     pub engine: Option<EngineKind>,
+    /// The threads of the engine in phases.
+    pub threads: Threads,
 }
 
 impl Plan {

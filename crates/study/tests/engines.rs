@@ -1,9 +1,10 @@
-//! Both engines give the same, byte by byte: the document of a point, and the samples of its probes.
+//! Both engines give the same, byte by byte: the document of a point, and the samples of its probes. So does
+//! the engine in phases with any number of threads.
 //! `make engines` runs some thousands of random scenarios, and every scenario and experiment.
 
 mod common;
 
-use ackclock_scenario::plan::EngineKind;
+use ackclock_scenario::plan::{EngineKind, Threads};
 use ackclock_scenario::{Point, Sweep};
 use ackclock_sim::engine::Simulation;
 use ackclock_study::reproduce::Library;
@@ -17,9 +18,10 @@ use std::sync::atomic::AtomicBool;
 
 /// What an engine gives for a point, with or without probes at a default interval. `None` if it cannot
 /// compute it exactly.
-fn by(engine: EngineKind, point: &Point, probes: bool) -> Option<(String, String)> {
+fn by(engine: EngineKind, threads: usize, point: &Point, probes: bool) -> Option<(String, String)> {
     let mut point = point.clone();
     point.scenario.engine = Some(engine);
+    point.scenario.threads = Threads::Exactly(threads);
     match run_point(&point, probes, &AtomicBool::new(false)) {
         Ok(result) => {
             assert_eq!(result.engine, Some(engine));
@@ -30,23 +32,43 @@ fn by(engine: EngineKind, point: &Point, probes: bool) -> Option<(String, String
     }
 }
 
-/// Compares both engines. False if only one of them can compute the point.
-fn agree(point: &Point, probes: bool) -> Result<bool, String> {
-    let Some(phases) = by(EngineKind::Phases, point, probes) else { return Ok(false) };
-    let events = by(EngineKind::Events, point, probes).expect("it computes everything");
-    if phases == events {
-        return Ok(true);
+/// How many threads compute a point if so many are asked for.
+fn threads(point: &Point, threads: usize) -> usize {
+    let mut plan = point.scenario.build().expect("a plan").plan;
+    (plan.engine, plan.threads) = (Some(EngineKind::Phases), Threads::Exactly(threads));
+    Simulation::new(&plan, None).expect("it suits").threads()
+}
+
+/// Compares both engines, and the one in phases with so many threads. False if only one engine can compute
+/// the point.
+fn agree(point: &Point, probes: bool, several: &[usize]) -> Result<bool, String> {
+    let Some(phases) = by(EngineKind::Phases, 1, point, probes) else { return Ok(false) };
+    let events = by(EngineKind::Events, 1, point, probes).expect("it computes everything");
+    let flows = point.scenario.flows();
+    same("events", &events, &phases)?;
+    for &number in several {
+        // Every run that suits the engine is divided, if there are flows for the threads.
+        let taken = threads(point, number);
+        if taken != number.min(1 + flows) {
+            return Err(format!("{taken} threads for {number}, and {flows} flows"));
+        }
+        let shared = by(EngineKind::Phases, number, point, probes).expect("one thread can");
+        same(&format!("{number} threads"), &shared, &phases)?;
+    }
+    Ok(true)
+}
+
+/// Compares documents and samples with those of the engine in phases.
+fn same(what: &str, others: &(String, String), phases: &(String, String)) -> Result<(), String> {
+    if phases == others {
+        return Ok(());
     }
     let same = |(one, other): &(char, char)| one == other;
-    let document = phases.0 != events.0;
-    let (one, other) = if document { (phases.0, events.0) } else { (phases.1, events.1) };
+    let document = phases.0 != others.0;
+    let (one, other) = if document { (&phases.0, &others.0) } else { (&phases.1, &others.1) };
     let at = one.chars().zip(other.chars()).take_while(same).count();
     let part = |text: &str| text.chars().skip(at.saturating_sub(300)).take(400).collect::<String>();
-    Err(format!(
-        "probes: {probes}; document differs: {document}\nphases: {}\nevents: {}",
-        part(&one),
-        part(&other)
-    ))
+    Err(format!("document differs: {document}\nphases: {}\n{what}: {}", part(one), part(other)))
 }
 
 /// Without a choice, a run is computed in phases where that is exact and pays.
@@ -154,7 +176,7 @@ proptest! {
         let measured = format!("measure = [\"{from} ms\", \"{} ms\"]\n{text}", from + length);
         for text in [&text, &measured] {
             let point = &points(text)[0];
-            match agree(point, false) {
+            match agree(point, false, &[2, 3, 5]) {
                 Ok(_) => {}
                 Err(differ) => return Err(TestCaseError::fail(format!("{differ}\n{text}"))),
             }
@@ -163,7 +185,7 @@ proptest! {
 
     #[test]
     fn on_any_scenario(text in scenario(), probes in any::<bool>()) {
-        if let Err(differ) = agree(&points(&text)[0], probes) {
+        if let Err(differ) = agree(&points(&text)[0], probes, &[2, 3, 5]) {
             return Err(TestCaseError::fail(format!("{differ}\n{text}")));
         }
     }
@@ -203,7 +225,7 @@ fn compare(path: &Path, points: &[Point], packets: f64) -> (u32, u32) {
         let (from, to) = point.scenario.measure;
         point.scenario.measure = (from.min(point.scenario.duration), to.min(point.scenario.duration));
         for probes in [false, true] {
-            match agree(&point, probes) {
+            match agree(&point, probes, &[2]) {
                 Ok(true) => suits += 1,
                 Ok(false) => others += 1,
                 Err(differ) => panic!("{} {:?}: {differ}", path.display(), point.parameters),

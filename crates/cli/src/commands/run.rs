@@ -34,8 +34,10 @@ pub(crate) fn run(command: &args::Run) -> Result<(), Failure> {
     let name = command.file.display().to_string();
     let text = input::read(&command.file)?;
     let mut sweep = Sweep::read(&name, &text, &command.settings)?;
+    let threads = memory::inside(command.threads, sweep.points.len());
     for point in &mut sweep.points {
         point.scenario.engine = command.engine.map(EngineKind::from);
+        point.scenario.threads = threads;
     }
     let request = program::request(&text, &command.settings);
     let job = Job {

@@ -149,6 +149,7 @@ impl Scenario {
             flows,
             streams,
             engine: self.engine,
+            threads: self.threads,
         };
         memory += backlog(&plan) * PER_PACKET;
         let prediction = self.predict.as_ref().map(|spec| self.prediction(spec, &plan)).transpose()?;

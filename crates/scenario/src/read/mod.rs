@@ -33,7 +33,7 @@ pub use predict::Settle;
 pub use sweep::{Expansion, Point, Sweep};
 
 use crate::control::Control;
-use crate::plan::EngineKind;
+use crate::plan::{EngineKind, Threads};
 use crate::requests::Size;
 use ackclock_net::VariableRate;
 use ackclock_tcp::Config;
@@ -91,6 +91,8 @@ pub struct Scenario {
     /// The engine that computes the run; `None`: the one that suits it. The results do not depend on it, so
     /// it is no part of the document.
     pub engine: Option<EngineKind>,
+    /// The threads that may compute the run. This is no part of the document, either.
+    pub threads: Threads,
     pub(crate) config: Config,
     pub(crate) topology: Topology,
     /// The jitter of all flows; `None`: where flows share a DropTail queue.
@@ -178,6 +180,7 @@ impl Scenario {
             name,
             seed,
             engine: None,
+            threads: Threads::One,
             duration,
             measure,
             probe,

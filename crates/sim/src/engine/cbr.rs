@@ -36,6 +36,13 @@ impl CbrSource {
         self.delivered_bytes += u64::from(packet.0.bytes);
     }
 
+    /// Takes over what the same stream has counted where it was sent.
+    pub(super) fn gather(&mut self, sent: &mut CbrSource) {
+        self.next_seq = sent.next_seq;
+        self.delivered += std::mem::take(&mut sent.delivered);
+        self.delivered_bytes += std::mem::take(&mut sent.delivered_bytes);
+    }
+
     /// What it has counted so far.
     pub(super) fn tally(&self) -> CbrTally {
         CbrTally { sent: self.next_seq, delivered: self.delivered, delivered_bytes: self.delivered_bytes }

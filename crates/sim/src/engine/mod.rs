@@ -73,6 +73,7 @@ pub struct Engine<O: Observer = NoObserver> {
 }
 
 /// The instants at which links and receivers are read. Nothing may run ahead of them.
+#[derive(Clone, Copy)]
 struct SampleBarriers {
     probe: Time,
     measure_from: Time,

@@ -1,7 +1,7 @@
 //! The seam between the two engines: which of them computes a run. Both are compiled here, and not by every
 //! caller.
 
-use super::phases::{Phases, Unfit};
+use super::phases::{Crew, Phases, Unfit};
 use super::{Engine, NoObserver, Observer};
 use ackclock_scenario::measured::Measured;
 use ackclock_scenario::plan::{EngineKind, Plan};
@@ -13,8 +13,16 @@ pub struct Simulation<'a>(By<'a>);
 
 enum By<'a> {
     Phases(Box<Phases>),
+    Crew(Box<Crew>),
     Events(Box<Engine<NoObserver>>),
     Observed(Box<Engine<&'a mut dyn Observer>>),
+}
+
+impl By<'_> {
+    /// In phases, by one thread or several.
+    fn phases(plan: &Plan, one: Phases) -> Self {
+        Crew::new(plan).map_or_else(|| By::Phases(Box::new(one)), |crew| By::Crew(Box::new(crew)))
+    }
 }
 
 impl<'a> Simulation<'a> {
@@ -29,9 +37,9 @@ impl<'a> Simulation<'a> {
         let by = match observer {
             Some(_) if asked == Some(EngineKind::Phases) => return Err(Unfit::OBSERVED),
             Some(observer) => By::Observed(Box::new(Engine::new(plan.clone(), observer))),
-            None if asked == Some(EngineKind::Phases) => By::Phases(Box::new(Phases::new(plan)?)),
-            None => match Phases::new(plan) {
-                Ok(phases) if asked.is_none() && phases.pays(plan) => By::Phases(Box::new(phases)),
+            None if asked == Some(EngineKind::Phases) => By::phases(plan, Phases::new(plan, false)?),
+            None => match Phases::new(plan, false) {
+                Ok(phases) if asked.is_none() && phases.pays(plan) => By::phases(plan, phases),
                 _ => By::Events(Box::new(Engine::new(plan.clone(), NoObserver))),
             },
         };
@@ -41,9 +49,14 @@ impl<'a> Simulation<'a> {
     /// The engine that computes it.
     pub fn kind(&self) -> EngineKind {
         match self.0 {
-            By::Phases(_) => EngineKind::Phases,
+            By::Phases(_) | By::Crew(_) => EngineKind::Phases,
             By::Events(_) | By::Observed(_) => EngineKind::Events,
         }
+    }
+
+    /// The number of threads that compute it.
+    pub fn threads(&self) -> usize {
+        if let By::Crew(crew) = &self.0 { crew.threads() } else { 1 }
     }
 
     /// Takes so many packets or a little more, then returns. False when the run is over. For progress
@@ -52,6 +65,7 @@ impl<'a> Simulation<'a> {
     pub fn run_some(&mut self, packets: u32) -> bool {
         match &mut self.0 {
             By::Phases(phases) => phases.run_some(packets),
+            By::Crew(crew) => crew.run_some(packets),
             By::Events(engine) => engine.run_some(packets),
             By::Observed(engine) => engine.run_some(packets),
         }
@@ -61,6 +75,7 @@ impl<'a> Simulation<'a> {
     pub fn now(&self) -> Time {
         match &self.0 {
             By::Phases(phases) => phases.now(),
+            By::Crew(crew) => crew.now(),
             By::Events(engine) => engine.now(),
             By::Observed(engine) => engine.now(),
         }
@@ -70,6 +85,7 @@ impl<'a> Simulation<'a> {
     pub fn series(&self) -> Option<Series> {
         match &self.0 {
             By::Phases(phases) => phases.series(),
+            By::Crew(crew) => crew.series(),
             By::Events(engine) => engine.series(),
             By::Observed(engine) => engine.series(),
         }
@@ -79,6 +95,7 @@ impl<'a> Simulation<'a> {
     pub fn run(self) -> Measured {
         match self.0 {
             By::Phases(phases) => phases.run(),
+            By::Crew(crew) => crew.run(),
             By::Events(engine) => engine.run().0,
             By::Observed(engine) => engine.run().0,
         }

@@ -155,6 +155,16 @@ impl Tally {
         OneTally { measuring: self.measuring, count: &mut self.flows[number] }
     }
 
+    /// Exchanges the counters of a flow with those of another tally.
+    pub(crate) fn exchange(&mut self, other: &mut Tally, flow: usize) {
+        std::mem::swap(&mut self.flows[flow], &mut other.flows[flow]);
+    }
+
+    /// Measures if another tally does.
+    pub(crate) fn measures_as(&mut self, other: &Tally) {
+        self.measuring = other.measuring;
+    }
+
     /// A connection begins. The time before it does not count.
     pub(crate) fn runs_from(&mut self, flow: usize, now: Time) {
         self.flows[flow].last_change = now;

@@ -58,7 +58,10 @@ fn simulate(
         store: Some(&store),
         progress: &|number, share| progress.follow(number, share),
     };
-    let results = runner.run(points, &NoObserver);
+    let mut points = points.to_vec();
+    let threads = memory::inside(command.threads, points.len());
+    points.iter_mut().for_each(|point| point.scenario.threads = threads);
+    let results = runner.run(&points, &NoObserver);
     progress.clear();
     results.map_err(|error| match error {
         RunnerError::Interrupted => {

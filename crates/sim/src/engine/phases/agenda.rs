@@ -14,9 +14,14 @@ pub(super) struct Agenda {
 }
 
 impl Agenda {
-    /// So many flows, all due at once.
-    pub(super) fn new(flows: usize) -> Agenda {
-        Agenda { due: vec![Time::ZERO; flows], blocks: vec![Time::ZERO; flows.div_ceil(BLOCK)] }
+    /// So many flows, all due at `due`.
+    pub(super) fn new(flows: usize, due: Time) -> Agenda {
+        Agenda { due: vec![due; flows], blocks: vec![due; flows.div_ceil(BLOCK)] }
+    }
+
+    /// When a flow is due.
+    pub(super) fn of(&self, flow: usize) -> Time {
+        self.due[flow]
     }
 
     /// A flow is due at `due` at the latest.
@@ -69,7 +74,7 @@ mod tests {
             flows in 1_usize..200,
             steps in prop::collection::vec((0_usize..200, 0_u64..100, 0_u8..3), 1..200),
         ) {
-            let mut agenda = Agenda::new(flows);
+            let mut agenda = Agenda::new(flows, Time::ZERO);
             let mut list = vec![0; flows];
             for (flow, due, step) in steps {
                 let flow = flow % flows;

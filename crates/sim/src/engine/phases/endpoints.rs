@@ -17,11 +17,11 @@ use ackclock_units::Time;
 impl Phases {
     /// All senders, and the receivers that take turns with them, do what is due before `until`.
     pub(super) fn run_flows(&mut self, until: Time) {
-        let mut next = self.agenda.from(0, until);
+        let mut next = self.post.agenda.from(0, until);
         while let Some(number) = next {
             let due = self.run_flow(number, until);
-            self.agenda.set(number, due);
-            next = self.agenda.from(number + 1, until);
+            self.post.agenda.set(number, due);
+            next = self.post.agenda.from(number + 1, until);
         }
         for number in 0..self.sources.len() {
             while let Source { next, .. } = self.sources[number]
@@ -37,23 +37,23 @@ impl Phases {
     #[inline(never)] // registers are for one flow
     fn run_flow(&mut self, number: usize, until: Time) -> Time {
         loop {
-            let (flow, ends) = (&self.flows[number], &self.ends[number]);
+            let (flow, ends, mail) = (&self.flows[number], &self.ends[number], &self.post.boxes[number]);
             let mut timer = flow.timer().min(ends.alarm());
             let mut segment = Time::NEVER;
             if !ends.ahead {
                 timer = timer.min(flow.receiver.poll_timeout().unwrap_or(Time::NEVER));
-                segment = ends.data.due();
+                segment = mail.data.due();
             }
             if let Some(now) = self.take_acks(number, timer.min(segment).min(until)) {
                 self.after_ack(number, now);
                 continue;
             }
-            let (flow, ends) = (&mut self.flows[number], &mut self.ends[number]);
+            let (flow, mail) = (&mut self.flows[number], &mut self.post.boxes[number]);
             // Acknowledgements may have set a timer.
             let timer = timer.min(flow.timer());
-            let now = timer.min(segment).min(ends.acks.due());
+            let now = timer.min(segment).min(mail.acks.due());
             if now >= until {
-                ends.acks.tidy();
+                mail.acks.tidy();
                 return now;
             }
             if timer == now {
@@ -68,8 +68,8 @@ impl Phases {
     /// If there is: returns the time of the last one.
     #[inline(always)] // one call in a loop
     fn take_acks(&mut self, number: usize, until: Time) -> Option<Time> {
-        let Phases { flows, ends, links, data, gates, tally, looks, taken, .. } = self;
-        let (flow, ends) = (&mut flows[number], &mut ends[number]);
+        let Phases { flows, ends, post, links, data, gates, tally, looks, taken, .. } = self;
+        let (flow, ends, mail) = (&mut flows[number], &ends[number], &mut post.boxes[number].acks);
         let Entrance { exit: first, alone, .. } = flow.out;
         let Leg { stage, end } = &data[first];
         let gate = if alone { end.gate } else { ends.out };
@@ -80,7 +80,7 @@ impl Phases {
         self.cause = cause;
         let mut tally = tally.of(number);
         loop {
-            let &(now, ref packet) = ends.acks.take_before(until.min(flow.timer()))?;
+            let &(now, ref packet) = mail.take_before(until.min(flow.timer()))?;
             *taken += 1;
             tally.before_window_changes(now, flow);
             let Flow { sender, draws, beyond_the_end, .. } = flow;
@@ -127,10 +127,10 @@ impl Phases {
     /// A segment is at its receiver, which takes turns with its sender.
     #[inline(never)] // keeps this code away from acknowledgements
     fn on_segment(&mut self, number: usize, now: Time) {
-        let ends = &mut self.ends[number];
-        let cause = Cause::segment(ends.data_leg);
-        if let Some(&(_, packet)) = ends.data.take() {
-            ends.data.tidy();
+        let cause = Cause::segment(self.ends[number].data_leg);
+        let mail = &mut self.post.boxes[number].data;
+        if let Some(&(_, packet)) = mail.take() {
+            mail.tidy();
             self.receive(number, now, cause, &packet);
         }
     }
@@ -265,15 +265,17 @@ impl Phases {
     pub(super) fn arrive(&mut self, end: End, at: Time, packet: &Segment) {
         let owner = end.owner as usize;
         let Some(ends) = self.ends.get_mut(owner) else { return self.arrive_at_sink(owner, at, *packet) };
+        let mut mail = &mut ends.held;
         if !end.ahead {
-            self.agenda.sooner(owner, at);
-        } else if ends.data.is_empty() {
+            self.post.agenda.sooner(owner, at);
+            mail = &mut self.post.boxes[owner].data;
+        } else if mail.is_empty() {
             self.held_back.push(owner as u32);
         }
         if end.ordered {
-            ends.data.push(at, packet);
+            mail.push(at, packet);
         } else {
-            ends.data.insert(at, packet);
+            mail.insert(at, packet);
         }
     }
 
@@ -302,14 +304,14 @@ impl Phases {
     fn release_one(&mut self, owner: usize) -> bool {
         let until = self.looks.next;
         if owner < self.flows.len() {
-            while self.ends[owner].data.due() < until
-                && let Some(&(at, packet)) = self.ends[owner].data.take()
+            while self.ends[owner].held.due() < until
+                && let Some(&(at, packet)) = self.ends[owner].held.take()
             {
                 let cause = Cause::segment(self.ends[owner].data_leg);
                 self.receive(owner, at, cause, &packet);
             }
-            self.ends[owner].data.tidy();
-            return self.ends[owner].data.is_empty();
+            self.ends[owner].held.tidy();
+            return self.ends[owner].held.is_empty();
         }
         let Some(number) = self.owners.as_stream(owner) else { return true };
         let Source { stream, held, .. } = &mut self.sources[number];

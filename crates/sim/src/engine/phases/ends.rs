@@ -1,20 +1,18 @@
-//! What waits at the endpoints of a flow.
+//! What waits at the endpoints of a flow, but for its mail.
 
 use super::cause::Cause;
 use super::mail::Mail;
 use crate::engine::flow::Flow;
-use crate::engine::packets::{Acknowledgement, Segment};
+use crate::engine::packets::Segment;
 use crate::engine::timers::Timer;
 use ackclock_units::Time;
 
-/// Packets and alarms at the endpoints of a flow.
+/// Held segments and alarms at the endpoints of a flow.
 pub(super) struct Ends {
     /// True if the receiver runs ahead of its sender.
     pub(super) ahead: bool,
-    pub(super) acks: Mail<Acknowledgement>,
-    /// Segments that are not received yet: those due after the next barrier, and all if the receiver does not
-    /// run ahead.
-    pub(super) data: Mail<Segment>,
+    /// Segments for a receiver that runs ahead, and that are due after the next barrier.
+    pub(super) held: Mail<Segment>,
     /// Starts, the stop, and bursts with their causes, the earliest one last. There are hardly ever more than
     /// two.
     pub(super) alarms: Vec<(Time, Timer, Cause)>,
@@ -31,8 +29,7 @@ impl Ends {
     pub(super) fn new(number: u32, flow: &Flow, ahead: bool, gates: (u32, u32), legs: (u32, u32)) -> Ends {
         let mut ends = Ends {
             ahead,
-            acks: Mail::default(),
-            data: Mail::default(),
+            held: Mail::default(),
             alarms: Vec::new(),
             out: gates.0,
             back: gates.1,

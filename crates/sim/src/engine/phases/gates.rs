@@ -47,9 +47,16 @@ impl Phases {
         data.remove(taken.0, &mut self.room.0);
         acks.remove(taken.1, &mut self.room.1);
         // A path may lead to the same gate again.
-        data.append(&self.gates[gate].data);
-        acks.append(&self.gates[gate].acks);
+        data.append(&mut self.gates[gate].data);
+        acks.append(&mut self.gates[gate].acks);
         self.gates[gate] = Gate { data, acks };
+    }
+
+    /// Sorts what is on its way to gates, for who takes it over.
+    pub(super) fn sort_segments(&mut self) {
+        for gate in &mut self.gates {
+            gate.data.sort(Time::NEVER, &mut self.room.0);
+        }
     }
 
     /// A segment passes a gate, and the leg behind it.
@@ -117,9 +124,9 @@ impl Phases {
             return inbox.push(leg as u32 + 1, due, Cause::ack(leg as u32), packet);
         }
         let owner = end.owner as usize;
-        let mail = &mut self.ends[owner].acks;
+        let mail = &mut self.post.boxes[owner].acks;
         if mail.is_empty() || !end.ordered {
-            self.agenda.sooner(owner, due);
+            self.post.agenda.sooner(owner, due);
         }
         if end.ordered {
             mail.push(due, packet);

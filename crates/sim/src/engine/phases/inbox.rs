@@ -106,12 +106,22 @@ impl<P: Copy + Default> Inbox<P> {
         (self.head, self.sorted) = (0, self.keys.len());
     }
 
-    /// Appends what came to another inbox later.
-    pub(super) fn append(&mut self, later: &Inbox<P>) {
-        for &key in &later.keys[later.head..] {
-            let (leg, packet) = &later.packets.all()[key.place()];
-            self.push(*leg, key.due(), key.cause(), packet);
+    /// Appends what came to another inbox later, and empties that.
+    pub(super) fn append(&mut self, later: &mut Inbox<P>) {
+        if later.keys.is_empty() {
+            return;
         }
+        if self.head == self.keys.len() {
+            std::mem::swap(self, later);
+        } else {
+            for &key in &later.keys[later.head..] {
+                let (leg, packet) = &later.packets.all()[key.place()];
+                self.push(*leg, key.due(), key.cause(), packet);
+            }
+        }
+        later.keys.clear();
+        later.packets.clear();
+        (later.head, later.sorted) = (0, 0);
     }
 }
 
@@ -120,6 +130,14 @@ impl<P: Copy + Default> Inbox<P> {
 pub(super) struct Gate {
     pub(super) data: Inbox<Segment>,
     pub(super) acks: Inbox<Acknowledgement>,
+}
+
+impl Gate {
+    /// Appends what came elsewhere later, and empties that.
+    pub(super) fn append(&mut self, later: &mut Gate) {
+        self.data.append(&mut later.data);
+        self.acks.append(&mut later.acks);
+    }
 }
 
 /// Room for sorting, shared by all inboxes of a kind.

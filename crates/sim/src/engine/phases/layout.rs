@@ -79,12 +79,14 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Divides a run into parts.
+/// Divides a run into parts. `apart`: true if the senders are computed elsewhere than the receivers that run
+/// ahead of them. Then a receiver takes turns with its sender also if the application is at both ends, or if
+/// segments come from the sender without meeting a gate.
 ///
 /// # Errors
 ///
 /// [`Unfit`] if it cannot be divided so that the results are exact.
-pub(super) fn layout(plan: &Plan, owners: &Owners) -> Result<Layout, Unfit> {
+pub(super) fn layout(plan: &Plan, owners: &Owners, apart: bool) -> Result<Layout, Unfit> {
     if !owners.rate().is_empty() {
         return Err(Unfit("a flow has a rate-based transport"));
     }
@@ -93,12 +95,14 @@ pub(super) fn layout(plan: &Plan, owners: &Owners) -> Result<Layout, Unfit> {
     let accesses = accesses(&plan.links, plan.measured, &data, &reverse);
     let mut draft = Draft { plan, accesses, gates: BTreeMap::new(), lags: HashMap::new(), turns: Vec::new() };
     let flows: Vec<&FlowPlan> = owners.tcp().iter().map(|&flow| &plan.flows[flow as usize]).collect();
-    let mut ahead: Vec<bool> = flows.iter().map(|flow| never_reconnects(flow)).collect();
+    let may_run_ahead = |flow: &&FlowPlan| never_reconnects(flow) && !(apart && flow.writing.is_some());
+    let mut ahead: Vec<bool> = flows.iter().map(may_run_ahead).collect();
     let smallest: Vec<u64> = flows.iter().map(|flow| u64::from(flow.config.header)).collect();
     let datagrams = plan.streams.iter().map(|stream| u64::from(stream.bytes));
     let sizes: Vec<u64> = smallest.iter().copied().chain(datagrams).collect();
-    let (out, mut data_legs) = draft.lay(&data, &sizes, false, |owner, legs| {
-        let last = legs.last().is_some_and(|leg| leg.end.ordered);
+    let (out, mut data_legs) = draft.lay(&data, &sizes, false, |owner, legs, alone| {
+        let meets_nobody = alone && legs.len() == 1;
+        let last = legs.last().is_some_and(|leg| leg.end.ordered) && !(apart && meets_nobody);
         let flow = ahead.get_mut(owner);
         // Streams only count what they receive, in whatever order it comes.
         let is_ahead = flow.is_none_or(|flow| {
@@ -110,8 +114,9 @@ pub(super) fn layout(plan: &Plan, owners: &Owners) -> Result<Layout, Unfit> {
     for end in data_legs.iter_mut().map(|leg| &mut leg.end).filter(|end| end.gate == ENDPOINT) {
         end.ahead = ahead.get(end.owner as usize).is_some_and(|&ahead| ahead);
     }
-    let (back, ack_legs) = draft
-        .lay(&reverse, &smallest, true, |owner, _| (if ahead[owner] { RECEIVERS } else { FLOWS }, FLOWS))?;
+    let (back, ack_legs) = draft.lay(&reverse, &smallest, true, |owner, _, _| {
+        (if ahead[owner] { RECEIVERS } else { FLOWS }, FLOWS)
+    })?;
     if data_legs.len().max(ack_legs.len()).max(data.len()) >= NUMBERS as usize {
         return Err(Unfit("there are too many paths"));
     }
@@ -179,13 +184,14 @@ struct Draft<'a> {
 
 impl Draft<'_> {
     /// Lays out all paths of a kind. `sizes`: the smallest packet on each, bytes. `ends`: the parts where the
-    /// path of an owner with these legs begins and ends.
+    /// path of an owner with these legs begins and ends. Its last argument is true if only packets of this
+    /// path enter the first link.
     fn lay(
         &mut self,
         paths: &[&[usize]],
         sizes: &[u64],
         is_back: bool,
-        mut ends: impl FnMut(usize, &[Leg]) -> (usize, usize),
+        mut ends: impl FnMut(usize, &[Leg], bool) -> (usize, usize),
     ) -> Result<(Vec<Entrance>, Vec<Leg>), Unfit> {
         let plan = self.plan;
         let links = &plan.links;
@@ -203,9 +209,9 @@ impl Draft<'_> {
                 };
                 legs.push(Leg { stage: stage.clone(), end });
             }
-            let (begin, end) = ends(owner, &legs[first..]);
             let shared = stages.first().and_then(|stage| stage.gate);
             let shared = shared.filter(|&link| self.accesses[link as usize] == Access::InTurn);
+            let (begin, end) = ends(owner, &legs[first..], shared.is_none());
             let mut part = begin;
             if let Some(link) = shared {
                 let gate = GATES + self.gate(link, (is_back, 0)) as usize;

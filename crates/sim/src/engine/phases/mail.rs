@@ -32,6 +32,22 @@ impl<P: Copy + Default> Mail<P> {
         self.entries.all_mut()[self.head..][place..].rotate_right(1);
     }
 
+    /// Adds all packets of another mail, each behind those that arrive up to the same instant. Empties it.
+    pub(super) fn append(&mut self, later: &mut Mail<P>) {
+        if self.is_empty() {
+            self.tidy();
+            return std::mem::swap(self, later);
+        }
+        let last = self.waiting().last().map_or(Time::ZERO, |&(at, _)| at);
+        if last <= later.due() {
+            self.entries.extend(later.waiting());
+        } else {
+            later.waiting().iter().for_each(|(at, packet)| self.insert(*at, packet));
+        }
+        later.entries.clear();
+        later.head = 0;
+    }
+
     fn waiting(&self) -> &[(Time, P)] {
         &self.entries.all()[self.head..]
     }
@@ -84,11 +100,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_stable_sort(steps in prop::collection::vec((0_u64..100, 0_u8..4), 1..200)) {
+        fn agrees_with_a_stable_sort(steps in prop::collection::vec((0_u64..100, 0_u8..6), 1..200)) {
             let (mut mail, mut naive) = (Mail::default(), Vec::new());
             let (mut number, mut last) = (0_u32, 0);
+            let (mut other, mut others) = (Mail::default(), Vec::new());
             for (at, step) in steps {
                 match step {
+                    4 => {
+                        other.insert(Time::from_nanos(at), &number);
+                        others.push((at, number));
+                        number += 1;
+                    }
+                    5 => {
+                        mail.append(&mut other);
+                        naive.append(&mut others);
+                        naive.sort_by_key(|&(at, _)| at);
+                        last = naive.last().map_or(last, |&(at, _)| last.max(at));
+                        prop_assert!(other.is_empty());
+                    }
                     0 | 1 => {
                         let at = if step == 0 { last + at } else { at };
                         let time = Time::from_nanos(at);

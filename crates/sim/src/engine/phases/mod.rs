@@ -15,15 +15,19 @@
 
 mod agenda;
 mod cause;
+mod crew;
 mod endpoints;
 mod ends;
 mod gates;
 mod inbox;
 mod layout;
 mod mail;
+mod post;
 mod slots;
 mod stepped;
+mod worker;
 
+pub(crate) use crew::Crew;
 pub use layout::Unfit;
 
 use super::cbr::CbrSource;
@@ -38,13 +42,13 @@ use ackclock_net::Link;
 use ackclock_scenario::measured::Measured;
 use ackclock_scenario::plan::Plan;
 use ackclock_scenario::series::Series;
-use ackclock_units::{Duration, Time};
-use agenda::Agenda;
+use ackclock_units::{Duration, Rate, Time};
 use cause::Cause;
 use ends::Ends;
 use inbox::{Gate, Room};
 use layout::{ENDPOINT, FLOWS, GATES, Layout, Leg, RECEIVERS, layout};
 use mail::Mail;
+use post::Post;
 
 /// A full packet, bytes: what an Ethernet carries.
 const FULL: u64 = 1500;
@@ -57,8 +61,8 @@ pub(crate) struct Phases {
     flows: Vec<Flow>,
     /// What waits at the endpoints of each flow.
     ends: Vec<Ends>,
-    /// When each flow has something to do as a sender.
-    agenda: Agenda,
+    /// The mail of each flow, and when its sender has something to do.
+    post: Post,
     sources: Vec<Source>,
     owners: Owners,
     /// The legs of segments and of acknowledgements.
@@ -99,14 +103,16 @@ struct Source {
 }
 
 impl Phases {
-    /// Prepares a run of `plan`.
+    /// Prepares a run of `plan`. `apart`: true if the senders are computed elsewhere than the receivers that
+    /// run ahead of them.
     ///
     /// # Errors
     ///
     /// [`Unfit`] if the results would not be exact.
-    pub(super) fn new(plan: &Plan) -> Result<Phases, Unfit> {
+    pub(super) fn new(plan: &Plan, apart: bool) -> Result<Phases, Unfit> {
         let owners = Owners::of(plan);
-        let Layout { data, acks, out, back, gates, order, feeders, ahead, round } = layout(plan, &owners)?;
+        let Layout { data, acks, out, back, gates, order, feeders, ahead, round } =
+            layout(plan, &owners, apart)?;
         let entry = |end: &Entrance| {
             let gate = end.stage.gate.and_then(|link| gates.iter().position(|&other| other == link));
             gate.map_or(ENDPOINT, |gate| gate as u32)
@@ -139,7 +145,7 @@ impl Phases {
             probe: plan.probe,
             tally: Tally::new(plan.flows.len(), plan.streams.len(), plan.measured, plan.probe.is_some()),
             looks: SampleBarriers::new(plan),
-            agenda: Agenda::new(flows.len()),
+            post: Post::new(flows.len(), Time::ZERO),
             delaying: delaying.map(|(number, _)| number as u32).collect(),
             held_back: Vec::new(),
             gates: gates.iter().map(|_| Gate::default()).collect(),
@@ -165,8 +171,12 @@ impl Phases {
     /// Does it pay to go round? A round costs the same however few packets are on their way. True if a link
     /// of the scenario has time for a full packet in it.
     pub(super) fn pays(&self, plan: &Plan) -> bool {
-        let rates = self.links[..plan.measured].iter().map(Link::rate);
-        rates.max().is_some_and(|rate| rate.time_for(FULL) <= self.round)
+        self.fastest(plan).is_some_and(|rate| rate.time_for(FULL) <= self.round)
+    }
+
+    /// The rate of the fastest link of the scenario.
+    fn fastest(&self, plan: &Plan) -> Option<Rate> {
+        self.links[..plan.measured].iter().map(Link::rate).max()
     }
 
     /// Takes so many packets and the rest of their round, then returns. False when the run is over.
@@ -194,6 +204,11 @@ impl Phases {
     /// Runs to the end. Returns the measurements.
     pub(super) fn run(mut self) -> Measured {
         while self.round() {}
+        self.into_measured()
+    }
+
+    /// The measurements of a run that is over.
+    fn into_measured(self) -> Measured {
         let mut in_flight: Vec<u64> = self.flows.iter().map(|flow| flow.beyond_the_end).collect();
         for held in self.transmitters.held() {
             let owner = self.data.get(held.exit).map_or(usize::MAX, |leg| leg.end.owner as usize);
@@ -204,25 +219,12 @@ impl Phases {
         measured(self.tally, &self.flows, &[], in_flight, self.owners.numbers(), self.duration)
     }
 
-    /// Each part does what it can. False when the run is over.
+    /// A round of all parts. False when the run is over.
     fn round(&mut self) -> bool {
         let (barrier, before) = (self.looks.next, self.taken);
-        for turn in 0..self.order.len() {
-            let part = self.order[turn];
-            let feeders = self.feeders[part].iter();
-            let until = feeders.fold(barrier, |until, &(from, lag)| until.min(self.clocks[from] + lag));
-            if until <= self.clocks[part] {
-                continue;
-            }
-            match part {
-                FLOWS => self.run_flows(until),
-                RECEIVERS => self.run_receivers(until),
-                gate => self.run_gate(gate - GATES, until),
-            }
-            self.clocks[part] = until;
-        }
+        self.turn(barrier);
         if self.taken == before {
-            self.leap(barrier);
+            self.go_on(self.due().min(barrier));
             self.taken += 1; // a round without packets takes time, too
         }
         if self.clocks.iter().any(|&clock| clock < barrier) {
@@ -235,15 +237,37 @@ impl Phases {
         true
     }
 
-    /// Nothing has moved in this round: all parts go on to the instant at which something will.
-    fn leap(&mut self, barrier: Time) {
+    /// Each part does what it can before `limit`.
+    fn turn(&mut self, limit: Time) {
+        for turn in 0..self.order.len() {
+            let part = self.order[turn];
+            let feeders = self.feeders[part].iter();
+            let until = feeders.fold(limit, |until, &(from, lag)| until.min(self.clocks[from] + lag));
+            if until <= self.clocks[part] {
+                continue;
+            }
+            match part {
+                FLOWS => self.run_flows(until),
+                RECEIVERS => self.run_receivers(until),
+                gate => self.run_gate(gate - GATES, until),
+            }
+            self.clocks[part] = until;
+        }
+    }
+
+    /// When something happens next. Between two rounds.
+    fn due(&self) -> Time {
         let timeouts =
             self.delaying.iter().filter_map(|&flow| self.flows[flow as usize].receiver.poll_timeout());
         let decisions = self.gate_links.iter().filter_map(|&link| self.links[link as usize].due());
         let datagrams = self.sources.iter().map(|source| source.next);
         let gates = self.gates.iter().map(|gate| gate.data.due().min(gate.acks.due()));
         let due = timeouts.chain(decisions).chain(datagrams).chain(gates);
-        let due = due.fold(barrier.min(self.agenda.due()), Time::min);
+        due.fold(self.post.agenda.due(), Time::min)
+    }
+
+    /// Nothing happens before `due`: all parts go on to there.
+    fn go_on(&mut self, due: Time) {
         self.clocks.iter_mut().for_each(|clock| *clock = due.max(*clock));
     }
 

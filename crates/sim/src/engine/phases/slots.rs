@@ -28,6 +28,13 @@ impl<T: Copy + Default> Slots<T> {
         &mut self.values[place]
     }
 
+    /// Adds values.
+    pub(super) fn extend(&mut self, more: &[T]) {
+        self.values.truncate(self.used);
+        self.values.extend_from_slice(more);
+        self.used = self.values.len();
+    }
+
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.used
