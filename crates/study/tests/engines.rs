@@ -218,7 +218,9 @@ fn compare(path: &Path, points: &[Point], packets: f64) -> (u32, u32) {
         let built = point.scenario.build().expect("it is right");
         let rates = built.plan.links[..built.plan.measured].iter().map(|link| link.rate().bps_f64());
         let span = Duration::from_secs_f64(packets * 12_000.0 / rates.fold(1.0, f64::max));
-        let last = built.plan.flows.iter().map(|flow| flow.start.as_nanos()).max().unwrap_or(0);
+        let starts = built.plan.flows.iter().map(|flow| flow.start);
+        let starts = starts.chain(built.plan.streams.iter().map(|stream| stream.start));
+        let last = starts.max().unwrap_or_default().as_nanos();
         let span = Duration::from_nanos(span.as_nanos().saturating_add(last));
         point.scenario.expects.clear();
         point.scenario.duration = point.scenario.duration.min(span);
