@@ -26,7 +26,7 @@ static ARCHIVE: LazyLock<(PathBuf, Runtime)> = LazyLock::new(|| {
         let sample = Sample { at: Moment::now().before(Duration::from_secs(ago)), value: 0.067 };
         archive.write(&[Row { host, quantity: Quantity::Rtt, sample }]).expect("room");
     }
-    (path, Builder::new_current_thread().build().expect("a runtime"))
+    (path, Builder::new_current_thread().enable_time().build().expect("a runtime"))
 });
 
 fn told(bytes: &[u8], cut: usize) -> Vec<Result<Said, ()>> {

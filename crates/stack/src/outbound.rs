@@ -461,7 +461,11 @@ impl Flight {
         let mut blocks = [SackBlock::default(); 3];
         let board = self.sender.board();
         let mapped = |&(start, end): &(u64, u64)| self.segments.within(start, end);
-        let told = |&(start, end): &(u64, u64)| board.is_sacked(start) && board.is_sacked(end - 1);
+        // Of what is acknowledged the board knows nothing any more.
+        let told = |&(start, end): &(u64, u64)| {
+            let start = start.max(board.una());
+            start >= end || board.is_sacked(start) && board.is_sacked(end - 1)
+        };
         let count = runs.iter().filter_map(mapped).count();
         let mut spare = count.saturating_sub(blocks.len());
         let mut at = 0;

@@ -121,6 +121,32 @@ fn lies_in_selective_acknowledgements_are_ignored() {
 }
 
 /// Whatever a peer echoes, the round-trip time is between the sending and now.
+/// Four blocks are one more than there is room for, so it is asked which of them tells nothing new. Some here
+/// name acknowledged segments, of which the scoreboard remembers nothing.
+#[test]
+fn acknowledged_segments_in_blocks_tell_nothing() {
+    let mut offers = offers();
+    offers.timestamps = None;
+    let mut peer = peer_with(reno(), offers);
+    peer.host.write(peer.now, peer.id, &[1; 14_480]).expect("there is room");
+    peer.take();
+    let una = peer.ack;
+    let payload = 1460;
+    let byte = |segment: u32| una.wrapping_add(segment * payload);
+    peer.ack = byte(4);
+    peer.give(&peer.header(flag::ACK), &[]);
+    for last in [(1, 3), (2, 6)] {
+        let mut lie = peer.header(flag::ACK);
+        for (start, end) in [(5, 6), (0, 4), (3, 4), last] {
+            lie.options.add_sack(byte(start), byte(end));
+        }
+        peer.give(&lie, &[]);
+        assert_eq!(state(&peer), Some(State::Established));
+    }
+    let info = peer.host.info(peer.id).and_then(|info| info.sender).expect("there is a sender");
+    assert_eq!(info.counters.retransmits, 0);
+}
+
 #[test]
 fn lies_in_echoes_do_not_reach_the_estimator() {
     for echo in [0, 1, u32::MAX, 0x8000_0000, 1_000_000 + 5000] {
