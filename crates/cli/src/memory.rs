@@ -2,9 +2,11 @@
 
 mod limit;
 
+use ackclock_scenario::Point;
 use ackclock_scenario::plan::Threads;
 use ackclock_study::run::MemoryEstimate;
 use miette::{Report, miette};
+use std::borrow::Cow;
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 /// The number of points that run at once if so many threads are wanted: at most one per core and point.
@@ -13,12 +15,30 @@ pub(crate) fn at_once(threads: Option<usize>, points: usize) -> usize {
     threads.unwrap_or(cores).min(cores).min(points).max(1)
 }
 
-/// The threads of each of them: those that are left over if there are fewer points than threads.
-pub(crate) fn inside(threads: Option<usize>, points: usize) -> Threads {
+/// The points of a run that needs so much memory, with the threads of each: those that are left over if there
+/// are fewer points than threads.
+pub(crate) fn divided<'a>(
+    points: &'a [Point],
+    threads: Option<usize>,
+    need: MemoryEstimate,
+) -> Cow<'a, [Point]> {
+    let inside = inside(threads, points.len(), need, available().map_or(f64::INFINITY, |bytes| bytes as f64));
+    if inside == Threads::One {
+        return Cow::Borrowed(points);
+    }
+    let mut points = points.to_vec();
+    points.iter_mut().for_each(|point| point.scenario.threads = inside);
+    Cow::Owned(points)
+}
+
+/// The threads of each point, if there is memory for copies of it.
+fn inside(threads: Option<usize>, points: usize, need: MemoryEstimate, available: f64) -> Threads {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    match threads.unwrap_or(cores).min(cores) / at_once(threads, points) {
-        0 | 1 => Threads::One,
-        several => Threads::UpTo(several),
+    let at_once = at_once(threads, points);
+    let wanted = at_once as f64 * (need.running + Threads::COPIES as f64) + need.kept;
+    match threads.unwrap_or(cores).min(cores) / at_once {
+        several @ 2.. if wanted <= available => Threads::UpTo(several),
+        _ => Threads::One,
     }
 }
 
@@ -111,8 +131,17 @@ mod tests {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         assert_eq!((at_once(Some(1), 9), at_once(Some(4000), 1)), (1, 1));
         assert_eq!((at_once(Some(4000), 9000), at_once(None, 9000)), (cores, cores));
-        assert_eq!((inside(Some(1), 1), inside(None, 9000)), (Threads::One, Threads::One));
-        assert_eq!(inside(None, 1), if cores > 1 { Threads::UpTo(cores) } else { Threads::One });
+    }
+
+    #[test]
+    fn what_is_left_over_goes_into_runs_that_have_room() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let need = MemoryEstimate { running: 1e9, kept: 1e8 };
+        let all = if cores > 1 { Threads::UpTo(cores) } else { Threads::One };
+        assert_eq!(inside(None, 1, need, 1.4e9), all);
+        assert_eq!(inside(None, 1, need, 1.3e9), Threads::One, "there is no room for a copy");
+        assert_eq!(inside(Some(1), 1, need, 1e12), Threads::One);
+        assert_eq!(inside(None, 9000, need, 1e15), Threads::One);
     }
 
     #[test]

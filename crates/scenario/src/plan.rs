@@ -32,6 +32,27 @@ pub enum Threads {
     Exactly(usize),
 }
 
+/// All threads of a run wait for one of them, which has the gates. So there are no more than this.
+const MOST_THREADS: usize = 4;
+/// The memory of a flow in the copy of a run that each thread after the first has, bytes: measured with ten
+/// thousand flows.
+const PER_COPY: usize = 14_000;
+impl Threads {
+    /// What the copies of a run may take together, bytes.
+    pub const COPIES: usize = 256 << 20;
+
+    /// The most threads of a run with so many flows.
+    pub fn most(self, flows: usize) -> usize {
+        match self {
+            Threads::One => 1,
+            Threads::UpTo(most) => {
+                most.min(MOST_THREADS).min(1 + Threads::COPIES / (PER_COPY * flows.max(1)))
+            }
+            Threads::Exactly(number) => number,
+        }
+    }
+}
+
 /// A complete run.
 #[derive(Clone)]
 pub struct Plan {

@@ -45,6 +45,14 @@ fn large_runs_take_the_threads_that_they_may_have() {
     assert_eq!(threads("1 Mbit/s", Threads::Exactly(3)), 3);
 }
 
+/// Each thread after the first has a copy of all flows. What takes too much memory has fewer threads.
+#[test]
+fn copies_have_a_limit() {
+    let of = |flows| Threads::UpTo(4).most(flows);
+    assert_eq!((of(1000), of(8000), of(15_000), of(30_000)), (4, 3, 2, 1));
+    assert_eq!((Threads::Exactly(4).most(30_000), Threads::One.most(1)), (4, 1));
+}
+
 #[test]
 fn it_goes_on_in_steps_and_tells_what_it_has() {
     let one = Simulation::new(&plan(Threads::One), None).expect("a run").run();

@@ -3,7 +3,8 @@
 //! [`SOON`], the reader is woken for whole blocks (SO_RCVLOWAT). Acknowledgements do not wait for that:
 //! Linux sends them at once while data below the mark is unread.
 //!
-//! What is left below a block when a fast sender pauses is read after [`PATIENCE`] at the latest.
+//! What is left below a block when a fast sender pauses is read when [`PATIENCE`] is over. The kernel rounds
+//! that up to two or three of its ticks.
 
 use ackclock_sockets::set_low_water;
 use ackclock_units::{Duration, Time};

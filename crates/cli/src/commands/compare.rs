@@ -2,16 +2,14 @@
 
 use crate::commands::run::Job;
 use crate::failure::Failure;
-use crate::{args, memory, program};
+use crate::{args, program};
 use ackclock_scenario::Sweep;
 use ackclock_study::comparison::Comparison;
 
 pub(crate) fn run(command: &args::Compare) -> Result<(), Failure> {
     let document = asked(command).document()?;
     let text = document.to_toml();
-    let mut sweep = Sweep::expand(document)?;
-    let threads = memory::inside(command.threads, sweep.points.len());
-    sweep.points.iter_mut().for_each(|point| point.scenario.threads = threads);
+    let sweep = Sweep::expand(document)?;
     let job = Job {
         sweep: &sweep,
         request: program::request(&text, &[]),

@@ -11,7 +11,7 @@ use ackclock_scenario::results::{Expectation, PointResult};
 use ackclock_sim::engine::NoObserver;
 use ackclock_study::captures::{self, Captures};
 use ackclock_study::input;
-use ackclock_study::run::{check, judge_points};
+use ackclock_study::run::{MemoryEstimate, check, judge_points};
 use ackclock_study::runner::{Runner, RunnerError};
 use ackclock_study::store::{PointStore, StoreError};
 use ackclock_view::request::Request;
@@ -34,10 +34,8 @@ pub(crate) fn run(command: &args::Run) -> Result<(), Failure> {
     let name = command.file.display().to_string();
     let text = input::read(&command.file)?;
     let mut sweep = Sweep::read(&name, &text, &command.settings)?;
-    let threads = memory::inside(command.threads, sweep.points.len());
     for point in &mut sweep.points {
         point.scenario.engine = command.engine.map(EngineKind::from);
-        point.scenario.threads = threads;
     }
     let request = program::request(&text, &command.settings);
     let job = Job {
@@ -63,7 +61,7 @@ impl Job<'_> {
         memory::check(need, memory::at_once(self.threads, points.len()))?;
         let directory = self.out.map(OutputDirectory::begin).transpose()?;
         let shared = self.store.map(shared).transpose()?;
-        let results = match self.simulate(directory.as_ref(), shared.as_ref()) {
+        let results = match self.simulate(need, directory.as_ref(), shared.as_ref()) {
             Ok(results) => results,
             Err(error) if shared.is_some() => return Err(self.unfinished_in(error, shared.as_ref())),
             Err(error) => {
@@ -125,6 +123,7 @@ impl Job<'_> {
     /// Runs every point.
     fn simulate(
         &self,
+        need: MemoryEstimate,
         directory: Option<&OutputDirectory>,
         shared: Option<&PointStore>,
     ) -> Result<Vec<PointResult>, Stopped> {
@@ -136,7 +135,7 @@ impl Job<'_> {
             store: shared.or(directory.map(OutputDirectory::store)),
             progress: &|number, share| progress.follow(number, share),
         };
-        let points = &self.sweep.points;
+        let points = &*memory::divided(&self.sweep.points, self.threads, need);
         let results = match directory.filter(|_| !self.captures.is_empty()) {
             Some(directory) => runner.run(points, &self.captured(directory).map_err(Stopped::Otherwise)?),
             None => runner.run(points, &NoObserver),

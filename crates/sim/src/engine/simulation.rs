@@ -21,7 +21,7 @@ enum By<'a> {
 impl By<'_> {
     /// In phases, by one thread or several.
     fn phases(plan: &Plan, one: Phases) -> Self {
-        Crew::new(plan).map_or_else(|| By::Phases(Box::new(one)), |crew| By::Crew(Box::new(crew)))
+        Crew::new(plan, &one).map_or_else(|| By::Phases(Box::new(one)), |crew| By::Crew(Box::new(crew)))
     }
 }
 

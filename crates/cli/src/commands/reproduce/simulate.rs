@@ -48,7 +48,8 @@ fn simulate(
 ) -> Result<Vec<PointResult>, Failure> {
     memory::limit();
     let at_once = memory::at_once(command.threads, points.len());
-    memory::check(check(points, false)?, at_once)?;
+    let need = check(points, false)?;
+    memory::check(need, at_once)?;
     let store = open_store(directory)?;
     let progress = Progress::new(points)?;
     let runner = Runner {
@@ -58,10 +59,7 @@ fn simulate(
         store: Some(&store),
         progress: &|number, share| progress.follow(number, share),
     };
-    let mut points = points.to_vec();
-    let threads = memory::inside(command.threads, points.len());
-    points.iter_mut().for_each(|point| point.scenario.threads = threads);
-    let results = runner.run(&points, &NoObserver);
+    let results = runner.run(&memory::divided(points, command.threads, need), &NoObserver);
     progress.clear();
     results.map_err(|error| match error {
         RunnerError::Interrupted => {

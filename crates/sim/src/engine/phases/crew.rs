@@ -27,9 +27,6 @@ use std::ops::Range;
 /// thread does the next one.
 const ENOUGH: u64 = 1000;
 
-/// All wait for the one with the gates, and each needs memory. So there are no more threads than this.
-const MOST: usize = 4;
-
 /// A pipeline runs empty at each barrier: so many steps at least are between two of them.
 const STEPS: u64 = 4;
 
@@ -69,22 +66,19 @@ struct Share {
 }
 
 impl Crew {
-    /// Prepares a run of `plan` on several threads. `None` if one thread suits it better, or must do.
-    pub(crate) fn new(plan: &Plan) -> Option<Crew> {
-        let most = match plan.threads {
-            Threads::One => return None,
-            Threads::UpTo(most) => most.min(MOST),
-            Threads::Exactly(most) => most,
-        };
-        if most < 2 {
+    /// Prepares a run of `plan` on several threads. `None` if `one` thread suits it better, or must do.
+    pub(crate) fn new(plan: &Plan, one: &Phases) -> Option<Crew> {
+        let most = plan.threads.most(one.flows.len());
+        let enough = if matches!(plan.threads, Threads::Exactly(_)) { 0 } else { ENOUGH };
+        // Each packet is taken at a gate at least.
+        let pays =
+            || one.fastest(plan).is_some_and(|rate| rate.time_for(FULL * ENOUGH / 4) <= stride(one, plan));
+        if most < 2 || enough > 0 && (one.gates.is_empty() || !pays()) {
             return None;
         }
         let mut home = Phases::new(plan, true).ok()?;
-        let (stride, has_gates) = (stride(&home, plan), !home.gates.is_empty());
-        let enough = if matches!(plan.threads, Threads::Exactly(_)) { 0 } else { ENOUGH };
-        // Each packet is taken at a gate at least.
-        let pays = || home.fastest(plan).is_some_and(|rate| rate.time_for(FULL * ENOUGH / 4) <= stride);
-        if stride.is_zero() || enough > 0 && !(has_gates && pays()) {
+        let stride = stride(&home, plan);
+        if stride.is_zero() {
             return None;
         }
         let flows = home.flows.len();
