@@ -210,12 +210,16 @@ dist: ## an archive of the release, profile-guided, in target/archive (FEATURES=
 docs: ## the generated pages of the book
 	cargo run -q -p ackclock -- docs docs/src
 
-# About half an hour on an idle machine.
+# About half an hour on an idle machine. HTSIM=DIR names a copy of htsim. Without one it is fetched, if that is possible.
+HTSIM = target/htsim
 .PHONY: peers
-peers: ## the same dumbbells in ackclock and in ns-2: docs/src/peers.md
+peers: ## the same dumbbells in ackclock, ns-2 and htsim: docs/src/peers.md
 	@command -v ns >/dev/null || $(call install,ns2) || \
 		{ echo "make peers needs ns-2: install Debian's package ns2 as root (apt-get install ns2)" >&2; exit 1; }
-	cargo run $(DIST) -q -p ackclock-peers -- run --results benches/results --document docs/src/peers.md
+	@test -d $(HTSIM) || git clone -q --depth 1 https://github.com/Broadcom/csg-htsim $(HTSIM) || \
+		echo "htsim is left out: name a copy of github.com/Broadcom/csg-htsim with HTSIM=DIR" >&2
+	cargo run $(DIST) -q -p ackclock-peers -- run $$(test ! -d $(HTSIM) || echo --htsim $(HTSIM)) \
+		--results benches/results --document docs/src/peers.md
 
 .PHONY: choosing
 choosing: ## loss handling over bad paths: the tables of docs/src/choosing-recovery.md; a few minutes

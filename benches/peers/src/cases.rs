@@ -54,6 +54,8 @@ pub struct Case {
     pub limit_s: f64,
     /// The target speedup over ns-2 as installed.
     pub speed: Option<f64>,
+    /// The target speedup over htsim in its lean style. `None`: htsim does not run.
+    pub htsim: Option<f64>,
     /// The allowed memory above that of the program, MB. `None`: the limit follows from the packets in
     /// flight.
     pub memory_mb: Option<f64>,

@@ -6,6 +6,7 @@
 pub mod cases;
 pub mod derive;
 pub mod golden;
+pub mod htsim;
 pub mod machine;
 pub mod ns2;
 pub mod outcome;

@@ -17,13 +17,15 @@ pub struct Machine {
     pub ackclock: String,
     /// The version of ns-2, and of its package.
     pub ns2: String,
+    /// The version of htsim, if there is a copy.
+    pub htsim: Option<String>,
     /// The version of the compiler.
     pub rustc: String,
 }
 
 impl Machine {
-    /// The present machine, with this version of ns-2.
-    pub fn here(ns2: &str) -> Machine {
+    /// The present machine, with these versions of ns-2 and htsim.
+    pub fn here(ns2: &str, htsim: Option<&str>) -> Machine {
         let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
         let commit = said("git", &["describe", "--always", "--dirty"]);
@@ -34,6 +36,7 @@ impl Machine {
             kernel: said("uname", &["-sr"]),
             ackclock: format!("{} ({commit})", env!("CARGO_PKG_VERSION")),
             ns2: format!("{ns2} (package {package})"),
+            htsim: htsim.map(str::to_owned),
             rustc: said("rustc", &["--version"]),
         }
     }

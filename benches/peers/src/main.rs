@@ -1,14 +1,15 @@
-//! Compares ackclock with ns-2.
+//! Compares ackclock with ns-2 and htsim.
 
 use ackclock_peers::cases::{self, Case};
+use ackclock_peers::htsim::Htsim;
 use ackclock_peers::machine::Machine;
 use ackclock_peers::report::Report;
 use ackclock_peers::{golden, ns2, own, replay, run, table, trace};
 use clap::{Parser, Subcommand};
 use miette::{IntoDiagnostic, Result, miette};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// The same dumbbells in ackclock and in ns-2, side by side.
+/// The same dumbbells in ackclock, in ns-2 and in htsim, side by side.
 #[derive(Parser)]
 #[command(name = "ackclock-peers", version, max_term_width = 100)]
 struct Arguments {
@@ -26,6 +27,9 @@ enum Command {
         /// Number of runs of each simulator; the median counts. Overrides the number in the case.
         #[arg(long, value_name = "N")]
         repeats: Option<usize>,
+        /// A copy of htsim (github.com/Broadcom/csg-htsim). Without it, htsim is left out.
+        #[arg(long, value_name = "DIR")]
+        htsim: Option<PathBuf>,
         /// Write the results into this directory.
         #[arg(long, value_name = "DIR")]
         results: Option<PathBuf>,
@@ -69,8 +73,8 @@ enum Command {
 
 fn main() -> Result<()> {
     match Arguments::parse().command {
-        Command::Run { only, repeats, results, document } => {
-            let report = measure(&only, repeats)?;
+        Command::Run { only, repeats, htsim, results, document } => {
+            let report = measure(&only, repeats, htsim.as_deref())?;
             println!("{}", table::markdown(&report));
             if let Some(directory) = results {
                 report.write(&directory)?;
@@ -104,7 +108,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn measure(only: &[String], repeats: Option<usize>) -> Result<Report> {
+fn measure(only: &[String], repeats: Option<usize>, htsim: Option<&Path>) -> Result<Report> {
     let known = cases::read()?;
     for id in only {
         if known.iter().all(|case| case.id != *id) {
@@ -113,13 +117,14 @@ fn measure(only: &[String], repeats: Option<usize>) -> Result<Report> {
         }
     }
     let version = ns2::version()?;
+    let htsim = htsim.map(Htsim::build).transpose()?;
     let trivial = own::run(&cases::directory().join("trivial.toml"), 0)?;
     let chosen = known.iter().filter(|case| only.is_empty() || only.contains(&case.id));
-    let cases = chosen.map(|case: &Case| run::run(case, repeats)).collect::<Result<_>>()?;
+    let cases = chosen.map(|case: &Case| run::run(case, repeats, htsim.as_ref())).collect::<Result<_>>()?;
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     Ok(Report {
         date: jiff::Zoned::now().date().to_string(),
-        machine: Machine::here(&version),
+        machine: Machine::here(&version, htsim.as_ref().map(|htsim| htsim.version.as_str())),
         command: format!("ackclock-peers {}", arguments.join(" ")),
         trivial_rss_kb: trivial.peak_rss_kb,
         cases,

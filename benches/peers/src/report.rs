@@ -1,6 +1,7 @@
 //! Results as data, and their place in the documentation.
 
 use crate::cases::{Kind, Way};
+use crate::htsim::Measured;
 use crate::machine::Machine;
 use crate::outcome::Outcome;
 use crate::table;
@@ -36,6 +37,8 @@ pub struct CaseReport {
     pub scenario: String,
     /// The target speedup over ns-2 as installed.
     pub speed_target: Option<f64>,
+    /// The target speedup over htsim in its lean style. `None`: htsim does not run.
+    pub htsim_target: Option<f64>,
     /// The allowed memory above that of the program, MB. `None`: the limit follows from the packets in
     /// flight.
     pub memory_mb: Option<f64>,
@@ -70,6 +73,10 @@ pub struct PointReport {
     pub ns2_stock: Option<Outcome>,
     /// The result of ns-2, tuned.
     pub ns2_tuned: Option<Outcome>,
+    /// The result of htsim over the same links. `None` without a copy of htsim.
+    pub htsim_links: Option<Measured>,
+    /// The result of htsim with one queue.
+    pub htsim_lean: Option<Measured>,
     /// The ways of running ns-2 that exceeded the time limit.
     pub given_up: Vec<Way>,
 }

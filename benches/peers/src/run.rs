@@ -1,7 +1,8 @@
-//! Runs the cases. Both simulators take turns, so that other load on the machine slows both.
+//! Runs the cases. The simulators take turns, so that other load on the machine slows all.
 
 use crate::cases::{Case, Way};
 use crate::derive::{BOTTLENECK, parameters, rtt};
+use crate::htsim::{Htsim, Measured, Style};
 use crate::ns2::Prepared;
 use crate::outcome::Outcome;
 use crate::own;
@@ -12,18 +13,18 @@ use ackclock_scenario::plan::Plan;
 use ackclock_units::Duration;
 use miette::{Result, miette};
 
-/// Runs a case. `repeats` overrides the number in the case.
+/// Runs a case. `repeats` overrides the number in the case. Without a copy of htsim its side is left out.
 ///
 /// # Errors
 ///
-/// If the scenario is not valid, ns-2 cannot run it, or a run fails.
-pub fn run(case: &Case, repeats: Option<usize>) -> Result<CaseReport> {
+/// If the scenario is not valid, ns-2 or htsim cannot run it, or a run fails.
+pub fn run(case: &Case, repeats: Option<usize>, htsim: Option<&Htsim>) -> Result<CaseReport> {
     let repeats = repeats.unwrap_or(case.repeats).max(1);
     let points = case.points()?;
     let mut reports = Vec::new();
     for (number, point) in points.iter().enumerate() {
         eprintln!("{}: point {} of {}", case.id, number + 1, points.len());
-        reports.push(run_point(case, number, point, repeats)?);
+        reports.push(run_point(case, number, point, repeats, htsim)?);
     }
     Ok(CaseReport {
         id: case.id.clone(),
@@ -31,6 +32,7 @@ pub fn run(case: &Case, repeats: Option<usize>) -> Result<CaseReport> {
         kind: case.kind,
         scenario: case.scenario.display().to_string(),
         speed_target: case.speed,
+        htsim_target: case.htsim,
         memory_mb: case.memory_mb,
         note: case.note.clone(),
         limit_s: case.limit_s,
@@ -39,7 +41,13 @@ pub fn run(case: &Case, repeats: Option<usize>) -> Result<CaseReport> {
     })
 }
 
-fn run_point(case: &Case, number: usize, point: &Point, repeats: usize) -> Result<PointReport> {
+fn run_point(
+    case: &Case,
+    number: usize,
+    point: &Point,
+    repeats: usize,
+    htsim: Option<&Htsim>,
+) -> Result<PointReport> {
     let plan = point.scenario.build()?.plan;
     let ns2 = if case.ns2.is_empty() {
         None
@@ -49,10 +57,16 @@ fn run_point(case: &Case, number: usize, point: &Point, repeats: usize) -> Resul
         // Seed 0 of ns-2 is the time of day.
         Some(if parameters.draws { prepared.with("seed", point.scenario.seed + 1) } else { prepared })
     };
+    let htsim = htsim.filter(|_| case.htsim.is_some());
     let (mut own, mut stock, mut tuned) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut links, mut lean) = (Vec::new(), Vec::new());
     let mut given_up = Vec::new();
     for _ in 0..repeats {
         own.push(own::run(&case.file(), number)?);
+        if let Some(htsim) = htsim {
+            links.push(htsim.run(&plan, Style::Links)?);
+            lean.push(htsim.run(&plan, Style::Lean)?);
+        }
         for &way in &case.ns2 {
             let Some(ns2) = ns2.as_ref().filter(|_| !given_up.contains(&way)) else { continue };
             let runs = match way {
@@ -81,6 +95,8 @@ fn run_point(case: &Case, number: usize, point: &Point, repeats: usize) -> Resul
         own: median(own).ok_or_else(|| miette!("nothing was run"))?,
         ns2_stock: median(stock),
         ns2_tuned: median(tuned),
+        htsim_links: middle(links),
+        htsim_lean: middle(lean),
         given_up,
     })
 }
@@ -97,6 +113,12 @@ fn median(mut outcomes: Vec<Outcome>) -> Option<Outcome> {
     let wall_s = by(&mut outcomes, |outcome| outcome.wall_s)?;
     let outcome = outcomes.into_iter().next()?;
     Some(Outcome { wall_s, cpu_s, peak_rss_kb: peak as u64, ..outcome })
+}
+
+/// The run of htsim with the median of processor time. All counts are equal.
+fn middle(mut runs: Vec<Measured>) -> Option<Measured> {
+    runs.sort_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s));
+    runs.get(runs.len() / 2).copied()
 }
 
 /// The number of segments that fit into the longest path and its queue.

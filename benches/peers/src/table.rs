@@ -1,6 +1,7 @@
 //! Results as Markdown tables.
 
 use crate::cases::{Kind, Way};
+use crate::htsim::Measured;
 use crate::outcome::Outcome;
 use crate::report::{CaseReport, PointReport, Report};
 use std::fmt::Write as _;
@@ -98,6 +99,7 @@ pub fn markdown(report: &Report) -> String {
         machine.cpu
     );
     text.push_str(&speed(report));
+    text.push_str(&htsim(report));
     text.push_str(&agreement(report));
     text.push_str(&queues(report));
     text.push_str(&tfrc(report));
@@ -139,6 +141,47 @@ fn speed(report: &Report) -> String {
             rate(&point.ns2_tuned),
             ratio(&point.ns2_stock),
             ratio(&point.ns2_tuned),
+        );
+    }
+    text.push('\n');
+    text
+}
+
+fn htsim(report: &Report) -> String {
+    let Some(version) = &report.machine.htsim else {
+        return "### Beside htsim\n\nNot measured: no copy of htsim was named.\n\n".to_owned();
+    };
+    let mut text = format!(
+        "### Beside htsim\n\nhtsim {version}. Millions of delivered segments per second of wall time, on one thread, \
+         and in brackets the ratio by processor time. *Links*: htsim has the same links. *Lean*: it has one queue, and \
+         the rest is delay. Goodput in Mbit/s, and packets dropped.\n\n\
+         | case | ackclock | htsim, links | htsim, lean | against links | against lean | target | goodput | links | lean \
+         | drops | links | lean |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+    );
+    for row in report.cases.iter().flat_map(rows) {
+        let (point, Some(target)) = (&row.points[0], row.case.htsim_target) else { continue };
+        let (Some(links), Some(lean)) = (&point.htsim_links, &point.htsim_lean) else { continue };
+        let own = &point.own;
+        let ratio = |peer: &Measured| {
+            let wall = own.segments_per_wall_s() / peer.segments_per_wall_s();
+            format!("{wall:.1} x ({:.1})", own.segments_per_cpu_s() / peer.segments_per_cpu_s())
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {target} x | {:.2} | {:.2} | {:.2} | {} | {} | {} |",
+            row.title(),
+            millions(own.segments_per_wall_s()),
+            millions(links.segments_per_wall_s()),
+            millions(lean.segments_per_wall_s()),
+            ratio(links),
+            ratio(lean),
+            own.goodput_bps * 1e-6,
+            links.goodput_bps * 1e-6,
+            lean.goodput_bps * 1e-6,
+            own.drops,
+            links.drops,
+            lean.drops,
         );
     }
     text.push('\n');

@@ -84,7 +84,7 @@ impl<P: Copy + Default> Mail<P> {
     #[inline]
     pub(super) fn tidy(&mut self) {
         if self.is_empty() {
-            self.entries.clear();
+            self.entries.clear_spare();
             self.head = 0;
         } else if self.head > self.entries.len() / 2 {
             self.entries.remove(self.head);

@@ -1,5 +1,10 @@
 //! A list whose values are written where they stay: a packet that is pushed would be copied twice.
 
+/// A list of so many values grows by a quarter, and not to twice its size.
+const LARGE: usize = 1 << 15;
+/// Room for so many values is never given back.
+const LEAST: usize = 16;
+
 /// Values, first come, first.
 pub(super) struct Slots<T> {
     values: Vec<T>,
@@ -24,7 +29,9 @@ impl<T: Copy + Default> Slots<T> {
     #[cold]
     #[inline(never)]
     fn enlarge(&mut self, place: usize) -> &mut T {
-        self.values.resize((2 * place).max(16), T::default());
+        let more = if place < LARGE { place.max(LEAST) } else { place / 4 };
+        self.values.reserve_exact(place + more - self.values.len());
+        self.values.resize(place + more, T::default());
         &mut self.values[place]
     }
 
@@ -58,5 +65,22 @@ impl<T: Copy + Default> Slots<T> {
 
     pub(super) fn clear(&mut self) {
         self.used = 0;
+    }
+
+    /// Removes all values, and gives back room that was needed once: ten thousand flows have ten thousand
+    /// lists, and each had a burst.
+    #[inline]
+    pub(super) fn clear_spare(&mut self) {
+        if self.values.len() > 2 * LEAST && self.used < self.values.len() / 8 {
+            self.shrink();
+        }
+        self.used = 0;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn shrink(&mut self) {
+        self.values.truncate((2 * self.used).max(LEAST));
+        self.values.shrink_to_fit();
     }
 }
