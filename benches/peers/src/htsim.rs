@@ -65,7 +65,7 @@ struct Answer {
 }
 
 impl Htsim {
-    /// Compiles the copy of htsim in `directory` by its own makefile, if that is not done yet, and the program.
+    /// Compiles a copy of htsim by its own makefile, if that is not done yet, and the program.
     ///
     /// # Errors
     ///
