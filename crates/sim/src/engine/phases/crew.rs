@@ -13,7 +13,7 @@ use super::inbox::Gate;
 use super::layout::{FLOWS, Leg};
 use super::post::Post;
 use super::worker::Worker;
-use super::{FULL, Phases};
+use super::{FULL, Phases, fastest};
 use crate::engine::flow::Flow;
 use ackclock_net::Rng;
 use ackclock_scenario::measured::Measured;
@@ -71,8 +71,7 @@ impl Crew {
         let most = plan.threads.most(one.flows.len());
         let enough = if matches!(plan.threads, Threads::Exactly(_)) { 0 } else { ENOUGH };
         // Each packet is taken at a gate at least.
-        let pays =
-            || one.fastest(plan).is_some_and(|rate| rate.time_for(FULL * ENOUGH / 4) <= stride(one, plan));
+        let pays = || fastest(plan).is_some_and(|rate| rate.time_for(FULL * ENOUGH / 4) <= stride(one, plan));
         if most < 2 || enough > 0 && (one.gates.is_empty() || !pays()) {
             return None;
         }

@@ -53,6 +53,10 @@ use post::Post;
 /// A full packet, bytes: what an Ethernet carries.
 const FULL: u64 = 1500;
 
+/// The senders go no further at once than a link needs for so many full packets. All packets of a step are in
+/// memory, and on a long path with a high rate a round has hundreds of thousands.
+const MANY: u64 = 1 << 15;
+
 /// A run in phases.
 pub(crate) struct Phases {
     duration: Time,
@@ -111,8 +115,12 @@ impl Phases {
     /// [`Unfit`] if the results would not be exact.
     pub(super) fn new(plan: &Plan, apart: bool) -> Result<Phases, Unfit> {
         let owners = Owners::of(plan);
-        let Layout { data, acks, out, back, gates, order, feeders, ahead, round } =
+        let Layout { data, acks, out, back, gates, order, mut feeders, ahead, round } =
             layout(plan, &owners, apart)?;
+        if let Some(step) = fastest(plan).map(|rate| rate.time_for(FULL * MANY)).filter(|&step| step < round)
+        {
+            feeders[FLOWS].push((FLOWS, step));
+        }
         let entry = |end: &Entrance| {
             let gate = end.stage.gate.and_then(|link| gates.iter().position(|&other| other == link));
             gate.map_or(ENDPOINT, |gate| gate as u32)
@@ -171,12 +179,7 @@ impl Phases {
     /// Does it pay to go round? A round costs the same however few packets are on their way. True if a link
     /// of the scenario has time for a full packet in it.
     pub(super) fn pays(&self, plan: &Plan) -> bool {
-        self.fastest(plan).is_some_and(|rate| rate.time_for(FULL) <= self.round)
-    }
-
-    /// The rate of the fastest link of the scenario.
-    fn fastest(&self, plan: &Plan) -> Option<Rate> {
-        self.links[..plan.measured].iter().map(Link::rate).max()
+        fastest(plan).is_some_and(|rate| rate.time_for(FULL) <= self.round)
     }
 
     /// Takes so many packets and the rest of their round, then returns. False when the run is over.
@@ -291,6 +294,11 @@ impl Phases {
         looks.update();
         self.release();
     }
+}
+
+/// The rate of the fastest link of the scenario.
+fn fastest(plan: &Plan) -> Option<Rate> {
+    plan.links[..plan.measured].iter().map(Link::rate).max()
 }
 
 /// The last leg of each owner's path.
