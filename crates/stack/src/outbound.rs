@@ -242,7 +242,9 @@ impl Outbound {
 
     /// Something is sent and not acknowledged, or a closed window is probed.
     pub(crate) fn is_outstanding(&self) -> bool {
-        self.acked < self.sent()
+        let waits =
+            |flight: &Flight| flight.segments.una() < flight.segments.next() || flight.probe.is_some();
+        self.flight.as_deref().is_some_and(waits)
     }
 
     /// The most bytes of a segment.
@@ -375,7 +377,9 @@ impl Outbound {
         let duplicate = !progress && same_window;
         let room = if duplicate && !flight.selective { flight.told.1 } else { flight.room(waiting) };
         let told = !report.runs.is_empty() || report.congestion || duplicate && report.pure;
-        let news = una > before || room != flight.told.1 || told;
+        // An acknowledged probe is news, even if the window stays closed: the next probe is the next byte.
+        let probed = progress && flight.probe.is_some_and(|(end, ..)| acked >= end);
+        let news = una > before || room != flight.told.1 || told || probed;
         flight.told = (report.window.unwrap_or(flight.told.0), room);
         if news {
             let blocks = if flight.selective { flight.blocks(una, report.runs) } else { Default::default() };

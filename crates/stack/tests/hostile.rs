@@ -276,6 +276,39 @@ fn a_silent_peer_is_given_up() {
     assert_eq!(pipe.hosts[0].write(pipe.now, ids[0], b"x"), Err(Refused::Ended(Why::TimedOut)));
 }
 
+/// A peer takes the probe of its closed window and is silent from then on: the next probe is the next byte, and
+/// the peer is given up as any other.
+#[test]
+fn a_peer_that_has_taken_a_probe_is_given_up() {
+    let mut peer = peer();
+    let closed = Header { window: 0, ..peer.header(flag::ACK) };
+    peer.give(&closed, &[]);
+    peer.host.write(peer.now, peer.id, b"hello").expect("there is room");
+    assert_eq!(peer.take(), [], "the window is closed");
+    peer.now = wake(&mut peer.host);
+    let probe = peer.take();
+    assert_eq!(probe[0].1, b"h");
+    peer.ack = peer.ack.wrapping_add(1);
+    let taken = Header { window: 0, ..peer.header(flag::ACK) };
+    peer.give(&taken, &[]);
+    peer.now = wake(&mut peer.host);
+    assert_eq!(peer.take()[0].1, b"e");
+    let heard = peer.now;
+    while peer.host.info(peer.id).is_some_and(|info| info.why.is_none()) {
+        peer.now = wake(&mut peer.host);
+        peer.take();
+        assert!(peer.now.since(heard) < Duration::from_secs(400), "it is never given up");
+    }
+    assert_eq!(peer.host.info(peer.id).and_then(|info| info.why), Some(Why::TimedOut));
+}
+
+/// Does what is due next, and returns when that was.
+fn wake(host: &mut Host) -> Time {
+    let due = host.poll_timeout().expect("there is a timer");
+    host.on_timeout(due);
+    due
+}
+
 /// RFC 9293 section 3.8.4: an idle connection is probed, a living peer answers, a dead one is noticed.
 #[test]
 fn keep_alive_notices_a_dead_peer() {

@@ -39,3 +39,40 @@ proptest! {
         Case { initial, nagle, selective, steps }.run();
     }
 }
+
+/// Found by fuzzing: a released connection whose peer had closed its window was never given up.
+#[test]
+fn cases_that_the_fuzzer_has_found() {
+    use Step::{Connect, Read, Release, Segment, TooBig, Wait, Write};
+    let from = |from, seq, ack, flags, window, payload, sacks: &[(i32, i32)]| Segment {
+        from,
+        seq,
+        ack,
+        flags,
+        window,
+        payload,
+        sacks: sacks.to_vec(),
+    };
+    let steps = vec![
+        Connect,
+        Write(74816),
+        from(3, 0, 0, 88, 10872, 830, &[]),
+        TooBig(825),
+        from(1, -2218, -3000, 205, 0, 742, &[(-466, 9849), (-672, -2642)]),
+        Write(74816),
+        from(0, 0, 0, 18, 0, 1665, &[]),
+        Wait(1145),
+        from(0, 2, 0, 145, 0, 0, &[]),
+        TooBig(120),
+        TooBig(747),
+        TooBig(1227),
+        from(0, 0, 0, 88, 1000, 1370, &[(5448, -3000)]),
+        from(1, 3, -2285, 0, 0, 830, &[(21063, 3646)]),
+        Read(24226),
+        Wait(5000),
+        Release,
+        Wait(1145),
+        from(0, -2, 0, 145, 45688, 1045, &[(-3000, -3000), (-3000, -3000), (-3000, -3000)]),
+    ];
+    Case { initial: 1_288_494_898, nagle: true, selective: true, steps }.run();
+}

@@ -227,6 +227,7 @@ impl Attacked {
             self.host.on_timeout(self.now);
             while self.host.transmit(self.now).is_some() {}
         }
-        assert_eq!((self.host.connections(), self.host.memory()), (0, 0));
+        let left = (self.host.connections(), self.host.memory());
+        assert_eq!(left, (0, 0), "{}", self.host.describe());
     }
 }
