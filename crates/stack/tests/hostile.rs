@@ -276,8 +276,8 @@ fn a_silent_peer_is_given_up() {
     assert_eq!(pipe.hosts[0].write(pipe.now, ids[0], b"x"), Err(Refused::Ended(Why::TimedOut)));
 }
 
-/// A peer takes the probe of its closed window and is silent from then on: the next probe is the next byte, and
-/// the peer is given up as any other.
+/// A peer takes the probe of its closed window and is silent from then on: the next probe is the next byte,
+/// and the peer is given up as any other.
 #[test]
 fn a_peer_that_has_taken_a_probe_is_given_up() {
     let mut peer = peer();
