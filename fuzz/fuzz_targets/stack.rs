@@ -21,13 +21,18 @@ fn near(bytes: &mut Unstructured) -> Result<i32> {
 
 fn segment(bytes: &mut Unstructured) -> Result<Step> {
     let (from, seq, ack) = (bytes.int_in_range(0..=3)?, near(bytes)?, near(bytes)?);
-    let flags: u8 = bytes.arbitrary()?;
+    let flags: u16 = bytes.arbitrary()?;
     let (window, payload) = (bytes.arbitrary()?, bytes.int_in_range(0..=3000)?);
     let mut sacks = Vec::new();
     for _ in 0..bytes.int_in_range(0..=4)? {
         sacks.push((bytes.int_in_range(-3000..=60_000)?, bytes.int_in_range(-3000..=60_000)?));
     }
-    Ok(Step::Segment { from, seq, ack, flags: flags & 0xdf, window, payload, sacks })
+    let mut echoed: Vec<u32> = Vec::new();
+    for _ in 0..bytes.int_in_range(0..=3)? {
+        echoed.push(if bytes.arbitrary()? { bytes.int_in_range(0..=10_000)? } else { bytes.arbitrary()? });
+    }
+    let ecn = bytes.arbitrary()?;
+    Ok(Step::Segment { from, seq, ack, flags: flags & 0x1df, window, payload, sacks, ecn, echoed })
 }
 
 fn step(bytes: &mut Unstructured) -> Result<Step> {
@@ -55,7 +60,8 @@ struct Read(Case);
 impl<'a> Arbitrary<'a> for Read {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> Result<Read> {
         let (initial, nagle, selective) = (bytes.arbitrary()?, bytes.arbitrary()?, bytes.arbitrary()?);
-        let mut case = Case { initial, nagle, selective, steps: Vec::new() };
+        let ecn = bytes.int_in_range(0..=2)?;
+        let mut case = Case { initial, nagle, selective, ecn, steps: Vec::new() };
         while !bytes.is_empty() && case.steps.len() < 300 {
             case.steps.push(step(bytes)?);
         }

@@ -7,8 +7,9 @@
 //!
 //! Between the wire and the [sender](ackclock_tcp::Sender), which counts in segments and knows no
 //! connections, are: bytes and sequence numbers of 32 bits; handshake, options and end (RFC 9293, RFC 7323,
-//! RFC 2018); answers to forged and old segments (RFC 5961, RFC 7323); and the receiving half.
+//! RFC 2018, RFC 9768); answers to forged and old segments (RFC 5961, RFC 7323); and the receiving half.
 
+mod accurate;
 mod connection;
 mod host;
 mod inbound;
@@ -22,6 +23,7 @@ mod segments;
 mod sequence;
 mod tun;
 
+pub use accurate::EcnFeedback;
 pub use connection::{State, Why};
 pub use host::{ConnectionId, Counts, Event, Host, HostError, Info, ListenerId, Refused, Train};
 pub use knowledge::SenderInfo;

@@ -4,6 +4,7 @@
 //! The sender is told how many segments the unsent bytes make. That number never falls, because a segment is
 //! never larger than was assumed. A FIN is the byte behind the last one, and rides on the last segment.
 
+use crate::accurate::{Echo, Told};
 use crate::knowledge::SenderInfo;
 use crate::ring::Ring;
 use crate::segments::Segments;
@@ -38,8 +39,10 @@ pub(crate) struct Report<'a> {
     pub(crate) echo: Option<(u32, Time)>,
     /// The receiver's own timestamp in this host's time, give or take a constant.
     pub(crate) sent_at: Time,
-    /// ECE is set.
+    /// ECE is set, where that means congestion.
     pub(crate) congestion: bool,
+    /// What it says of marks by RFC 9768.
+    pub(crate) echo_of_marks: Option<Echo>,
     /// The reported runs of bytes.
     pub(crate) runs: &'a [(u64, u64)],
     /// It carries nothing but the acknowledgement (RFC 5681 section 2 (b), (c)).
@@ -68,6 +71,8 @@ pub(crate) struct Flight {
     rest: Option<(u64, u64)>,
     /// The window was open, and pacing held the next segment back until then.
     held: Option<Time>,
+    /// RFC 9768: what the peer has told of marks.
+    marks: Option<Told>,
 }
 
 /// What the handshake has agreed on.
@@ -80,6 +85,8 @@ pub(crate) struct Opened {
     pub(crate) nagle: bool,
     /// The receiver's window, bytes.
     pub(crate) window: u64,
+    /// RFC 9768: the peer counts marks.
+    pub(crate) marks: Option<Told>,
 }
 
 /// Room in the receiver's window for new segments.
@@ -134,6 +141,7 @@ impl Flight {
             again: VecDeque::new(),
             rest: None,
             held: None,
+            marks: opened.marks,
         }
     }
 
@@ -245,6 +253,13 @@ impl Outbound {
         let waits =
             |flight: &Flight| flight.segments.una() < flight.segments.next() || flight.probe.is_some();
         self.flight.as_deref().is_some_and(waits)
+    }
+
+    /// Our segments may say that they can be marked: nothing is known to spoil the marks (RFC 9768 sections
+    /// 3.2.2.1 and 3.2.3.2.5).
+    pub(crate) fn may_be_marked(&self) -> bool {
+        let marks = self.flight.as_ref().and_then(|flight| flight.marks);
+        marks.is_none_or(|marks| !marks.ignored && !marks.mangled)
     }
 
     /// The most bytes of a segment.
@@ -376,14 +391,21 @@ impl Outbound {
         // neither in bytes nor in segments.
         let duplicate = !progress && same_window;
         let room = if duplicate && !flight.selective { flight.told.1 } else { flight.room(waiting) };
-        let told = !report.runs.is_empty() || report.congestion || duplicate && report.pure;
+        let blocks = if flight.selective { flight.blocks(una, report.runs) } else { Default::default() };
+        let covered = blocks.iter().map(|block| u64::from(block.length)).sum::<u64>() + una - before;
+        let marks = flight.marks.as_mut().zip(report.echo_of_marks);
+        let marks = marks.and_then(|(marks, echo)| marks.read(&echo, covered, flight.payload));
+        let congestion = report.congestion || marks.is_some();
+        let told = !report.runs.is_empty() || congestion || duplicate && report.pure;
         // An acknowledged probe is news, even if the window stays closed: the next probe is the next byte.
         let probed = progress && flight.probe.is_some_and(|(end, ..)| acked >= end);
         let news = una > before || room != flight.told.1 || told || probed;
         flight.told = (report.window.unwrap_or(flight.told.0), room);
         if news {
-            let blocks = if flight.selective { flight.blocks(una, report.runs) } else { Default::default() };
-            let flags = if report.congestion { Flags::ECE } else { Flags::default() };
+            if let Some(marks) = marks {
+                flight.sender.tell_marks(marks);
+            }
+            let flags = if congestion { Flags::ECE } else { Flags::default() };
             let ack = Ack {
                 ack: una,
                 sent_at: report.sent_at,

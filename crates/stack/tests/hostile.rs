@@ -241,7 +241,7 @@ fn a_flood_of_syns_is_bounded() {
 #[test]
 fn segments_for_nobody_are_answered_up_to_a_limit() {
     let mut host = Host::new(Limits { challenges: 5, ..Limits::default() }, 1);
-    let count = |host: &mut Host, flags: u8, now: Time| {
+    let count = |host: &mut Host, flags: u16, now: Time| {
         host.receive(now, &frame(&header(99, 10, 20, flags), &[]));
         sent(host, now)
     };

@@ -9,11 +9,12 @@ use proptest::prelude::*;
 fn step() -> impl Strategy<Value = Step> {
     let near = prop_oneof![Just(0), -3000_i32..3000, any::<i32>()];
     let sacks = proptest::collection::vec((-3000_i32..60_000, -3000_i32..60_000), 0..4);
-    let segment = (0_u16..4, near.clone(), near, any::<u8>(), any::<u16>(), 0_usize..3000, sacks);
+    let marks = (any::<u8>(), proptest::collection::vec(prop_oneof![0_u32..10_000, any::<u32>()], 0..=3));
+    let segment = (0_u16..4, near.clone(), near, any::<u16>(), any::<u16>(), 0_usize..3000, sacks, marks);
     prop_oneof![
         2 => proptest::collection::vec(any::<u8>(), 0..120).prop_map(Step::Bytes),
-        20 => segment.prop_map(|(from, seq, ack, flags, window, payload, sacks)| {
-            Step::Segment { from, seq, ack, flags: flags & 0xdf, window, payload, sacks }
+        20 => segment.prop_map(|(from, seq, ack, flags, window, payload, sacks, (ecn, echoed))| {
+            Step::Segment { from, seq, ack, flags: flags & 0x1df, window, payload, sacks, ecn, echoed }
         }),
         4 => (1_usize..100_000).prop_map(Step::Write),
         3 => (1_usize..100_000).prop_map(Step::Read),
@@ -35,8 +36,9 @@ proptest! {
         initial: u32,
         nagle: bool,
         selective: bool,
+        ecn in 0_u8..3,
     ) {
-        Case { initial, nagle, selective, steps }.run();
+        Case { initial, nagle, selective, ecn, steps }.run();
     }
 }
 
@@ -52,6 +54,8 @@ fn cases_that_the_fuzzer_has_found() {
         window,
         payload,
         sacks: sacks.to_vec(),
+        ecn: 0,
+        echoed: Vec::new(),
     };
     let steps = vec![
         Connect,
@@ -74,5 +78,5 @@ fn cases_that_the_fuzzer_has_found() {
         Wait(1145),
         from(0, -2, 0, 145, 45688, 1045, &[(-3000, -3000), (-3000, -3000), (-3000, -3000)]),
     ];
-    Case { initial: 1_288_494_898, nagle: true, selective: true, steps }.run();
+    Case { initial: 1_288_494_898, nagle: true, selective: true, ecn: 0, steps }.run();
 }

@@ -23,4 +23,4 @@ pub use reassembly::Reassembly;
 pub use receiver::Receiver;
 pub use rtt::{RtoLaw, RttEstimator};
 pub use scoreboard::Scoreboard;
-pub use sender::{Counters, Sender, State};
+pub use sender::{Counters, Marks, Sender, State};

@@ -11,9 +11,26 @@ use ackclock_net::Ecn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 
-/// TCP flags (RFC 9293 section 3.1, RFC 3168 section 6.1).
+/// TCP flags (RFC 9293 section 3.1, RFC 3168 section 6.1, RFC 9768 section 3.2.2).
 pub mod flag {
-    pub use crate::packet::{ACK, CWR, ECE, FIN, PSH, RST, SYN};
+    use crate::packet;
+
+    /// No more data from the sender.
+    pub const FIN: u16 = packet::FIN as u16;
+    /// Synchronises sequence numbers.
+    pub const SYN: u16 = packet::SYN as u16;
+    /// Resets the connection.
+    pub const RST: u16 = packet::RST as u16;
+    /// Pushes data to the application.
+    pub const PSH: u16 = packet::PSH as u16;
+    /// The acknowledgement number counts.
+    pub const ACK: u16 = packet::ACK as u16;
+    /// Echo of congestion.
+    pub const ECE: u16 = packet::ECE as u16;
+    /// The congestion window was reduced.
+    pub const CWR: u16 = packet::CWR as u16;
+    /// Accurate ECN.
+    pub const AE: u16 = (packet::AE as u16) << 8;
 }
 
 /// The longest head of a packet that is written: the offload header, IPv6, TCP with options.
@@ -37,7 +54,7 @@ pub struct Header {
     /// The acknowledgement number. It means something if [`flag::ACK`] is set.
     pub ack: u32,
     /// The flags: see [`flag`].
-    pub flags: u8,
+    pub flags: u16,
     /// The receive window, not scaled.
     pub window: u16,
     /// The ECN codepoint of the IP header.
@@ -50,7 +67,7 @@ pub struct Header {
 
 impl Header {
     /// True if all these flags are set.
-    pub fn has(&self, flags: u8) -> bool {
+    pub fn has(&self, flags: u16) -> bool {
         self.flags & flags == flags
     }
 }
@@ -159,7 +176,7 @@ fn segment(
         to: SocketAddr::new(to, word(tcp, 2)),
         seq: double_word(tcp, 4),
         ack: double_word(tcp, 8),
-        flags: tcp[packet::FLAGS],
+        flags: u16::from(tcp[packet::FLAGS]) | u16::from(tcp[12] & packet::AE) << 8,
         window: word(tcp, 14),
         ecn: packet::ecn(packet),
         identification: if packet[0] >> 4 == 4 { word(packet, 4) } else { 0 },
@@ -239,8 +256,8 @@ pub fn write(header: &Header, payload: usize, size: usize, head: &mut [u8; MAX_H
     set_word(tcp, 2, header.to.port());
     set_double_word(tcp, 4, header.seq);
     set_double_word(tcp, 8, header.ack);
-    tcp[12] = (((packet::TCP + optional) / 4) as u8) << 4;
-    tcp[packet::FLAGS] = header.flags;
+    tcp[12] = (((packet::TCP + optional) / 4) as u8) << 4 | (header.flags >> 8) as u8 & packet::AE;
+    tcp[packet::FLAGS] = header.flags as u8;
     set_word(tcp, 14, header.window);
     set_word(tcp, packet::CHECKSUM, pseudo);
     set_word(tcp, packet::CHECKSUM + 2, 0);

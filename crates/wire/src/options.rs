@@ -1,4 +1,4 @@
-//! The options of a TCP header (RFC 9293 section 3.2, RFC 2018, RFC 7323).
+//! The options of a TCP header (RFC 9293 section 3.2, RFC 2018, RFC 7323, RFC 9768).
 
 /// The most blocks of selective acknowledgements that fit: 4, or 3 beside timestamps (RFC 2018 section 3).
 pub const MAX_SACKS: usize = 4;
@@ -12,6 +12,31 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+const ACCECN0: u8 = 172;
+const ACCECN1: u8 = 174;
+
+/// The counters of bytes in an option of accurate ECN (RFC 9768 section 3.2.3): the lower 24 bits of each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EchoedBytes {
+    /// True: the order ECT(1), CE, ECT(0). False: ECT(0), CE, ECT(1).
+    pub reversed: bool,
+    /// The counters in their order.
+    pub counters: [u32; 3],
+    /// How many of them are there.
+    pub count: u8,
+}
+
+impl EchoedBytes {
+    /// The counter of bytes that arrived with CE, if it is there.
+    pub fn marked(&self) -> Option<u32> {
+        (self.count > 1).then_some(self.counters[1])
+    }
+
+    /// Its length with padding, bytes.
+    fn padded(&self) -> usize {
+        (2 + 3 * usize::from(self.count)).next_multiple_of(4)
+    }
+}
 
 /// The options that this project knows. All others are skipped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -24,6 +49,8 @@ pub struct Options {
     pub sack_permitted: bool,
     /// The timestamp, and the echoed one (RFC 7323).
     pub timestamps: Option<(u32, u32)>,
+    /// The bytes that arrived with each codepoint of ECN (RFC 9768).
+    pub echoed: Option<EchoedBytes>,
     pub(crate) blocks: [(u32, u32); MAX_SACKS],
     pub(crate) block_count: u8,
 }
@@ -34,14 +61,20 @@ impl Options {
         &self.blocks[..usize::from(self.block_count)]
     }
 
-    /// Adds a block. False if there is no room beside the other options: beside timestamps there are three.
-    pub fn add_sack(&mut self, start: u32, end: u32) -> bool {
-        let others = usize::from(self.mss.is_some())
+    /// The length of all options without the blocks, bytes.
+    fn others(&self) -> usize {
+        let words = usize::from(self.mss.is_some())
             + usize::from(self.window_scale.is_some())
             + usize::from(self.sack_permitted)
             + 3 * usize::from(self.timestamps.is_some());
+        4 * words + self.echoed.map_or(0, |echoed| echoed.padded())
+    }
+
+    /// Adds a block. False if there is no room beside the other options: beside timestamps there are three,
+    /// and two if there are counters of ECN, too.
+    pub fn add_sack(&mut self, start: u32, end: u32) -> bool {
         let at = usize::from(self.block_count);
-        let fits = at < MAX_SACKS && 4 * others + 4 + 8 * (at + 1) <= MAX_OPTIONS;
+        let fits = at < MAX_SACKS && self.others() + 4 + 8 * (at + 1) <= MAX_OPTIONS;
         if fits {
             self.blocks[at] = (start, end);
             self.block_count += 1;
@@ -78,6 +111,15 @@ impl Options {
             (WINDOW_SCALE, 1) => self.window_scale = Some(value[0]),
             (SACK_PERMITTED, 0) => self.sack_permitted = true,
             (TIMESTAMPS, 8) => self.timestamps = Some((number(0), number(4))),
+            (ACCECN0 | ACCECN1, length) => {
+                // RFC 9768 section 3.2.3: of any other length, the counters that are whole count.
+                let mut echoed = EchoedBytes { reversed: kind == ACCECN1, ..EchoedBytes::default() };
+                echoed.count = (length / 3).min(3) as u8;
+                for (counter, three) in echoed.counters.iter_mut().zip(value.chunks_exact(3)) {
+                    *counter = u32::from_be_bytes([0, three[0], three[1], three[2]]);
+                }
+                self.echoed = Some(echoed);
+            }
             (SACK, length) if length.is_multiple_of(8) && length <= 8 * MAX_SACKS => {
                 self.block_count = (length / 8) as u8;
                 for (block, at) in self.blocks.iter_mut().zip((0..length).step_by(8)) {
@@ -114,6 +156,14 @@ impl Options {
         }
         if let Some(shift) = self.window_scale {
             put(&[NOP, WINDOW_SCALE, 3, shift]);
+        }
+        if let Some(echoed) = self.echoed {
+            let count = usize::from(echoed.count.min(3));
+            put(&[NOP; 3][..echoed.padded() - 2 - 3 * count]);
+            put(&[if echoed.reversed { ACCECN1 } else { ACCECN0 }, 2 + 3 * count as u8]);
+            for counter in &echoed.counters[..count] {
+                put(&counter.to_be_bytes()[1..]);
+            }
         }
         if self.block_count > 0 {
             put(&[NOP, NOP, SACK, 2 + 8 * self.block_count]);
@@ -152,6 +202,22 @@ mod tests {
         assert_eq!(options.write(&mut [0; MAX_OPTIONS]), 36);
     }
 
+    #[test]
+    fn counters_of_ecn_are_cut_and_padded() {
+        // RFC 9768 table 5: lengths 2, 5, 8, 11, and of another one the whole counters.
+        let read = |bytes: &[u8]| Options::read(bytes).echoed.expect("an option");
+        assert_eq!(read(&[172, 2]), EchoedBytes::default());
+        let two = read(&[174, 8, 0, 0, 1, 0xff, 0xff, 0xff]);
+        assert_eq!((two.reversed, two.count, two.marked()), (true, 2, Some(0xff_ffff)));
+        assert_eq!(read(&[172, 7, 0, 1, 2, 9, 9]).count, 1);
+        assert_eq!(read(&[172, 14, 0, 0, 1, 0, 0, 2, 0, 0, 3, 9, 9, 9]).counters, [1, 2, 3]);
+        // Beside timestamps there is room for two blocks (RFC 9768 section 3.2.3.3).
+        let timestamps = Some((1, 2));
+        let mut options = Options { timestamps, echoed: Some(two), ..Options::default() };
+        assert!(options.add_sack(1, 2) && options.add_sack(3, 4) && !options.add_sack(5, 6));
+        assert_eq!(options.write(&mut [0; MAX_OPTIONS]), MAX_OPTIONS);
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_read_again(
@@ -159,11 +225,20 @@ mod tests {
             window_scale in proptest::option::of(any::<u8>()),
             sack_permitted: bool,
             timestamps in proptest::option::of(any::<(u32, u32)>()),
+            reversed: bool,
+            counters in proptest::option::of(proptest::collection::vec(0_u32..1 << 24, 0..=3)),
             blocks in proptest::collection::vec(any::<(u32, u32)>(), 0..2),
         ) {
-            let mut options = Options { mss, window_scale, sack_permitted, timestamps, ..Options::default() };
-            for (start, end) in blocks {
-                prop_assert!(options.add_sack(start, end));
+            let echoed = counters.map(|counters| {
+                let mut echoed = EchoedBytes { reversed, count: counters.len() as u8, counters: [0; 3] };
+                echoed.counters[..counters.len()].copy_from_slice(&counters);
+                echoed
+            });
+            let mut options =
+                Options { mss, window_scale, sack_permitted, timestamps, echoed, ..Options::default() };
+            let room = MAX_OPTIONS - options.others();
+            for (at, (start, end)) in blocks.into_iter().enumerate() {
+                prop_assert_eq!(options.add_sack(start, end), 4 + 8 * (at + 1) <= room);
             }
             let mut bytes = [0; MAX_OPTIONS];
             let length = options.write(&mut bytes);

@@ -28,6 +28,8 @@ pub const ECE: u8 = 0x40;
 pub const CWR: u8 = 0x80;
 /// The position of the flags in the TCP header.
 pub(crate) const FLAGS: usize = 13;
+/// The bit before them, in the byte of the header's length: AE (RFC 9768 section 3.2.2).
+pub(crate) const AE: u8 = 0x01;
 /// The position of the checksum in the TCP header.
 pub(crate) const CHECKSUM: usize = 16;
 /// The CE codepoint in the IP header (RFC 3168 section 5).
@@ -92,7 +94,7 @@ pub fn pure_ack(packet: &[u8]) -> Option<PureAck> {
         return None;
     }
     // RFC 3168 section 6.1, and the third flag of RFC 9768.
-    Some(PureAck { number: double_word(tcp, 8), ecn: flags & (CWR | ECE) | tcp[12] & 1 })
+    Some(PureAck { number: double_word(tcp, 8), ecn: flags & (CWR | ECE) | tcp[12] & AE })
 }
 
 /// Sets CE. The caller must renew the checksum of an IPv4 header.

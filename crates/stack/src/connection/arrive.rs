@@ -2,6 +2,7 @@
 //! old ones.
 
 use super::{CHALLENGE_INTERVAL, Connection, Context, Phase, Why};
+use crate::accurate::{Echo, EcnFeedback, Told, counter, was_mangled};
 use crate::inbound::Text;
 use crate::outbound::Report;
 use ackclock_net::Ecn;
@@ -29,6 +30,13 @@ impl Connection {
         if self.is_over() {
             return;
         }
+        // RFC 9768 section 3.2.2.1: its acknowledgement says how it has arrived.
+        self.answer = header.has(flag::SYN | flag::ACK).then_some(header.ecn);
+        self.take_segment(context, header, payload, segments);
+        self.answer = None;
+    }
+
+    fn take_segment(&mut self, context: &mut Context<'_>, header: &Header, payload: &[u8], segments: u32) {
         let Some(start) = self.acceptable(context, header, payload.len()) else { return };
         if header.has(flag::RST) {
             return self.on_reset(context, start);
@@ -39,12 +47,17 @@ impl Connection {
         if !header.has(flag::ACK) || !self.take_ack(context, header, start, payload.len()) {
             return;
         }
+        let accurate = self.agreed.feedback == EcnFeedback::Accurate;
+        let mut urgent = accurate && self.arrived.take(header.ecn, segments, payload.len());
         if let Some((stamp, _)) = header.options.timestamps.filter(|_| self.agreed.timestamps) {
             self.inbound.note_stamp(context.now, start, stamp);
         }
         (self.heard, self.probes) = (context.now, 0);
         if !payload.is_empty() || header.has(flag::FIN) {
-            self.take_text(context, header, payload, start, segments);
+            urgent &= !self.take_text(context, header, payload, start, segments);
+        }
+        if urgent && self.phase == Phase::Synchronised {
+            self.send_ack(context);
         }
         self.settle(context.now);
     }
@@ -128,10 +141,22 @@ impl Connection {
     /// the peer's answer (RFC 9293 section 3.5, figure 7).
     fn repeated_syn(&mut self, context: &mut Context<'_>, header: &Header) {
         if header.has(flag::ACK) && header.ack == self.ours.wire(0) {
-            self.establish(context.now, u64::from(header.window));
+            self.establish(context.now, u64::from(header.window), Told::new());
             return self.send_ack(context);
         }
         self.opening.again = true;
+        self.opening.ecn = header.ecn;
+        // RFC 9768 section 3.1.5: a peer that asks for different things may not know what was agreed on.
+        match (self.agreed.feedback, EcnFeedback::asked(header.flags)) {
+            (EcnFeedback::Classic, EcnFeedback::Accurate) | (EcnFeedback::Accurate, EcnFeedback::Classic)
+                if !header.has(flag::ACK) =>
+            {
+                self.send_reset(context);
+                return self.end(Why::Refused);
+            }
+            (EcnFeedback::Accurate, EcnFeedback::None) => self.unmarkable = true,
+            _ => {}
+        }
         self.challenge(context);
     }
 
@@ -140,12 +165,20 @@ impl Connection {
         let (una, sent) = (self.outbound.acked(), self.outbound.sent());
         let distance = self.ours.distance(header.ack, una);
         let window = u64::from(header.window) << self.agreed.their_shift;
+        let mut begun = false;
         if self.phase == Phase::SynReceived {
             if distance != 0 {
                 self.send_reset_at(context, header.ack);
                 return false;
             }
-            self.establish(context.now, window);
+            let mut marks = Told::new();
+            // RFC 9768 section 3.2.2.1.
+            if payload == 0 && header.options.sacks().is_empty() {
+                marks.begin(counter(header.flags));
+                self.unmarkable |= was_mangled(counter(header.flags));
+                begun = true;
+            }
+            self.establish(context.now, window, marks);
             self.window_from = (start, 0);
         }
         if self.phase == Phase::TimeWait {
@@ -167,12 +200,20 @@ impl Connection {
         if newer {
             self.window_from = from;
         }
-        self.report(context.now, header, acked, newer.then_some(window), payload == 0);
+        let marks = self.agreed.feedback == EcnFeedback::Accurate && !begun;
+        self.report(context.now, header, acked, newer.then_some(window), (payload == 0, marks));
         true
     }
 
-    /// Tells the sending half.
-    fn report(&mut self, now: Time, header: &Header, acked: u64, window: Option<u64>, bare: bool) {
+    /// Tells the sending half. `bare`: there is no payload. `marks`: the flags count marks.
+    fn report(
+        &mut self,
+        now: Time,
+        header: &Header,
+        acked: u64,
+        window: Option<u64>,
+        (bare, marks): (bool, bool),
+    ) {
         let mut runs = [(0, 0); MAX_SACKS];
         let mut count = 0;
         if self.agreed.sack {
@@ -192,7 +233,12 @@ impl Connection {
             window,
             echo: stamps.map(|(_, echo)| (echo, self.time_of(now, echo))),
             sent_at: self.their_time(now, stamps.map(|(stamp, _)| stamp)),
-            congestion: header.has(flag::ECE),
+            congestion: self.agreed.feedback == EcnFeedback::Classic && header.has(flag::ECE),
+            echo_of_marks: marks.then(|| Echo {
+                counter: counter(header.flags),
+                bytes: header.options.echoed,
+                stamp: stamps.map(|(stamp, _)| stamp),
+            }),
             runs: &runs[..count],
             pure: bare && !header.has(flag::FIN),
         };
@@ -223,6 +269,7 @@ impl Connection {
         }
     }
 
+    /// True: it was acknowledged.
     fn take_text(
         &mut self,
         context: &mut Context<'_>,
@@ -230,14 +277,15 @@ impl Connection {
         payload: &[u8],
         start: u64,
         segments: u32,
-    ) {
+    ) -> bool {
         if self.phase != Phase::Synchronised || self.inbound.is_finished() {
-            return;
+            return false;
         }
         if self.released && !payload.is_empty() {
             // RFC 9293 section 3.6.1: nobody will read it.
             self.send_reset(context);
-            return self.end(Why::Aborted);
+            self.end(Why::Aborted);
+            return false;
         }
         let before = self.inbound.expected();
         let text = Text {
@@ -245,12 +293,14 @@ impl Connection {
             payload,
             segments,
             fin: header.has(flag::FIN),
-            marked: header.ecn == Ecn::Ce && self.agreed.ecn,
+            marked: header.ecn == Ecn::Ce && self.agreed.feedback == EcnFeedback::Classic,
             reduced: header.has(flag::CWR),
         };
-        if self.inbound.take(context.now, &text) {
+        let at_once = self.inbound.take(context.now, &text);
+        if at_once {
             self.send_ack(context);
         }
         self.news.readable |= self.inbound.expected() > before;
+        at_once
     }
 }

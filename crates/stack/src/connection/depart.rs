@@ -2,6 +2,7 @@
 //! joins them to trains.
 
 use super::{Connection, Context, Phase};
+use crate::accurate::{EcnFeedback, arrived_with};
 use crate::outbound::Piece;
 use ackclock_net::Ecn;
 use ackclock_tcp::Flags;
@@ -37,9 +38,14 @@ impl Connection {
     }
 
     /// The headers of a segment that acknowledges what has arrived.
-    fn header(&mut self, now: Time, seq: u32, flags: u8) -> Header {
+    fn header(&mut self, now: Time, seq: u32, flags: u16) -> Header {
         let (expected, window) = self.inbound.acknowledge();
-        let echo = if self.agreed.ecn && self.inbound.echoes() { flag::ECE } else { 0 };
+        let echo = match (self.agreed.feedback, self.answer) {
+            (EcnFeedback::Accurate, Some(ecn)) => arrived_with(ecn), // RFC 9768 section 3.2.2.1
+            (EcnFeedback::Accurate, None) => self.arrived.flags(),
+            (EcnFeedback::Classic, _) if self.inbound.echoes() => flag::ECE,
+            _ => 0,
+        };
         Header {
             from: self.local,
             to: self.remote,
@@ -63,11 +69,23 @@ impl Connection {
     /// An acknowledgement with this sequence number leaves.
     pub(super) fn send_ack_from(&mut self, context: &mut Context<'_>, seq: u32) {
         let mut header = self.header(context.now, seq, 0);
-        if self.agreed.sack {
+        let accurate = self.agreed.feedback == EcnFeedback::Accurate;
+        let echoed = if accurate { self.arrived.report() } else { None };
+        let first = accurate && self.answer.is_some();
+        header.options.echoed = if first { Some(self.arrived.all()) } else { echoed };
+        if self.agreed.sack && !first {
             let theirs = self.theirs;
-            for (start, end) in self.inbound.report().take(MAX_SACKS) {
-                header.options.add_sack(theirs.wire(start), theirs.wire(end));
+            let runs = self.inbound.report().take(MAX_SACKS);
+            for (at, (start, end)) in runs.enumerate() {
+                let fits = header.options.add_sack(theirs.wire(start), theirs.wire(end));
+                // RFC 9768 section 3.2.3.3: two blocks are more important than counters of bytes.
+                if !fits && at < 2 && header.options.echoed.take().is_some() {
+                    header.options.add_sack(theirs.wire(start), theirs.wire(end));
+                }
             }
+        }
+        if header.options.echoed.is_some() {
+            self.arrived.reported();
         }
         context.out.push_back(header);
     }
@@ -98,7 +116,11 @@ impl Connection {
         let size = first.end - first.start;
         let mut train = first;
         // Segments of a train are of one size, and only the last may be shorter, push, or be the last of all.
-        while !train.push && !train.fin && size > 0 && train.end - train.start + size <= MOST {
+        // Of a counter with this bit, offloads make another one behind the first segment (RFC 9768 section
+        // 3.3.4).
+        let accurate = self.agreed.feedback == EcnFeedback::Accurate;
+        let alone = accurate && self.arrived.flags() & flag::CWR != 0;
+        while !alone && !train.push && !train.fin && size > 0 && train.end - train.start + size <= MOST {
             let Some(more) = self.outbound.next(now, tick) else { break };
             if !joins(&train, &more, size) {
                 self.leaving = Some(more);
@@ -111,13 +133,14 @@ impl Connection {
         }
         let flags = if train.push { flag::PSH } else { 0 }
             | if train.fin { flag::FIN } else { 0 }
-            | if train.flags.has(Flags::CWR) { flag::CWR } else { 0 };
+            | if train.flags.has(Flags::CWR) && !accurate { flag::CWR } else { 0 };
         let seq = self.ours.wire(train.start);
         let mut header = self.header(now, seq, flags);
+        let markable = !self.unmarkable && self.outbound.may_be_marked();
         header.ecn = match (train.flags.has(Flags::ECT1), train.flags.has(Flags::ECT)) {
-            (true, _) => Ecn::Ect1,
-            (false, true) => Ecn::Ect0,
-            (false, false) => Ecn::NotEct,
+            (true, _) if markable => Ecn::Ect1,
+            (false, true) if markable => Ecn::Ect0,
+            _ => Ecn::NotEct,
         };
         Some(Departure { header, piece: train, size })
     }

@@ -9,11 +9,12 @@ mod timers;
 
 pub(crate) use depart::{Leaving, reset};
 
+use crate::accurate::{Arrived, EcnFeedback};
 use crate::inbound::Inbound;
 use crate::options::Options;
 use crate::outbound::Outbound;
 use crate::sequence::Numbering;
-use ackclock_net::Rng;
+use ackclock_net::{Ecn, Rng};
 use ackclock_units::{Duration, Time};
 use ackclock_wire::endpoint::Header;
 use std::collections::VecDeque;
@@ -83,7 +84,7 @@ struct Agreed {
     timestamps: bool,
     /// The peer takes selective acknowledgements.
     sack: bool,
-    ecn: bool,
+    feedback: EcnFeedback,
     /// Both scale their windows.
     scales: bool,
     /// The shifts of the peer's windows and of ours.
@@ -98,6 +99,10 @@ struct Opening {
     due: Time,
     interval: Duration,
     again: bool,
+    /// SYNs that have left.
+    count: u32,
+    /// The codepoint of the peer's last SYN.
+    ecn: Ecn,
 }
 
 /// What a connection may use of its host.
@@ -129,6 +134,13 @@ pub(crate) struct Connection {
     opening: Opening,
     pub(crate) outbound: Outbound,
     pub(crate) inbound: Inbound,
+    /// RFC 9768: what has arrived with which codepoint.
+    arrived: Arrived,
+    /// What arrives now is the answer to our SYN, with this codepoint.
+    answer: Option<Ecn>,
+    /// RFC 9768 section 3.1.5: nothing of ours may be marked, because the handshake did not tell both sides the
+    /// same.
+    unmarkable: bool,
     /// The peer had closed before we did.
     closed_second: bool,
     /// The application needs it no more.
@@ -183,10 +195,20 @@ impl Connection {
             ours: Numbering { initial: seeds.initial },
             theirs: Numbering::default(),
             agreed: Agreed::default(),
-            opening: Opening { began: now, due: now + interval, interval, again: false },
+            opening: Opening {
+                began: now,
+                due: now + interval,
+                interval,
+                again: false,
+                count: 0,
+                ecn: Ecn::NotEct,
+            },
             outbound: Outbound::default(),
             inbound: Inbound::new(&options.tcp, options.receive_buffer),
             options,
+            arrived: Arrived::default(),
+            answer: None,
+            unmarkable: false,
             closed_second: false,
             released: false,
             wants_room: false,
@@ -236,6 +258,11 @@ impl Connection {
     /// Nothing will ever happen again.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Ended(_))
+    }
+
+    /// How marks are fed back, once that is agreed on.
+    pub(crate) fn feedback(&self) -> EcnFeedback {
+        self.agreed.feedback
     }
 
     pub(crate) fn is_half_open(&self) -> bool {

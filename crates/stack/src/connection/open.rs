@@ -1,6 +1,8 @@
-//! The handshake: what is offered, what is agreed on (RFC 9293 section 3.5, RFC 7323, RFC 2018, RFC 3168).
+//! The handshake: what is offered, what is agreed on (RFC 9293 section 3.5, RFC 7323, RFC 2018, RFC 3168, RFC
+//! 9768).
 
 use super::{Agreed, Connection, Context, Phase, Seeds, Why};
+use crate::accurate::{EcnFeedback, Told, arrived_with, counter, was_mangled};
 use crate::options::Options;
 use crate::outbound::Opened;
 use crate::sequence::Numbering;
@@ -27,6 +29,8 @@ const LEAST_PAYLOAD: u32 = 48;
 /// The timestamps of a segment, with their padding (RFC 7323 appendix A).
 const TIMESTAMPS: u32 = 12;
 const TCP_HEADER: u32 = 20;
+/// SYNs, and answers to one, that speak of accurate ECN.
+const TRIES: u32 = 2;
 /// The longest interval between SYNs.
 const MAX_INTERVAL: Duration = Duration::from_secs(60);
 /// RFC 6298 (5.7): the first timeout of a connection whose SYN was lost.
@@ -90,12 +94,11 @@ impl Connection {
         // duplicates need. Linux otherwise joins such acknowledgements (tcp_comp_sack_nr).
         options.sack_permitted = tcp.recovery.scheme().selective && offers(self.agreed.sack);
         options.timestamps = timestamps.then(|| (self.tick(now), self.inbound.stamp()));
-        // RFC 3168 section 6.1.1. RFC 9768 peers take the answer for that of RFC 3168, too.
-        let ecn = match (answers, tcp.ecn) {
-            (false, true) => flag::ECE | flag::CWR,
-            (true, _) if self.agreed.ecn => flag::ECE,
-            _ => 0,
-        };
+        // RFC 9768 section 3.2.3.2.1: the option is tried once.
+        let accurate = self.agreed.feedback == EcnFeedback::Accurate;
+        options.echoed = (answers && accurate && self.opening.count == 0).then(|| self.arrived.all());
+        let ecn = if answers { self.ecn_answer() } else { self.ecn_request() };
+        self.opening.count += 1;
         context.out.push_back(Header {
             from: self.local,
             to: self.remote,
@@ -130,15 +133,19 @@ impl Connection {
         let default = if self.local.is_ipv4() { DEFAULT_MSS } else { DEFAULT_MSS_6 };
         let timestamps = tcp.timestamps && offer.timestamps.is_some();
         let scales = offer.window_scale.is_some();
-        let ecn = match header.has(flag::ACK) {
-            true => header.flags & (flag::ECE | flag::CWR) == flag::ECE,
-            false => header.has(flag::ECE | flag::CWR),
+        self.opening.ecn = header.ecn;
+        let feedback = match (header.has(flag::ACK), tcp.ecn, self.phase) {
+            (_, false, _) => EcnFeedback::None,
+            (true, true, _) => self.wanted_feedback().confirmed(header.flags),
+            // Both open at the same time: the peer has heard what was asked for here.
+            (false, true, Phase::SynSent) => EcnFeedback::asked(header.flags).min(self.wanted_feedback()),
+            (false, true, _) => EcnFeedback::asked(header.flags),
         };
         self.agreed = Agreed {
             mss: offer.mss.map_or(default, u32::from),
             timestamps,
             sack: offer.sack_permitted && tcp.recovery.scheme().selective,
-            ecn: tcp.ecn && ecn,
+            feedback,
             scales,
             their_shift: offer.window_scale.unwrap_or(0).min(MAX_SHIFT),
             our_shift: if scales { shift(self.options.receive_buffer) } else { 0 },
@@ -172,21 +179,62 @@ impl Connection {
         }
         self.take_offer(context.now, header);
         if acceptable {
-            self.establish(context.now, u64::from(header.window));
+            if self.agreed.feedback == EcnFeedback::Accurate {
+                self.unmarkable = was_mangled(counter(header.flags));
+                self.arrived.take_answer(header.ecn);
+                self.answer = Some(header.ecn);
+            }
+            self.establish(context.now, u64::from(header.window), Told::new());
             self.send_ack(context);
+            self.answer = None;
         } else {
-            self.phase = Phase::SynReceived; // both open at the same time
+            (self.phase, self.opening.count) = (Phase::SynReceived, 0); // both open at the same time
             self.send_syn(context);
         }
     }
 
-    /// The peer has acknowledged our SYN. `window` is its receive window, bytes.
-    pub(super) fn establish(&mut self, now: Time, window: u64) {
+    /// The feedback that our SYN asks for. Who needs no more than one mark in a round trip is content with RFC
+    /// 3168's.
+    fn wanted_feedback(&self) -> EcnFeedback {
+        let tcp = &self.options.tcp;
+        match (tcp.ecn, tcp.dctcp_echo || tcp.l4s) {
+            (false, _) => EcnFeedback::None,
+            (true, false) => EcnFeedback::Classic,
+            (true, true) => EcnFeedback::Accurate,
+        }
+    }
+
+    /// The ECN flags of a SYN. RFC 9768 section 3.1.4.1: two are tried with accurate ECN, for it may be what
+    /// somebody on the path drops.
+    fn ecn_request(&self) -> u16 {
+        match self.wanted_feedback() {
+            EcnFeedback::Accurate if self.opening.count >= TRIES => 0,
+            wanted => wanted.request(),
+        }
+    }
+
+    /// The ECN flags of the answer to a SYN (RFC 3168 section 6.1.1, RFC 9768 sections 3.1.2 and 3.2.3.2.2).
+    fn ecn_answer(&mut self) -> u16 {
+        match self.agreed.feedback {
+            EcnFeedback::Accurate if self.opening.count >= TRIES => {
+                self.unmarkable = true; // section 3.1.5
+                0
+            }
+            EcnFeedback::Accurate => arrived_with(self.opening.ecn),
+            EcnFeedback::Classic => flag::ECE,
+            EcnFeedback::None => 0,
+        }
+    }
+
+    /// The peer has acknowledged our SYN. `window` is its receive window, bytes; `marks` what it has told of
+    /// marks.
+    pub(super) fn establish(&mut self, now: Time, window: u64, marks: Told) {
         let payload = self.payload(self.options.mtu);
         let mut config = self.config(payload);
         let selective = self.agreed.sack && config.recovery.scheme().selective;
         let (control, needs) = (self.options.control.build(), self.options.control.needs());
-        let opened = Opened { payload: payload.into(), selective, nagle: self.options.nagle, window };
+        let marks = (self.agreed.feedback == EcnFeedback::Accurate).then_some(marks);
+        let opened = Opened { payload: payload.into(), selective, nagle: self.options.nagle, window, marks };
         self.outbound.begin(now, &opened, |room| {
             config.peer_window = room;
             Sender::new(config, control, needs, 0, 0, now)
@@ -209,13 +257,14 @@ impl Connection {
     /// The settings of the sender, as far as the peer goes along.
     fn config(&self, payload: u32) -> Config {
         let options = if self.agreed.timestamps { TIMESTAMPS } else { 0 };
+        let ecn = self.agreed.feedback != EcnFeedback::None;
         let mut config = Config {
             payload: payload as u16,
             header: (headers(&self.local) + options) as u16,
             timestamps: self.agreed.timestamps,
-            ecn: self.agreed.ecn,
-            l4s: self.options.tcp.l4s && self.agreed.ecn,
-            dctcp_echo: self.options.tcp.dctcp_echo && self.agreed.ecn,
+            ecn,
+            l4s: self.options.tcp.l4s && ecn,
+            dctcp_echo: self.options.tcp.dctcp_echo && ecn,
             ..self.options.tcp.clone()
         };
         if !self.agreed.sack {

@@ -1,6 +1,7 @@
 //! What a host tells of its connections and of itself.
 
 use super::{ConnectionId, Host};
+use crate::accurate::EcnFeedback;
 use crate::connection::{State, Why};
 use crate::knowledge::SenderInfo;
 use ackclock_units::Time;
@@ -48,6 +49,8 @@ pub struct Info {
     pub unread: u64,
     /// The memory that its buffers hold, bytes.
     pub memory: usize,
+    /// How marks are fed back, once that is agreed on.
+    pub feedback: EcnFeedback,
     /// What the sender knows, from the handshake to the end.
     pub sender: Option<SenderInfo>,
 }
@@ -88,6 +91,7 @@ impl Host {
             received: inbound.next(),
             unread: inbound.waiting(),
             memory: outbound.held() + inbound.held(),
+            feedback: connection.feedback(),
             sender: outbound.knowledge(),
         })
     }

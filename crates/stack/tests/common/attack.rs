@@ -7,6 +7,7 @@ use ackclock_net::Ecn;
 use ackclock_stack::{ConnectionId, Event, Host, Limits, ListenerId, Options};
 use ackclock_tcp::Config;
 use ackclock_units::{Duration, Time};
+use ackclock_wire::EchoedBytes;
 use ackclock_wire::endpoint::{self, Arrival, Header, MAX_HEAD};
 use ackclock_wire::offload::LENGTH;
 use std::net::{IpAddr, SocketAddr};
@@ -29,6 +30,8 @@ pub struct Case {
     pub initial: u32,
     pub nagle: bool,
     pub selective: bool,
+    /// 0: no ECN. 1: that of RFC 3168. 2: that of RFC 9768, with a controller that counts marks.
+    pub ecn: u8,
     pub steps: Vec<Step>,
 }
 
@@ -42,10 +45,13 @@ pub enum Step {
         from: u16,
         seq: i32,
         ack: i32,
-        flags: u8,
+        flags: u16,
         window: u16,
         payload: usize,
         sacks: Vec<(i32, i32)>,
+        /// The codepoint in the IP header, and counters of bytes (RFC 9768).
+        ecn: u8,
+        echoed: Vec<u32>,
     },
     Write(usize),
     Read(usize),
@@ -103,7 +109,7 @@ impl Attacked {
         let (now, id) = (self.now, self.ids.last().copied());
         match (step, id) {
             (Step::Bytes(bytes), _) => self.host.receive(now, bytes),
-            (Step::Segment { from, seq, ack, flags, window, payload, sacks }, _) => {
+            (Step::Segment { from, seq, ack, flags, window, payload, sacks, ecn, echoed }, _) => {
                 let mut forged = Header {
                     from: SocketAddr::new(ATTACKER, PORT + from),
                     to: SocketAddr::new(HOST, PORT),
@@ -111,7 +117,7 @@ impl Attacked {
                     ack: *ack as u32,
                     flags: *flags,
                     window: *window,
-                    ecn: Ecn::NotEct,
+                    ecn: [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][usize::from(ecn % 4)],
                     identification: 0,
                     options: ackclock_wire::Options::default(),
                 };
@@ -125,6 +131,12 @@ impl Attacked {
                     forged.options.mss = Some(*window);
                     forged.options.window_scale = Some(*from as u8 * 7);
                     forged.options.sack_permitted = seq % 2 == 0;
+                }
+                if !echoed.is_empty() {
+                    let mut counters = [0; 3];
+                    counters.iter_mut().zip(echoed).for_each(|(counter, told)| *counter = told % (1 << 24));
+                    let count = echoed.len().min(3) as u8;
+                    forged.options.echoed = Some(EchoedBytes { reversed: ecn & 4 != 0, counters, count });
                 }
                 for (start, end) in sacks {
                     let edge = |by: i32| forged.ack.wrapping_add(by as u32);
@@ -190,13 +202,15 @@ impl Case {
         let recovery = if self.selective { "sack" } else { "robust" };
         let recovery = ackclock_tcp::recovery::scheme(recovery).expect("it is in the registry");
         let recovery = ackclock_tcp::recovery::Settings::defaults(recovery);
-        let tcp = Config { recovery, ..Config::default() };
-        let reno = cc::Settings::defaults(cc::scheme("reno").expect("it is in the registry"));
+        let (ecn, dctcp_echo) = (self.ecn > 0, self.ecn > 1);
+        let tcp = Config { recovery, ecn, dctcp_echo, ..Config::default() };
+        let control = if dctcp_echo { "dctcp" } else { "reno" };
+        let control = cc::Settings::defaults(cc::scheme(control).expect("it is in the registry"));
         let options = Arc::new(Options {
             send_buffer: SEND_BUFFER,
             receive_buffer: RECEIVE_BUFFER,
             nagle: self.nagle,
-            ..Options::new(tcp, reno)
+            ..Options::new(tcp, control)
         });
         let mut host = Host::new(limits, 1);
         let at = SocketAddr::new(HOST, PORT);

@@ -33,7 +33,7 @@ pub fn sent(host: &mut Host, now: Time) -> Vec<(Header, Vec<u8>)> {
 }
 
 /// The headers of a segment from a peer at host 1 to host 0.
-pub fn header(to_port: u16, seq: u32, ack: u32, flags: u8) -> Header {
+pub fn header(to_port: u16, seq: u32, ack: u32, flags: u16) -> Header {
     Header {
         from: SocketAddr::new(address(1), PORT),
         to: SocketAddr::new(address(0), to_port),
@@ -78,7 +78,7 @@ impl Peer {
     }
 
     /// The headers of the next segment of the peer.
-    pub fn header(&self, flags: u8) -> Header {
+    pub fn header(&self, flags: u16) -> Header {
         let mut header = header(self.port, self.seq, self.ack, flags);
         header.options.timestamps = self.stamps;
         header

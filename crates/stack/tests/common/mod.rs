@@ -4,11 +4,12 @@
 pub mod hand;
 
 use ackclock_cc as cc;
-use ackclock_net::Rng;
+use ackclock_net::{Ecn, Rng};
 use ackclock_stack::{ConnectionId, Event, Host, Limits, ListenerId, Options, Refused, State, Why};
 use ackclock_tcp::Config;
 use ackclock_units::{Duration, Time};
 use ackclock_wire::GsoBatch;
+use ackclock_wire::endpoint::Header;
 use ackclock_wire::offload::LENGTH;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -61,6 +62,9 @@ pub struct Pipe {
     pub first_sequence: Option<u32>,
     /// Called with every packet on the wire, and its sender.
     pub tap: Option<Tap>,
+    /// The share of packets that can be marked which are marked, and how many were.
+    pub mark: f64,
+    pub marked: u64,
 }
 
 pub const PORT: u16 = 80;
@@ -97,6 +101,8 @@ impl Pipe {
             carried: 0,
             first_sequence: None,
             tap: None,
+            mark: 0.0,
+            marked: 0,
         }
     }
 
@@ -143,6 +149,9 @@ impl Pipe {
                 let at = LENGTH + self.rng.word() as usize % (frame.len() - LENGTH);
                 frame[at] ^= 1 << (self.rng.word() % 8);
             }
+            if self.mark > 0.0 && self.rng.uniform() < self.mark {
+                self.mark(&mut frame);
+            }
             let mut leaves = self.now;
             if let Some(ns) = (frame.len() as u64 * 8 * 1_000_000_000).checked_div(law.rate) {
                 let takes = Duration::from_nanos(ns);
@@ -152,6 +161,15 @@ impl Pipe {
             let at = leaves + law.delay + law.jitter.mul_f64(self.rng.uniform());
             self.count += 1;
             self.flight.push(Reverse((at, self.count, to, frame)));
+        }
+    }
+
+    /// Marks a packet, if it says that it can be marked.
+    fn mark(&mut self, frame: &mut Vec<u8>) {
+        let (header, payload) = hand::read(frame);
+        if matches!(header.ecn, Ecn::Ect0 | Ecn::Ect1) {
+            *frame = hand::frame(&Header { ecn: Ecn::Ce, ..header }, &payload);
+            self.marked += 1;
         }
     }
 

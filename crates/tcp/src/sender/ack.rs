@@ -92,7 +92,7 @@ impl Sender {
             acked: real(self.counted(summary.acked)),
             sacked,
             lost: summary.lost,
-            marked: if ack.flags.has(Flags::ECE) { self.marks(summary.acked) } else { 0 },
+            marked: if ack.flags.has(Flags::ECE) { self.marks(summary.acked, summary.delivered) } else { 0 },
             rtt,
             draw: if self.needs.draw { draw() } else { 0.0 },
             rate: None,
@@ -171,17 +171,6 @@ impl Sender {
         }
         if self.rate.is_some() {
             self.tell_rate(ack);
-        }
-    }
-
-    /// The marks that an acknowledgement of `acked` segments with an echo reports: at least one, or their
-    /// exact number.
-    #[cold]
-    fn marks(&self, acked: u64) -> u64 {
-        match (self.config.ecn, self.config.dctcp_echo) {
-            (false, _) => 0,
-            (true, false) => 1,
-            (true, true) => acked, // RFC 8257 section 3.3 (1), (3): SACK does not count
         }
     }
 

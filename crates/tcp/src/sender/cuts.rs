@@ -1,5 +1,6 @@
 //! Reductions of the window: what the controller was asked, and for which data its answer stands.
 
+use super::marks::Marks;
 use super::{MIN_SSTHRESH, Sender, tamed};
 use ackclock_cc::Signal;
 use ackclock_units::Time;
@@ -17,11 +18,13 @@ pub(super) struct Cuts {
     collapses: bool,
     /// ECN: the next new segment carries CWR.
     announce: bool,
+    /// Accurate ECN: what the next acknowledgement says of marks.
+    pub(super) told: Option<Marks>,
 }
 
 impl Cuts {
     pub(super) fn new() -> Cuts {
-        Cuts { asked: 0, without_episode: 0, heeds_marks: true, collapses: true, announce: false }
+        Cuts { asked: 0, without_episode: 0, heeds_marks: true, collapses: true, announce: false, told: None }
     }
 
     /// True if a loss of `una` was answered without an episode already.

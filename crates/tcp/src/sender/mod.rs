@@ -4,6 +4,7 @@ mod ack;
 mod cuts;
 mod duplicates;
 mod episode;
+mod marks;
 mod pace;
 mod probe;
 mod rack;
@@ -14,6 +15,8 @@ mod timer;
 mod transmit;
 mod undo;
 mod wait;
+
+pub use marks::Marks;
 
 use crate::config::{Config, Undo};
 use crate::detection::{Detector, Rack};
