@@ -58,7 +58,7 @@ pub const OWN_TCP: Host = Host {
     gives: EVERYTHING,
     only: None,
     notes: &[
-        "exact marks need a receiver that echoes each by itself (RFC 8257): Linux does with dctcp only",
+        "exact marks need a receiver that tells of each: one with accurate ECN (RFC 9768), or Linux with dctcp",
         "one-way delays are differences of the receiver's timestamps, which are taken for milliseconds",
     ],
 };

@@ -106,6 +106,11 @@ impl Host {
         Ok(device.into())
     }
 
+    /// Our own TCP sends and receives there.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self.kind, Kind::Own(_))
+    }
+
     /// Runs `work` in the host's namespace.
     pub(crate) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LiveError> {
         in_a_thread(|| {
@@ -124,7 +129,7 @@ impl Host {
 
     /// The number of packets that its device dropped because the emulator did not read them in time.
     pub(crate) fn lost(&self) -> Result<u64, LiveError> {
-        if matches!(self.kind, Kind::Own(_)) {
+        if self.is_own() {
             return Ok(0); // the socket refuses what it cannot hold, and our TCP waits
         }
         let path = "/proc/thread-self/net/dev";

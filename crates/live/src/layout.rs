@@ -29,7 +29,7 @@ pub(crate) struct HostPlan {
     pub(crate) address: Ipv4Addr,
     pub(crate) address6: Ipv6Addr,
     pub(crate) settings: Settings,
-    /// Our own TCP sends there, instead of the kernel's.
+    /// Our own TCP is there, instead of the kernel's.
     pub(crate) own: bool,
 }
 
@@ -93,7 +93,9 @@ impl Layout {
                     _ => format!("{}.{member}.{name}", group.label),
                 };
                 let (address, address6) = addresses(end, number as u32);
-                let own = own && end == 0;
+                // The kernel's receivers do not tell of each mark.
+                let counts = flow.control.window().is_some_and(|control| control.needs().marks);
+                let own = own && (end == 0 || counts);
                 hosts.push(HostPlan { name, address, address6, settings: settings.clone(), own });
             }
             let ends = (Some(2 * number), Some(2 * number + 1));

@@ -396,7 +396,7 @@ impl<'a> Run<'a> {
             }
             Running::Own(flow) => {
                 let ((listens, listening), (complete, completion)) = (channel(), channel());
-                let receiving = move || self.ending(|| flow.kernel.receive(&listens, &complete));
+                let receiving = move || self.ending(|| flow.receive(&listens, &complete));
                 let sending = move || self.ending(|| flow.send(&listening, &completion));
                 [scope.spawn(receiving), scope.spawn(sending)]
             }

@@ -27,6 +27,7 @@ fn main() {
     let tests: &[Named] = &[
         ("a_flow_fills_its_bottleneck", fills),
         ("our_own_tcp_fills_its_bottleneck", own_host),
+        ("marks_are_counted_where_our_own_tcp_receives", counted),
         ("a_policy_from_a_file_decides_on_the_wire", policy),
         ("losses_and_drops_are_the_links", losses),
         ("late_and_doubled_packets_arrive", disorder),
@@ -139,6 +140,27 @@ fn own_host() -> Checked {
     let flow = &outcome.result.flows[0];
     let transfers = flow.transfers.as_ref().ok_or("transfers have a size")?;
     ensure(transfers.finished > 5 && flow.retransmits > 0, format!("{flow:?}"))
+}
+
+/// DCTCP and Prague count marks, so our own TCP receives, too: short queues, and no loss.
+fn counted() -> Checked {
+    let step = "{ red = { min = \"20 packets\", max = \"20 packets\", weight = 1.0, limit = \"200 packets\", mark = true } }";
+    let queues = [("dctcp", step), ("prague", "\"dualpi2\"")];
+    for (control, queue) in queues {
+        let text = scenario("", "host = \"own\"", "");
+        let text =
+            text.replace("{ droptail = \"1 bdp\" }", queue).replace("\"reno\"", &format!("\"{control}\""));
+        let outcome = flows(&text)?;
+        let (flow, link) = (&outcome.result.flows[0], &outcome.result.links[0]);
+        ensure((10e6..19.4e6).contains(&flow.goodput_bps), format!("{flow:?}"))?;
+        ensure(link.marks > 20 && link.drops == 0 && flow.window_cuts > 5, format!("{flow:?} {link:?}"))?;
+        ensure(flow.retransmits < 5, format!("{flow:?}"))?;
+    }
+    let transfers = "host = \"own\"\nsize = \"100 kB\"\nrepeat = 1000";
+    let text = scenario("", transfers, "").replace("\"reno\"", "\"dctcp\"");
+    let flow = &flows(&text)?.result.flows[0];
+    let finished = flow.transfers.as_ref().map_or(0, |transfers| transfers.finished);
+    ensure(finished > 5, format!("{flow:?}"))
 }
 
 /// Networks that see nothing and always say the same: one raises the rate until it is ten times what arrives,

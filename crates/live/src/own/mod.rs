@@ -1,7 +1,10 @@
 //! A flow whose sending host is our own TCP: its packets go straight to the path, and the kernel receives.
 //!
 //! So every controller, recovery and detection meets the kernel's receiver, also those that the kernel does
-//! not have. The receiving program is that of the kernel's flows.
+//! not have. The receiving program is that of the kernel's flows. Controllers that count marks have a
+//! [receiver](receiving) of our own.
+
+mod receiving;
 
 use crate::clock::PATIENCE;
 use crate::error::LiveError;
@@ -12,6 +15,7 @@ use ackclock_scenario::measured::Transfer;
 use ackclock_stack::{ConnectionId, Host, Limits, Options, Port, SenderInfo, Why};
 use ackclock_tcp::Counters;
 use ackclock_units::{Duration, Time};
+use receiving::Arrived;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,6 +44,8 @@ struct Seen {
     before: Counters,
     now: Option<SenderInfo>,
     rtt_min: Option<Duration>,
+    /// Where our own TCP receives.
+    arrived: Arrived,
 }
 
 /// Our end of the path.
@@ -214,7 +220,11 @@ impl<'a> Own<'a> {
             Some(sender) => sum(&seen.before, &sender.counters),
             None => seen.before,
         };
+        let receives = self.kernel.receiver.is_own();
+        let of = |kernel: u64, ours: u64| if receives { ours } else { kernel };
         Snapshot {
+            received: of(kernel.received, seen.arrived.bytes),
+            arrived: of(kernel.arrived, seen.arrived.segments),
             sent: counted.sent,
             retransmits: counted.retransmits,
             fast_retransmits: counted.fast_retransmits,
