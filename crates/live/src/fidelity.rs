@@ -56,6 +56,10 @@ pub struct Fidelity {
     /// How late the latest thread was at the end of the run, s.
     #[serde(default)]
     pub behind_s: f64,
+    /// How late our own TCP was for paced segments. Its controllers take that for a delay of the path. `None`: it
+    /// sends none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub senders: Option<Distribution>,
     /// Packets that hosts sent, and that the emulator did not read in time.
     pub lost_on_entry: u64,
     /// Packets that the kernel of the receiving host did not accept.
@@ -73,6 +77,7 @@ pub struct Fidelity {
 impl Fidelity {
     pub(crate) fn new(
         parts: &[ShardReport],
+        senders: Option<&Lateness>,
         lost: u64,
         overrun: Duration,
         path: &Sensitivity,
@@ -90,6 +95,7 @@ impl Fidelity {
             real_time: parts.iter().all(|part| part.real_time),
             overrun_s: overrun.as_secs_f64(),
             behind_s: parts.iter().map(|part| part.behind.as_secs_f64()).fold(0.0, f64::max),
+            senders: senders.map(Distribution::from),
             lost_on_entry: lost,
             refused: parts.iter().map(|part| part.refused).sum(),
             unroutable: parts.iter().map(|part| part.unroutable).sum(),
@@ -119,6 +125,17 @@ impl Fidelity {
                 "one delivery in a hundred is later than {}: more than {} % of the shortest round-trip time, {}",
                 ms(p99_s),
                 MAX_P99 * 100.0,
+                ms(rtt_s)
+            ));
+        }
+        if let Some(senders) =
+            self.senders.filter(|it| it.mean_s > MAX_MEAN * rtt_s || it.p99_s > MAX_P99 * rtt_s)
+        {
+            doubts.push(format!(
+                "our own TCP sends paced segments {} late on the average, and one time in a hundred more than {}, of a shortest round-trip \
+                 time of {}: fewer flows, or a lower rate, are less work",
+                ms(senders.mean_s),
+                ms(senders.p99_s),
                 ms(rtt_s)
             ));
         }
@@ -179,7 +196,7 @@ mod tests {
             real_time: true,
             behind: Duration::ZERO,
         };
-        let emulation = Fidelity::new(&[part], lost, Duration::ZERO, &path(), &[]);
+        let emulation = Fidelity::new(&[part], None, lost, Duration::ZERO, &path(), &[]);
         assert_eq!(emulation.trusted, emulation.doubts.is_empty());
         emulation
     }
@@ -204,10 +221,12 @@ mod tests {
         worst.lateness.p999_s = 3e-3;
         worst.busy = vec![0.5, 0.97];
         worst.refused = 2;
+        worst.senders = Some(Distribution { mean_s: 0.3e-3, p99_s: 1e-3, ..Distribution::default() });
         (worst.overrun_s, worst.behind_s) = (20.04, 0.25);
         insta::assert_snapshot!(worst.doubted(&path()).join("\n"), @r"
         deliveries are 0.150 ms late on the average, each way: more than 1 % of the shortest round-trip time, 20.000 ms
         one delivery in a hundred is later than 2.500 ms: more than 10 % of the shortest round-trip time, 20.000 ms
+        our own TCP sends paced segments 0.300 ms late on the average, and one time in a hundred more than 1.000 ms, of a shortest round-trip time of 20.000 ms: fewer flows, or a lower rate, are less work
         one delivery in a thousand is later than 3.000 ms, which is enough to fill 75 % of the queue of bottleneck: bursts that the path does not have may have overflown it
         a thread that carries packets took 97 % of a processor
         the run took 20.0 s longer than its scenario

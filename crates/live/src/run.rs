@@ -486,7 +486,12 @@ impl<'a> Run<'a> {
         wall: Instant,
     ) -> Result<Outcome, LiveError> {
         let lost = self.hosts.iter().map(Host::lost).sum::<Result<u64, _>>()?;
-        let mut emulation = Fidelity::new(&parts, lost, overrun, &self.sensitivity(), &self.request.controls);
+        let senders = flows.iter().filter_map(Running::lateness).reduce(|mut all, more| {
+            all.add(&more);
+            all
+        });
+        let (path, controls) = (self.sensitivity(), &self.request.controls);
+        let mut emulation = Fidelity::new(&parts, senders.as_ref(), lost, overrun, &path, controls);
         emulation.gave_up = flows.iter().filter_map(Running::gave_up).collect();
         let queues = parts.iter_mut().flat_map(|part| std::mem::take(&mut part.queues)).collect();
         let measured = self.measured(&carried, parts, flows);

@@ -3,6 +3,7 @@
 use crate::flow::{Flow, Snapshot};
 use crate::own::Own;
 use crate::paced::Paced;
+use ackclock_lateness::Lateness;
 use ackclock_scenario::measured::{RateTally, Transfer};
 use ackclock_scenario::writing::BurstTally;
 
@@ -69,6 +70,14 @@ impl Running<'_> {
         }
     }
 
+    /// How late our own TCP was for paced segments, if it sends any.
+    pub(crate) fn lateness(&self) -> Option<Lateness> {
+        match self {
+            Running::Own(flow) => flow.lateness(),
+            Running::Tcp(_) | Running::Paced(_) => None,
+        }
+    }
+
     /// Why its sender gave up before the end of the run, if it did.
     pub(crate) fn gave_up(&self) -> Option<String> {
         match self {
@@ -80,7 +89,8 @@ impl Running<'_> {
     /// Shows its own variables (name, value). The names and their order never change.
     pub(crate) fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         match self {
-            Running::Tcp(_) | Running::Own(_) => {}
+            Running::Tcp(_) => {}
+            Running::Own(flow) => flow.inspect(see),
             Running::Paced(flow) => flow.inspect(see),
         }
     }

@@ -108,8 +108,8 @@ impl Far {
     }
 
     /// Moves packets both ways, and lets timers expire. True if there are more to read.
-    pub(crate) fn turn(&mut self, now: Time) -> Result<bool, ProxyError> {
-        self.port.turn(&mut self.stack, now).map_err(ProxyError::kernel("the TUN device has failed"))
+    pub(crate) fn turn(&mut self, clock: impl Fn() -> Time) -> Result<bool, ProxyError> {
+        self.port.turn(&mut self.stack, clock).map_err(ProxyError::kernel("the TUN device has failed"))
     }
 
     /// Begins a connection to the server with buffers of this size.

@@ -160,14 +160,14 @@ impl Proxy {
         }
         let now = self.now();
         (0..self.places.len()).for_each(|at| self.end(at, End::Stopped, now));
-        self.far.turn(now)?;
+        let begun = self.begun;
+        self.far.turn(|| since(begun))?;
         self.entries.drain(..).for_each(&mut log);
         Ok(self.totals)
     }
 
     fn now(&self) -> Time {
-        let ns = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        Time::from_nanos(ns)
+        since(self.begun)
     }
 
     /// How long nothing is to be done.
@@ -178,8 +178,9 @@ impl Proxy {
     /// Moves packets, and what has arrived in them. True if there is more to be done at once.
     fn turn(&mut self) -> Result<bool, ProxyError> {
         for _ in 0..TURNS {
+            let begun = self.begun;
+            let more = self.far.turn(|| since(begun))?;
             let now = self.now();
-            let more = self.far.turn(now)?;
             let mut told = false;
             while let Some(event) = self.far.stack.poll_event() {
                 told = true;
@@ -459,6 +460,11 @@ impl Proxy {
             Entry { client, server, local: None, duration, to_server: 0, to_client: 0, path: None, end };
         self.entries.push(entry);
     }
+}
+
+/// The time since then.
+fn since(begun: Instant) -> Time {
+    Time::from_nanos(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, ProxyError> {

@@ -38,13 +38,15 @@ impl Port {
     }
 
     /// Passes what has arrived to the host, up to 64 packets or trains, fires its timers, and sends what may
-    /// leave. True: more may have arrived.
+    /// leave. True: more may have arrived. `clock` tells the time. It is asked after each read: if the thread
+    /// sleeps before a read, an earlier time would make round-trip times too short.
     ///
     /// # Errors
     ///
     /// If the device cannot be read.
-    pub fn turn(&mut self, host: &mut Host, now: Time) -> io::Result<bool> {
+    pub fn turn(&mut self, host: &mut Host, clock: impl Fn() -> Time) -> io::Result<bool> {
         // What was due before is sent before what has arrived changes it.
+        let mut now = clock();
         host.on_timeout(now);
         self.send(host, now);
         let mut more = true;
@@ -53,6 +55,7 @@ impl Port {
                 more = false;
                 break;
             };
+            now = clock();
             host.receive(now, &self.buffer[..bytes]);
         }
         self.send(host, now);

@@ -2,10 +2,12 @@
 
 mod common;
 
-use ackclock_stack::{Event, HostError, Options, Refused};
+use ackclock_stack::{Event, Host, HostError, Limits, Options, Port, Refused, Tun};
 use ackclock_tcp::Config;
-use ackclock_units::Duration;
+use ackclock_units::{Duration, Time};
 use common::{Law, PORT, Pipe, address, options, reno};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -89,4 +91,43 @@ fn what_was_known_at_the_end_is_told_until_the_release() {
     pipe.run(Duration::from_secs(120)); // TIME-WAIT
     assert!(pipe.hosts[0].info(first).is_none());
     assert_eq!(pipe.hosts[0].write(pipe.now, first, b"x"), Err(Refused::Unknown));
+}
+
+/// Found on the wire: a thread that slept between a look at its clock and a read took what had arrived meanwhile
+/// for earlier, and round-trip times came out shorter than the path.
+#[test]
+fn what_arrives_has_the_time_at_which_it_is_read() {
+    let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let (near, far) =
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).expect("two sockets");
+    let (mut port, far) = (Port::new(Tun::from(near)), Tun::from(far));
+    let (mut here, mut there) = (Host::new(Limits::default(), 1), Host::new(Limits::default(), 2));
+    let (from, to) = (SocketAddr::new(address(0), 0), SocketAddr::new(address(1), PORT));
+    there.listen(to, reno(), 1).expect("nobody listens");
+    let id = here.connect(at(1000), from, to, reno()).expect("there is room");
+    let mut buffer = vec![0; 1 << 16];
+    let mut answer = |now: u64| {
+        while let Some(bytes) = far.read(&mut buffer).expect("a socket") {
+            there.receive(at(now), &buffer[..bytes]);
+        }
+        while let Some(train) = there.transmit(at(now)) {
+            far.write(&train.parts()).expect("a socket");
+        }
+    };
+    port.send(&mut here, at(1000));
+    answer(1050);
+    port.turn(&mut here, || at(1100)).expect("a socket");
+    here.write(at(1100), id, b"x").expect("there is room");
+    port.send(&mut here, at(1100));
+    answer(1150);
+    // The clock says 1160, then the thread sleeps, and then it reads what came at 1200.
+    let looks = Cell::new(0);
+    let sleepy = || {
+        looks.set(looks.get() + 1);
+        at(if looks.get() == 1 { 1160 } else { 1200 })
+    };
+    port.turn(&mut here, sleepy).expect("a socket");
+    let sender = here.info(id).and_then(|info| info.sender).expect("it is open");
+    assert_eq!(sender.rtt_min, Some(Duration::from_millis(100)));
 }

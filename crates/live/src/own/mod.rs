@@ -11,6 +11,7 @@ use crate::error::LiveError;
 use crate::flow::{CHUNK, Flow, PORT, Snapshot, State};
 use crate::schedule;
 use ackclock_cc as cc;
+use ackclock_lateness::Lateness;
 use ackclock_scenario::measured::Transfer;
 use ackclock_stack::{ConnectionId, Host, Limits, Options, Port, SenderInfo, Why};
 use ackclock_tcp::Counters;
@@ -29,6 +30,9 @@ const SILENCE: Duration = Duration::from_secs(365 * 86_400);
 /// The longest sleep. It decides how soon the end of the run is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
 
+/// The controller's own variables are looked at this often.
+const LOOK: Duration = Duration::from_millis(1);
+
 /// The flow.
 pub(crate) struct Own<'a> {
     /// The receiving program, and what the receiving kernel knows.
@@ -44,6 +48,11 @@ struct Seen {
     before: Counters,
     now: Option<SenderInfo>,
     rtt_min: Option<Duration>,
+    /// The controller's own variables, and when they are looked at again.
+    inner: Vec<(&'static str, f64)>,
+    look: Time,
+    /// How late the sending thread was for paced segments.
+    late: Lateness,
     /// Where our own TCP receives.
     arrived: Arrived,
 }
@@ -56,7 +65,10 @@ struct Line {
 
 impl<'a> Own<'a> {
     pub(crate) fn new(kernel: Flow<'a>, control: &'a cc::Settings) -> Own<'a> {
-        Own { kernel, control, seen: Mutex::default() }
+        // Before the first connection: what a new controller shows.
+        let mut seen = Seen::default();
+        control.build().inspect(&mut |name, value| seen.inner.push((name, value)));
+        Own { kernel, control, seen: Mutex::new(seen) }
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -193,12 +205,22 @@ impl<'a> Own<'a> {
 
     /// Moves packets, and notes the state of the present connection.
     fn turn(&self, line: &mut Line, id: Option<ConnectionId>) -> Result<(), LiveError> {
-        while line.port.turn(&mut line.host, self.kernel.clock.now()).map_err(self.failed())? {}
+        let now = self.kernel.clock.now();
+        let due = line.host.poll_timeout().filter(|&due| due <= now && self.is_paced());
+        if let Some(due) = due {
+            self.seen().late.note(now.since(due));
+        }
+        while line.port.turn(&mut line.host, || self.kernel.clock.now()).map_err(self.failed())? {}
         while line.host.poll_event().is_some() {} // the states themselves are asked for
         if let Some(sender) = id.and_then(|id| line.host.info(id)?.sender) {
             let mut seen = self.seen();
             let least = [seen.rtt_min, sender.rtt_min].into_iter().flatten().min();
             (seen.rtt_min, seen.now) = (least, Some(sender));
+            if let Some(id) = id.filter(|_| seen.look <= now) {
+                seen.look = now + LOOK;
+                seen.inner.clear();
+                line.host.inspect(id, &mut |name, value| seen.inner.push((name, value)));
+            }
         }
         Ok(())
     }
@@ -210,6 +232,21 @@ impl<'a> Own<'a> {
 
     fn failed(&self) -> impl FnOnce(std::io::Error) -> LiveError {
         LiveError::kernel(format!("{} cannot send", self.kernel.sender.name))
+    }
+
+    /// Nearly all that is due at a time are paced segments.
+    fn is_paced(&self) -> bool {
+        self.kernel.plan.config.pacing.is_some() || self.control.needs().pacing
+    }
+
+    /// How late its thread was for paced segments, if there are any.
+    pub(crate) fn lateness(&self) -> Option<Lateness> {
+        self.is_paced().then(|| self.seen().late.clone())
+    }
+
+    /// Shows the controller's own variables (name, value).
+    pub(crate) fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.seen().inner.iter().for_each(|&(name, value)| see(name, value));
     }
 
     /// The present progress of the flow.

@@ -102,7 +102,7 @@ impl Own<'_> {
 
     /// Moves packets. What happens is asked for.
     fn move_on(&self, line: &mut Line) -> Result<(), LiveError> {
-        while line.port.turn(&mut line.host, self.kernel.clock.now()).map_err(self.cannot_receive())? {}
+        while line.port.turn(&mut line.host, || self.kernel.clock.now()).map_err(self.cannot_receive())? {}
         while line.host.poll_event().is_some() {}
         Ok(())
     }
