@@ -14,6 +14,7 @@ use crate::paced::{Paced, Told};
 use crate::program::{self, Program};
 use crate::running::Running;
 use crate::sample::{Due, Schedule, Watched};
+use crate::schedule;
 use crate::shard::{Route, Shard, ShardReport, Source, Stream};
 use ackclock_files::Folder;
 use ackclock_net::LinkTally;
@@ -201,7 +202,9 @@ impl<'a> Run<'a> {
             let parts: Vec<_> =
                 parts.into_iter().map(|part| scope.spawn(move || self.ending(|| part.run()))).collect();
             let carried = match &self.request.load {
-                Load::Flows => self.with_flows(&flows, end, Schedule::new(measure, probe), go_on),
+                Load::Flows => schedule::among_hosts(|| {
+                    self.with_flows(&flows, end, Schedule::new(measure, probe), go_on)
+                }),
                 load => self.with_programs(load, go_on),
             };
             self.stop.store(true, Ordering::Relaxed);

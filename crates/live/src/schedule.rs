@@ -40,6 +40,15 @@ pub(crate) fn ahead() {
     let _ = rustix::process::setpriority_process(None, FIRST);
 }
 
+/// Does this work as far ahead as programs of hosts are: what leads them must not wait for all of them.
+pub(crate) fn among_hosts<T>(work: impl FnOnce() -> T) -> T {
+    let before = rustix::process::getpriority_process(None).unwrap_or(0);
+    ahead();
+    let done = work();
+    let _ = rustix::process::setpriority_process(None, before);
+    done
+}
+
 /// The processor time of the calling thread.
 pub(crate) fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);

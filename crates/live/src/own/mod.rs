@@ -210,7 +210,9 @@ impl<'a> Own<'a> {
         if let Some(due) = due {
             self.seen().late.note(now.since(due));
         }
-        while line.port.turn(&mut line.host, || self.kernel.clock.now()).map_err(self.failed())? {}
+        // Where more comes than this thread can take, there is no end of it.
+        let clock = || self.kernel.clock.now();
+        while line.port.turn(&mut line.host, clock).map_err(self.failed())? && !self.kernel.over() {}
         while line.host.poll_event().is_some() {} // the states themselves are asked for
         if let Some(sender) = id.and_then(|id| line.host.info(id)?.sender) {
             let mut seen = self.seen();

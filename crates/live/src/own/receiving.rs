@@ -102,7 +102,8 @@ impl Own<'_> {
 
     /// Moves packets. What happens is asked for.
     fn move_on(&self, line: &mut Line) -> Result<(), LiveError> {
-        while line.port.turn(&mut line.host, || self.kernel.clock.now()).map_err(self.cannot_receive())? {}
+        let clock = || self.kernel.clock.now();
+        while line.port.turn(&mut line.host, clock).map_err(self.cannot_receive())? && !self.kernel.over() {}
         while line.host.poll_event().is_some() {}
         Ok(())
     }
