@@ -257,10 +257,11 @@ kernel-runs: tools ## paths and controllers in the simulator and in the running 
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/none.toml --beside docs/src/kernel-runs/none.md
 	cargo run $(DIST) -q -p ackclock --features kernel -- emulate scenarios/kernel/pert.toml --beside docs/src/kernel-runs/pert.md
 
-# Root, ten minutes, and nothing else to do for the machine.
+# Root, 20 minutes, and nothing else to do for the machine.
 .PHONY: own-host stack-long
-own-host: ## every controller from our own TCP towards the kernel, beside the simulator; root, ten minutes
+own-host: ## our own TCP towards the kernel, beside the simulator: every controller, and late packets; root, 20 minutes
 	cargo run $(DIST) -q -p ackclock -- emulate scenarios/kernel/stack.toml --beside docs/src/kernel-runs/stack.md
+	cargo run $(DIST) -q -p ackclock -- emulate scenarios/kernel/late.toml --beside docs/src/kernel-runs/late.md
 
 # Published experiments whose points fit beside each other into a small machine: so many of each at once.
 ON_THE_WIRE = rr-fig-11:25 rr-fig-12:25 dcr-fig-23:5 ltcp-dcr-fig-59:1 pert-fig-55:1
