@@ -56,8 +56,8 @@ pub struct Fidelity {
     /// How late the latest thread was at the end of the run, s.
     #[serde(default)]
     pub behind_s: f64,
-    /// How late our own TCP was for paced segments. Its controllers take that for a delay of the path. `None`: it
-    /// sends none.
+    /// How late our own TCP was for paced segments. Its controllers take that for a delay of the path.
+    /// `None`: it sends none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub senders: Option<Distribution>,
     /// Packets that hosts sent, and that the emulator did not read in time.

@@ -1,8 +1,8 @@
 //! Accurate ECN (RFC 9768): a receiver tells how many packets the path has marked, in three bits of every
 //! segment, and how many bytes, in an option.
 //!
-//! The sender of the marks' segments gets every mark by itself, which controllers such as `dctcp` and `prague`
-//! need. Byte counters are sent on segments without data, where there is room for them.
+//! The sender of the marks' segments gets every mark by itself, which controllers such as `dctcp` and
+//! `prague` need. Byte counters are sent on segments without data, where there is room for them.
 
 use ackclock_net::Ecn;
 use ackclock_tcp::Marks;
@@ -279,8 +279,8 @@ impl Told {
     }
 }
 
-/// True if somebody has changed the codepoint of a SYN, or of the answer to one: they leave without ECN (section
-/// 3.2.2.3). What means nothing yet is no sign of it.
+/// True if somebody has changed the codepoint of a SYN, or of the answer to one: they leave without ECN
+/// (section 3.2.2.3). What means nothing yet is no sign of it.
 pub(crate) fn was_mangled(counter: u8) -> bool {
     matches!(counter, 0b011 | 0b100 | 0b110)
 }

@@ -93,8 +93,8 @@ fn what_was_known_at_the_end_is_told_until_the_release() {
     assert_eq!(pipe.hosts[0].write(pipe.now, first, b"x"), Err(Refused::Unknown));
 }
 
-/// Found on the wire: a thread that slept between a look at its clock and a read took what had arrived meanwhile
-/// for earlier, and round-trip times came out shorter than the path.
+/// Found on the wire: a thread that slept between a look at its clock and a read took what had arrived
+/// meanwhile for earlier, and round-trip times came out shorter than the path.
 #[test]
 fn what_arrives_has_the_time_at_which_it_is_read() {
     let at = |ms: u64| Time::from_nanos(ms * 1_000_000);

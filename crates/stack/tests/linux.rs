@@ -89,7 +89,7 @@ fn meet<T: Send>(
                 eprintln!("it takes too long: {:?}, {}", host.counts(), host.describe());
                 std::process::exit(1); // the peer may wait for ever
             }
-            let more = port.turn(&mut host, &clock).expect("the device can be read");
+            let more = port.turn(&mut host, clock).expect("the device can be read");
             done = on_turn(&mut host, clock());
             port.send(&mut host, clock());
             if !more {

@@ -45,11 +45,12 @@ fn agree(point: &Point, probes: bool, several: &[usize]) -> Result<bool, String>
     let Some(phases) = by(EngineKind::Phases, 1, point, probes) else { return Ok(false) };
     let events = by(EngineKind::Events, 1, point, probes).expect("it computes everything");
     let flows = point.scenario.flows();
+    let whole = point.scenario.controls().any(|control| control.window().is_none());
     same("events", &events, &phases)?;
     for &number in several {
-        // Every run that suits the engine is divided, if there are flows for the threads.
+        // Every run of TCP that suits the engine is divided, if there are flows for the threads.
         let taken = threads(point, number);
-        if taken != number.min(1 + flows) {
+        if taken != if whole { 1 } else { number.min(1 + flows) } {
             return Err(format!("{taken} threads for {number}, and {flows} flows"));
         }
         let shared = by(EngineKind::Phases, number, point, probes).expect("one thread can");
@@ -86,7 +87,7 @@ fn each_run_gets_the_engine_that_suits_it() {
     let reno = "control = \"reno\"";
     assert_eq!(chosen("100 Mbit/s", reno), Some(EngineKind::Phases));
     assert_eq!(chosen("100 kbit/s", reno), Some(EngineKind::Events), "a packet takes longer than a round");
-    assert_eq!(chosen("100 Mbit/s", "control = \"tfrc\""), Some(EngineKind::Events), "it has no parts");
+    assert_eq!(chosen("100 Mbit/s", "control = \"tfrc\""), Some(EngineKind::Phases));
     let followed = "control = \"reno\"\nfollow = true";
     assert_eq!(chosen("100 Mbit/s", followed), Some(EngineKind::Events), "it is observed");
 }

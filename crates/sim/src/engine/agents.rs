@@ -8,7 +8,7 @@ use super::carried::Carried;
 use super::in_flight::Entrance;
 use super::observe::Observer;
 use super::packets::{Acknowledgement, Segment};
-use super::tally::{Counted, Totals};
+use super::tally::{Counted, Tally, Totals};
 use super::timers::Timer;
 use super::{Engine, forwarding::enter};
 use ackclock_net::{Cause, Detour, Link};
@@ -163,6 +163,145 @@ impl Counted for Agent {
     }
 }
 
+/// What an acknowledgement sets off.
+pub(super) enum Acted {
+    /// Nothing: it is of an earlier connection, or the application has stopped.
+    Nothing,
+    /// The sender may send.
+    Sends,
+    /// The transfer is complete.
+    Done,
+}
+
+/// What both engines do with an agent. `counted`: its number in the tally.
+impl Agent {
+    /// The application starts. False if it was stopped in the meantime.
+    pub(super) fn begin(&mut self, counted: usize, now: Time, tally: &mut Tally) -> bool {
+        if self.transfers_left == 0 {
+            return false;
+        }
+        self.transfers_left -= 1;
+        self.active = true;
+        self.started_at = now;
+        tally.runs_from(counted, now);
+        if let Some(packets) = self.size {
+            tally.transfer_begins(counted, now, self.plan.bytes_of(packets));
+        }
+        true
+    }
+
+    /// The application stops: nothing more is sent, and no timer is set any more.
+    pub(super) fn stop(&mut self, counted: usize, now: Time, tally: &mut Tally) {
+        self.transfers_left = 0;
+        if self.active {
+            tally.before_window_changes(counted, now, self);
+            tally.runs_to(counted);
+            self.active = false;
+        }
+    }
+
+    /// A departure or a timeout of the sender is due.
+    pub(super) fn on_departure(&mut self, counted: usize, now: Time, tally: &mut Tally) {
+        tally.before_window_changes(counted, now, self);
+        self.sender.on_timeout(now);
+    }
+
+    /// A packet is at the receiver. Returns what it answers; `None`: the packet is of an earlier connection.
+    pub(super) fn receive(&mut self, at: Time, packet: u64) -> Option<Option<Ack>> {
+        let (connection, data) = self.data.take(packet)?;
+        self.arrived += 1;
+        // What was sent before the application stopped is received after that.
+        (connection == self.connection).then(|| self.receiver.on_packet(at, &data))
+    }
+
+    /// An acknowledgement is back at the sender.
+    pub(super) fn take_ack(&mut self, counted: usize, now: Time, packet: u64, tally: &mut Tally) -> Acted {
+        let Some((connection, ack)) = self.acks.take(packet) else { return Acted::Nothing };
+        if connection != self.connection || !self.active {
+            return Acted::Nothing;
+        }
+        tally.before_window_changes(counted, now, self);
+        if self.sender.on_ack(now, &ack).is_err() {
+            debug_assert!(false, "no path invents acknowledgements");
+        }
+        if self.sender.is_finished() { Acted::Done } else { Acted::Sends }
+    }
+
+    /// A transfer is completely acknowledged. Returns when the next one starts, on a new connection, if there
+    /// is one.
+    pub(super) fn on_done(&mut self, counted: usize, now: Time, tally: &mut Tally) -> Option<Time> {
+        self.active = false;
+        tally.runs_to(counted);
+        tally.transfer_done(counted, now);
+        if self.transfers_left == 0 {
+            return None;
+        }
+        tally.connection_over(counted, self);
+        let start = self.plan.requests.next_start(self.started_at, now);
+        self.size = self.plan.next_size();
+        self.connection = self.connection.wrapping_add(1);
+        self.restart(start);
+        Some(start)
+    }
+
+    /// A packet was lost, or copied, on its way.
+    pub(super) fn detour(&mut self, is_data: bool, packet: u64, detour: Detour) {
+        match (detour, is_data) {
+            (Detour::Twice(_), true) => self.data.double(packet),
+            (Detour::Twice(_), false) => self.acks.double(packet),
+            (Detour::Gone(cause), true) => {
+                if let Some((connection, data)) = self.data.take(packet)
+                    && connection == self.connection
+                {
+                    self.receiver.on_drop(data.number, label(cause));
+                }
+            }
+            (Detour::Gone(_), false) => drop(self.acks.take(packet)),
+            (Detour::Back(_) | Detour::Waits, _) => {}
+        }
+    }
+
+    /// The next packet that may leave now.
+    pub(super) fn next_packet(&mut self, now: Time) -> Option<Segment> {
+        if !self.active {
+            return None;
+        }
+        let data = self.sender.poll_transmit(now)?;
+        let seq = self.data.send((self.connection, data));
+        let bytes = u16::try_from(data.bytes).unwrap_or(u16::MAX);
+        Some(Segment(tcp::Data { seq, sent_at: now, bytes, ..tcp::Data::default() }))
+    }
+
+    /// When the sender has a departure or a timeout. `None`: it is not running.
+    pub(super) fn departure(&self, now: Time) -> Option<Time> {
+        let due = self.sender.poll_timeout().unwrap_or(Time::NEVER);
+        // A deadline of the past would be asked for again at once.
+        self.active.then(|| due.max(now + Duration::from_nanos(1)))
+    }
+
+    /// When the receiver has something to report without a packet.
+    pub(super) fn report_due(&self, now: Time) -> Time {
+        let due = if self.active { self.receiver.poll_timeout() } else { None }.unwrap_or(Time::NEVER);
+        due.max(now + Duration::from_nanos(1))
+    }
+
+    /// An acknowledgement as it goes over the path.
+    pub(super) fn wrap(&mut self, at: Time, ack: Ack) -> Acknowledgement {
+        let serial = self.acks.send((self.connection, ack));
+        let bytes = u16::try_from(ack.bytes).unwrap_or(u16::MAX);
+        Acknowledgement(tcp::Ack { ack: serial, sent_at: at, bytes, ..tcp::Ack::default() })
+    }
+
+    /// New endpoints, whose counters begin at zero.
+    fn restart(&mut self, now: Time) {
+        self.lost += self.sender.counters().lost;
+        self.loss_events = self.loss_event_rate();
+        self.sender = Sender::new(&self.transport, self.bytes, self.size, now, self.handshake);
+        self.receiver = Receiver::new(&self.transport, self.bytes);
+        self.arrived = 0;
+    }
+}
+
 impl<O: Observer> Engine<O> {
     /// The tally's number of an agent: agents come after TCP flows.
     fn counted(&self, agent: usize) -> usize {
@@ -171,30 +310,15 @@ impl<O: Observer> Engine<O> {
 
     pub(super) fn on_agent_start(&mut self, number: usize) {
         let counted = self.counted(number);
-        let agent = &mut self.agents[number];
-        if agent.transfers_left == 0 {
-            return; // stopped in the meantime
+        if self.agents[number].begin(counted, self.now, &mut self.tally) {
+            self.transmit_agent(number);
         }
-        agent.transfers_left -= 1;
-        agent.active = true;
-        agent.started_at = self.now;
-        self.tally.runs_from(counted, self.now);
-        if let Some(packets) = agent.size {
-            self.tally.transfer_begins(counted, self.now, agent.plan.bytes_of(packets));
-        }
-        self.transmit_agent(number);
     }
 
     /// The application stops: nothing more is sent.
     pub(super) fn on_agent_stop(&mut self, number: usize) {
         let counted = self.counted(number);
-        let agent = &mut self.agents[number];
-        agent.transfers_left = 0;
-        if agent.active {
-            self.tally.before_window_changes(counted, self.now, agent);
-            self.tally.runs_to(counted);
-            agent.active = false;
-        }
+        self.agents[number].stop(counted, self.now, &mut self.tally);
         self.timers.departure(number, Time::NEVER);
         self.timers.report(number, Time::NEVER);
     }
@@ -202,9 +326,7 @@ impl<O: Observer> Engine<O> {
     /// A departure or a timeout of the sender is due.
     pub(super) fn on_departure(&mut self, number: usize) {
         let counted = self.counted(number);
-        let agent = &mut self.agents[number];
-        self.tally.before_window_changes(counted, self.now, agent);
-        agent.sender.on_timeout(self.now);
+        self.agents[number].on_departure(counted, self.now, &mut self.tally);
         self.transmit_agent(number);
     }
 
@@ -213,71 +335,39 @@ impl<O: Observer> Engine<O> {
         if let Some(ack) = self.agents[number].receiver.on_timeout(self.now) {
             self.agent_acknowledges(number, self.now, ack);
         }
-        self.await_report(number);
+        self.timers.report(number, self.agents[number].report_due(self.now));
     }
 
     /// A packet of an agent is at its receiver.
     pub(super) fn on_agent_data(&mut self, number: usize, at: Time, packet: u64) {
-        let agent = &mut self.agents[number];
-        let Some((connection, data)) = agent.data.take(packet) else { return };
-        agent.arrived += 1;
-        // What was sent before the application stopped is received after that.
-        if connection != agent.connection {
-            return;
-        }
-        if let Some(ack) = agent.receiver.on_packet(at, &data) {
+        let Some(arrived) = self.agents[number].receive(at, packet) else { return };
+        if let Some(ack) = arrived {
             self.agent_acknowledges(number, at, ack);
         }
-        self.await_report(number);
+        self.timers.report(number, self.agents[number].report_due(self.now));
     }
 
     /// An acknowledgement is back at the sender of an agent.
     pub(super) fn on_agent_ack(&mut self, number: usize, packet: u64) {
         let counted = self.counted(number);
-        let agent = &mut self.agents[number];
-        let Some((connection, ack)) = agent.acks.take(packet) else { return };
-        if connection != agent.connection || !agent.active {
-            return;
+        match self.agents[number].take_ack(counted, self.now, packet, &mut self.tally) {
+            Acted::Nothing => {}
+            Acted::Sends => self.transmit_agent(number),
+            Acted::Done => self.on_agent_done(number),
         }
-        self.tally.before_window_changes(counted, self.now, agent);
-        if agent.sender.on_ack(self.now, &ack).is_err() {
-            debug_assert!(false, "no path invents acknowledgements");
-        }
-        if agent.sender.is_finished() {
-            return self.on_agent_done(number);
-        }
-        self.transmit_agent(number);
     }
 
     /// A packet of an agent was lost, or copied, on its way.
     pub(super) fn on_agent_detour(&mut self, number: usize, is_data: bool, packet: u64, detour: Detour) {
-        let Some(agent) = self.agents.get_mut(number) else { return };
-        match (detour, is_data) {
-            (Detour::Twice(_), true) => agent.data.double(packet),
-            (Detour::Twice(_), false) => agent.acks.double(packet),
-            (Detour::Gone(cause), true) => {
-                if let Some((connection, data)) = agent.data.take(packet)
-                    && connection == agent.connection
-                {
-                    agent.receiver.on_drop(data.number, label(cause));
-                }
-            }
-            (Detour::Gone(_), false) => drop(agent.acks.take(packet)),
-            (Detour::Back(_) | Detour::Waits, _) => {}
+        if let Some(agent) = self.agents.get_mut(number) {
+            agent.detour(is_data, packet, detour);
         }
     }
 
     /// Sends what an agent's sender may send, and updates its timer.
     fn transmit_agent(&mut self, number: usize) {
-        if !self.agents[number].active {
-            return;
-        }
-        while let Some(data) = self.agents[number].sender.poll_transmit(self.now) {
-            let agent = &mut self.agents[number];
-            let seq = agent.data.send((agent.connection, data));
-            let bytes = u16::try_from(data.bytes).unwrap_or(u16::MAX);
-            let mut packet = Segment(tcp::Data { seq, sent_at: self.now, bytes, ..tcp::Data::default() });
-            let Entrance { stage, exit, .. } = &agent.out;
+        while let Some(mut packet) = self.agents[number].next_packet(self.now) {
+            let Entrance { stage, exit, .. } = &self.agents[number].out;
             let exit = *exit;
             let whose = (self.owners.agent(number), &self.owners);
             match enter(stage, &mut self.links, &mut self.observer, self.now, whose, &mut packet) {
@@ -285,16 +375,14 @@ impl<O: Observer> Engine<O> {
                 Err(detour) => self.divert(exit, detour, packet),
             }
         }
-        let due = self.agents[number].sender.poll_timeout().unwrap_or(Time::NEVER);
-        // A deadline of the past would be asked for again at once.
-        self.timers.departure(number, due.max(self.now + Duration::from_nanos(1)));
+        if let Some(due) = self.agents[number].departure(self.now) {
+            self.timers.departure(number, due);
+        }
     }
 
     fn agent_acknowledges(&mut self, number: usize, at: Time, ack: Ack) {
         let agent = &mut self.agents[number];
-        let serial = agent.acks.send((agent.connection, ack));
-        let bytes = u16::try_from(ack.bytes).unwrap_or(u16::MAX);
-        let mut packet = Acknowledgement(tcp::Ack { ack: serial, sent_at: at, bytes, ..tcp::Ack::default() });
+        let mut packet = agent.wrap(at, ack);
         let Entrance { stage, exit, .. } = &agent.back;
         let exit = *exit;
         let whose = (self.owners.agent(number), &self.owners);
@@ -304,41 +392,14 @@ impl<O: Observer> Engine<O> {
         }
     }
 
-    fn await_report(&mut self, number: usize) {
-        let agent = &self.agents[number];
-        let due = if agent.active { agent.receiver.poll_timeout() } else { None }.unwrap_or(Time::NEVER);
-        self.timers.report(number, due.max(self.now + Duration::from_nanos(1)));
-    }
-
     /// A transfer is completely acknowledged. The next one gets a new connection.
     fn on_agent_done(&mut self, number: usize) {
         let counted = self.counted(number);
-        let agent = &mut self.agents[number];
-        agent.active = false;
-        self.tally.runs_to(counted);
-        self.tally.transfer_done(counted, self.now);
         self.timers.departure(number, Time::NEVER);
         self.timers.report(number, Time::NEVER);
-        if agent.transfers_left == 0 {
-            return;
+        if let Some(start) = self.agents[number].on_done(counted, self.now, &mut self.tally) {
+            self.timers.add(start, Timer::StartAgent(number as u32));
         }
-        self.tally.connection_over(counted, agent);
-        let start = agent.plan.requests.next_start(agent.started_at, self.now);
-        agent.size = agent.plan.next_size();
-        agent.connection = agent.connection.wrapping_add(1);
-        agent.restart(start);
-        self.timers.add(start, Timer::StartAgent(number as u32));
-    }
-}
-
-impl Agent {
-    /// New endpoints, whose counters begin at zero.
-    fn restart(&mut self, now: Time) {
-        self.lost += self.sender.counters().lost;
-        self.loss_events = self.loss_event_rate();
-        self.sender = Sender::new(&self.transport, self.bytes, self.size, now, self.handshake);
-        self.receiver = Receiver::new(&self.transport, self.bytes);
-        self.arrived = 0;
     }
 }
 

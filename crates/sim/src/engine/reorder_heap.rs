@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 /// Packets by due time. Of packets due at the same instant, the one for the lowest exit goes first. Of those
-/// for the same exit, the one that was added first goes first.
+/// for the same exit, one that comes back goes first, and then the one that was added first.
 pub(crate) struct ReorderHeap<P> {
     heap: BinaryHeap<Entry<P>>,
     counter: u64,
@@ -23,8 +23,8 @@ struct Entry<P> {
 }
 
 impl<P> Entry<P> {
-    fn key(&self) -> (Time, u32, u64) {
-        (self.due, self.exit, self.order)
+    fn key(&self) -> (Time, u32, bool, u64) {
+        (self.due, self.exit, !self.back, self.order)
     }
 }
 
@@ -90,19 +90,21 @@ mod tests {
         #[test]
         fn agrees_with_a_list(steps in prop::collection::vec((0_u64..20, 0_u32..4, any::<bool>()), 1..400)) {
             let mut reorder_heap = ReorderHeap::new();
-            let mut list: Vec<(u64, u32, usize)> = Vec::new();
+            let mut list: Vec<(u64, u32, bool, usize)> = Vec::new();
             for (number, (due, exit, push)) in steps.into_iter().enumerate() {
                 if push || list.is_empty() {
-                    list.push((due, exit, number));
-                    let first = list.iter().min() == Some(&(due, exit, number));
-                    prop_assert_eq!(reorder_heap.push(exit, Time::from_nanos(due), number.is_multiple_of(3), number), first);
+                    let back = number.is_multiple_of(3);
+                    let entry = (due, exit, !back, number);
+                    list.push(entry);
+                    let first = list.iter().min() == Some(&entry);
+                    prop_assert_eq!(reorder_heap.push(exit, Time::from_nanos(due), back, number), first);
                 } else {
                     let least = *list.iter().min().expect("not empty");
-                    prop_assert_eq!(reorder_heap.first(), Some(&least.2));
+                    prop_assert_eq!(reorder_heap.first(), Some(&least.3));
                     list.retain(|entry| *entry != least);
                     let next = list.iter().min();
-                    let (due, exit) = next.map_or((Time::NEVER, 0), |&(due, exit, _)| (Time::from_nanos(due), exit));
-                    prop_assert_eq!(reorder_heap.pop(), (least.2.is_multiple_of(3), due, exit));
+                    let (due, exit) = next.map_or((Time::NEVER, 0), |&(due, exit, ..)| (Time::from_nanos(due), exit));
+                    prop_assert_eq!(reorder_heap.pop(), (!least.2, due, exit));
                 }
                 prop_assert_eq!(reorder_heap.exits().count(), list.len());
             }

@@ -138,8 +138,8 @@ pub(crate) struct Connection {
     arrived: Arrived,
     /// What arrives now is the answer to our SYN, with this codepoint.
     answer: Option<Ecn>,
-    /// RFC 9768 section 3.1.5: nothing of ours may be marked, because the handshake did not tell both sides the
-    /// same.
+    /// RFC 9768 section 3.1.5: nothing of ours may be marked, because the handshake did not tell both sides
+    /// the same.
     unmarkable: bool,
     /// The peer had closed before we did.
     closed_second: bool,

@@ -193,8 +193,8 @@ impl Connection {
         }
     }
 
-    /// The feedback that our SYN asks for. Who needs no more than one mark in a round trip is content with RFC
-    /// 3168's.
+    /// The feedback that our SYN asks for. Who needs no more than one mark in a round trip is content with
+    /// RFC 3168's.
     fn wanted_feedback(&self) -> EcnFeedback {
         let tcp = &self.options.tcp;
         match (tcp.ecn, tcp.dctcp_echo || tcp.l4s) {

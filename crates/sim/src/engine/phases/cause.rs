@@ -18,20 +18,24 @@ pub(super) struct Cause(u32);
 /// The kinds of causes, in order. Those of timers are in the order of [`Timer`].
 const START: u32 = 0;
 const STOP: u32 = 1;
-const RETRANSMISSION: u32 = 2;
-const PACING: u32 = 3;
-const DELAYED_ACK: u32 = 4;
-const WRITE: u32 = 5;
-const DATAGRAM: u32 = 6;
-const SEGMENT: u32 = 7;
-const ACK: u32 = 8;
+const START_AGENT: u32 = 2;
+const STOP_AGENT: u32 = 3;
+const RETRANSMISSION: u32 = 4;
+const PACING: u32 = 5;
+const DELAYED_ACK: u32 = 6;
+const WRITE: u32 = 7;
+const DATAGRAM: u32 = 8;
+/// Departures and reports of agents: those of one after those of the other.
+const AGENT: u32 = 9;
+const SEGMENT: u32 = 10;
+const ACK: u32 = 11;
 
 impl Cause {
     const fn new(kind: u32, number: u32) -> Cause {
         Cause(kind * NUMBERS + number)
     }
 
-    /// A timer of a flow or stream.
+    /// A timer of a flow, an agent or a stream.
     pub(super) fn timer(timer: Timer) -> Cause {
         match timer {
             Timer::Start(flow) => Cause::new(START, flow),
@@ -41,12 +45,12 @@ impl Cause {
             Timer::DelayedAck(flow) => Cause::new(DELAYED_ACK, flow),
             Timer::Write(flow) => Cause::new(WRITE, flow),
             Timer::CbrPacket(stream) => Cause::new(DATAGRAM, stream),
-            // These belong to no flow and no stream of this engine.
-            Timer::Transmitter(number)
-            | Timer::StartAgent(number)
-            | Timer::StopAgent(number)
-            | Timer::Departure(number)
-            | Timer::Report(number) => Cause::new(START, number),
+            Timer::StartAgent(agent) => Cause::new(START_AGENT, agent),
+            Timer::StopAgent(agent) => Cause::new(STOP_AGENT, agent),
+            Timer::Departure(agent) => Cause::new(AGENT, 2 * agent),
+            Timer::Report(agent) => Cause::new(AGENT, 2 * agent + 1),
+            // These belong to no flow and no stream.
+            Timer::Transmitter(number) => Cause::new(START, number),
             Timer::MeasureTo | Timer::MeasureFrom | Timer::Probe => Cause::new(START, 0),
         }
     }
@@ -97,6 +101,8 @@ mod tests {
         let timers = [
             Timer::Start(1),
             Timer::Stop(0),
+            Timer::StartAgent(4),
+            Timer::StopAgent(3),
             Timer::Retransmission(2),
             Timer::Pacing(1),
             Timer::Pacing(2),
@@ -106,7 +112,11 @@ mod tests {
         ];
         assert!(timers.is_sorted());
         let causes = timers.map(Cause::timer);
-        assert!(causes.is_sorted() && causes[7] < Cause::segment(0));
+        assert!(causes.is_sorted());
+        // All timers of an agent go before all of the next one.
+        let agents = [Timer::CbrPacket(9), Timer::Departure(0), Timer::Report(0), Timer::Departure(1)];
+        let agents = agents.map(Cause::timer);
+        assert!(agents.is_sorted() && agents[3] < Cause::segment(0));
         assert!(Cause::segment(NUMBERS - 1) < Cause::ack(0));
         assert!(Cause::ack(0).is_ack() && !Cause::segment(NUMBERS - 1).is_ack());
     }

@@ -23,6 +23,7 @@ impl Phases {
             self.post.agenda.set(number, due);
             next = self.post.agenda.from(number + 1, until);
         }
+        self.run_agents(until);
         for number in 0..self.sources.len() {
             while let Source { next, .. } = self.sources[number]
                 && next < until
@@ -233,7 +234,7 @@ impl Phases {
     }
 
     /// A segment or datagram enters the network, at a gate or alone on its first leg.
-    fn enter(&mut self, leg: usize, gate: Option<u32>, now: Time, mut packet: Segment) {
+    pub(super) fn enter(&mut self, leg: usize, gate: Option<u32>, now: Time, mut packet: Segment) {
         if let Some(gate) = gate {
             return self.gates[gate as usize].data.push(leg as u32, now, self.cause, &packet);
         }
@@ -264,7 +265,7 @@ impl Phases {
     #[inline(never)] // keeps this code away from receivers that do
     pub(super) fn arrive(&mut self, end: End, at: Time, packet: &Segment) {
         let owner = end.owner as usize;
-        let Some(ends) = self.ends.get_mut(owner) else { return self.arrive_at_sink(owner, at, *packet) };
+        let Some(ends) = self.ends.get_mut(owner) else { return self.arrive_elsewhere(end, at, packet) };
         let mut mail = &mut ends.held;
         if !end.ahead {
             self.post.agenda.sooner(owner, at);
@@ -279,18 +280,22 @@ impl Phases {
         }
     }
 
-    /// A datagram reaches the end of its path.
+    /// A packet that is not TCP's reaches the end of its path.
     #[cold]
-    fn arrive_at_sink(&mut self, owner: usize, at: Time, packet: Segment) {
+    fn arrive_elsewhere(&mut self, end: End, at: Time, packet: &Segment) {
+        let owner = end.owner as usize;
+        if let Some(agent) = self.owners.as_agent(owner) {
+            return self.arrive_at_agent(agent, end, at, packet);
+        }
         let Some(number) = self.owners.as_stream(owner) else { return };
         let Source { stream, held, .. } = &mut self.sources[number];
         if at < self.looks.next {
-            return stream.receive(&packet);
+            return stream.receive(packet);
         }
         if held.is_empty() {
             self.held_back.push(owner as u32);
         }
-        held.insert(at, &packet);
+        held.insert(at, packet);
     }
 
     /// A barrier is passed: what is due before the next one is received.

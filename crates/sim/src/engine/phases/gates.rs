@@ -16,6 +16,9 @@ impl Phases {
         if let Some(transmitter) = self.transmitters.of(self.gate_links[gate] as usize) {
             return self.run_stepped(gate, transmitter, until);
         }
+        if self.links[self.gate_links[gate] as usize].retransmits() {
+            return self.run_returning(gate, until);
+        }
         let Gate { mut data, mut acks } = std::mem::take(&mut self.gates[gate]);
         let taken = (data.sort(until, &mut self.room.0), acks.sort(until, &mut self.room.1));
         self.taken += (taken.0 + taken.1) as u64;
@@ -124,7 +127,9 @@ impl Phases {
             return inbox.push(leg as u32 + 1, due, Cause::ack(leg as u32), packet);
         }
         let owner = end.owner as usize;
-        let mail = &mut self.post.boxes[owner].acks;
+        let Some(mail) = self.post.boxes.get_mut(owner).map(|mail| &mut mail.acks) else {
+            return self.arrive_back_at_agent(end, due, packet);
+        };
         if mail.is_empty() || !end.ordered {
             self.post.agenda.sooner(owner, due);
         }
@@ -144,6 +149,9 @@ impl Phases {
         detour: Detour,
         packet: Segment,
     ) {
+        if let Some(agent) = self.owners.as_agent(self.data[leg].end.owner as usize) {
+            self.agents[agent].detour(true, packet.0.seq, detour);
+        }
         match detour {
             Detour::Twice(due) => {
                 let end = self.data[leg].end;
@@ -152,7 +160,7 @@ impl Phases {
             }
             Detour::Waits => self.hold_segment(leg, from, packet),
             Detour::Gone(_) => {}
-            Detour::Back(_) => debug_assert!(false, "such a run is unfit"),
+            Detour::Back(due) => self.segment_returns(leg, due, packet),
         }
     }
 
@@ -165,6 +173,9 @@ impl Phases {
         detour: Detour,
         packet: Acknowledgement,
     ) {
+        if let Some(agent) = self.owners.as_agent(self.acks[leg].end.owner as usize) {
+            self.agents[agent].detour(false, packet.0.ack, detour);
+        }
         match detour {
             Detour::Twice(due) => {
                 let end = self.acks[leg].end;
@@ -173,7 +184,7 @@ impl Phases {
             }
             Detour::Waits => self.hold_ack(leg, from, packet),
             Detour::Gone(_) => {}
-            Detour::Back(_) => debug_assert!(false, "such a run is unfit"),
+            Detour::Back(due) => self.ack_returns(leg, due, packet),
         }
     }
 
@@ -182,6 +193,8 @@ impl Phases {
     fn is_beyond_the_end(&mut self, owner: usize) {
         if let Some(flow) = self.flows.get_mut(owner) {
             flow.beyond_the_end += 1;
+        } else if let Some(agent) = self.owners.as_agent(owner) {
+            self.agents[agent].beyond_the_end += 1;
         }
     }
 }

@@ -44,6 +44,9 @@ pub(super) struct End {
     pub(super) ahead: bool,
 }
 
+/// Headers of IPv4 and UDP, bytes: no packet of a rate-based flow is smaller.
+const DATAGRAM: u64 = 28;
+
 /// The parts of a run.
 pub(super) struct Layout {
     /// Those of segments and of acknowledgements.
@@ -87,7 +90,7 @@ impl fmt::Display for Unfit {
 ///
 /// [`Unfit`] if it cannot be divided so that the results are exact.
 pub(super) fn layout(plan: &Plan, owners: &Owners, apart: bool) -> Result<Layout, Unfit> {
-    if !owners.rate().is_empty() {
+    if apart && !owners.rate().is_empty() {
         return Err(Unfit("a flow has a rate-based transport"));
     }
     let (data, reverse) = owners.paths(plan);
@@ -97,11 +100,15 @@ pub(super) fn layout(plan: &Plan, owners: &Owners, apart: bool) -> Result<Layout
     let flows: Vec<&FlowPlan> = owners.tcp().iter().map(|&flow| &plan.flows[flow as usize]).collect();
     let may_run_ahead = |flow: &&FlowPlan| never_reconnects(flow) && !(apart && flow.writing.is_some());
     let mut ahead: Vec<bool> = flows.iter().map(may_run_ahead).collect();
-    let smallest: Vec<u64> = flows.iter().map(|flow| u64::from(flow.config.header)).collect();
+    let smallest = flows.iter().map(|flow| u64::from(flow.config.header));
+    let smallest: Vec<u64> = smallest.chain(owners.rate().iter().map(|_| DATAGRAM)).collect();
     let datagrams = plan.streams.iter().map(|stream| u64::from(stream.bytes));
     let sizes: Vec<u64> = smallest.iter().copied().chain(datagrams).collect();
     let (out, mut data_legs) = draft.lay(&data, &sizes, false, |owner, legs, alone| {
         let meets_nobody = alone && legs.len() == 1;
+        if owners.as_agent(owner).is_some() {
+            return (FLOWS, FLOWS);
+        }
         let last = legs.last().is_some_and(|leg| leg.end.ordered) && !(apart && meets_nobody);
         let flow = ahead.get_mut(owner);
         // Streams only count what they receive, in whatever order it comes.
@@ -115,8 +122,12 @@ pub(super) fn layout(plan: &Plan, owners: &Owners, apart: bool) -> Result<Layout
         end.ahead = ahead.get(end.owner as usize).is_some_and(|&ahead| ahead);
     }
     let (back, ack_legs) = draft.lay(&reverse, &smallest, true, |owner, _, _| {
-        (if ahead[owner] { RECEIVERS } else { FLOWS }, FLOWS)
+        (if ahead.get(owner).is_some_and(|&ahead| ahead) { RECEIVERS } else { FLOWS }, FLOWS)
     })?;
+    let overtakes = |leg: &Leg| !leg.end.ordered && owners.as_agent(leg.end.owner as usize).is_some();
+    if data_legs.iter().any(overtakes) {
+        return Err(Unfit("packets of a rate-based flow may overtake each other"));
+    }
     if data_legs.len().max(ack_legs.len()).max(data.len()) >= NUMBERS as usize {
         return Err(Unfit("there are too many paths"));
     }
@@ -129,9 +140,12 @@ fn never_reconnects(flow: &FlowPlan) -> bool {
     flow.asking.is_none() && flow.requests.repeat <= 1
 }
 
-/// No packet may come back to one of these links.
+/// No packet may come back to a link that decides about it when its transmitter is free.
 fn check_links(links: &[Link], mut used: impl Iterator<Item = usize>) -> Result<(), Unfit> {
-    if used.any(|link| links[link].retransmits()) { Err(Unfit("a link retransmits")) } else { Ok(()) }
+    if used.any(|link| links[link].retransmits() && links[link].is_stepped()) {
+        return Err(Unfit("a link with a queue of its own retransmits"));
+    }
+    Ok(())
 }
 
 /// True if parts wait for each other in a circle without any lag, so that none of them ever goes on.

@@ -14,6 +14,7 @@
 //! at such a barrier all of them stand at the same time.
 
 mod agenda;
+mod agents;
 mod cause;
 mod crew;
 mod endpoints;
@@ -23,6 +24,7 @@ mod inbox;
 mod layout;
 mod mail;
 mod post;
+mod returning;
 mod slots;
 mod stepped;
 mod worker;
@@ -30,6 +32,7 @@ mod worker;
 pub(crate) use crew::Crew;
 pub use layout::Unfit;
 
+use super::agents::Agent;
 use super::cbr::CbrSource;
 use super::flow::Flow;
 use super::in_flight::Entrance;
@@ -43,12 +46,14 @@ use ackclock_scenario::measured::Measured;
 use ackclock_scenario::plan::Plan;
 use ackclock_scenario::series::Series;
 use ackclock_units::{Duration, Rate, Time};
+use agents::AgentEnds;
 use cause::Cause;
 use ends::Ends;
 use inbox::{Gate, Room};
 use layout::{ENDPOINT, FLOWS, GATES, Layout, Leg, RECEIVERS, layout};
 use mail::Mail;
 use post::Post;
+use returning::Back;
 
 /// A full packet, bytes: what an Ethernet carries.
 const FULL: u64 = 1500;
@@ -67,12 +72,17 @@ pub(crate) struct Phases {
     ends: Vec<Ends>,
     /// The mail of each flow, and when its sender has something to do.
     post: Post,
+    /// Rate-based flows, and what waits at their endpoints.
+    agents: Vec<Agent>,
+    agent_ends: Vec<AgentEnds>,
     sources: Vec<Source>,
     owners: Owners,
     /// The legs of segments and of acknowledgements.
     data: Vec<Leg>,
     acks: Vec<Leg>,
     gates: Vec<Gate>,
+    /// What comes back to each gate, at links that retransmit.
+    back: Vec<Back>,
     /// The link of each gate.
     gate_links: Vec<u32>,
     transmitters: Transmitters,
@@ -132,6 +142,17 @@ impl Phases {
         let flows: Vec<Flow> = tcp
             .filter_map(|(&number, ends)| Flow::new(number, plan.flows[number as usize].clone(), ends))
             .collect();
+        let (last_data, last_acks) = (last_legs(&data), last_legs(&acks));
+        let rate = owners.rate().iter().zip(out.by_ref().take(owners.rate().len()).zip(back));
+        let agents = rate
+            .filter_map(|(&number, ends)| Agent::new(plan.flows[number as usize].clone(), &plan.links, ends));
+        let agents: Vec<Agent> = agents.collect();
+        let agent_ends = agents.iter().enumerate().map(|(number, agent)| {
+            let path = owners.agent(number);
+            let gates = (entry(&agent.out), entry(&agent.back));
+            AgentEnds::new(number as u32, agent, gates, (last_data[path], last_acks[path]))
+        });
+        let agent_ends: Vec<AgentEnds> = agent_ends.collect();
         let sources = plan.streams.iter().zip(out).map(|(stream, out)| Source {
             gate: entry(&out),
             next: stream.start,
@@ -139,7 +160,6 @@ impl Phases {
             held: Mail::default(),
         });
         let sources: Vec<Source> = sources.collect();
-        let (last_data, last_acks) = (last_legs(&data), last_legs(&acks));
         let ends = flows.iter().zip(ahead).enumerate().map(|(number, (flow, ahead))| {
             let gates = (entry(&flow.out), entry(&flow.back));
             Ends::new(number as u32, flow, ahead, gates, (last_data[number], last_acks[number]))
@@ -157,10 +177,13 @@ impl Phases {
             delaying: delaying.map(|(number, _)| number as u32).collect(),
             held_back: Vec::new(),
             gates: gates.iter().map(|_| Gate::default()).collect(),
+            back: gates.iter().map(|_| Back::default()).collect(),
             gate_links: gates,
             transmitters: Transmitters::new(&links),
             clocks: vec![Time::ZERO; feeders.len()],
             room: (Room::default(), Room::default()),
+            agents,
+            agent_ends,
             sources,
             taken: 0,
             round,
@@ -212,14 +235,21 @@ impl Phases {
 
     /// The measurements of a run that is over.
     fn into_measured(self) -> Measured {
-        let mut in_flight: Vec<u64> = self.flows.iter().map(|flow| flow.beyond_the_end).collect();
+        let of_agents = self.agents.iter().map(|agent| agent.beyond_the_end);
+        let mut in_flight: Vec<u64> =
+            self.flows.iter().map(|flow| flow.beyond_the_end).chain(of_agents).collect();
         for held in self.transmitters.held() {
             let owner = self.data.get(held.exit).map_or(usize::MAX, |leg| leg.end.owner as usize);
             if let (QueuedPacket::Segment(_), Some(count)) = (held.packet, in_flight.get_mut(owner)) {
                 *count += 1;
             }
         }
-        measured(self.tally, &self.flows, &[], in_flight, self.owners.numbers(), self.duration)
+        for leg in self.back.iter().flat_map(|back| back.data.legs()) {
+            if let Some(count) = in_flight.get_mut(self.data[leg].end.owner as usize) {
+                *count += 1;
+            }
+        }
+        measured(self.tally, &self.flows, &self.agents, in_flight, self.owners.numbers(), self.duration)
     }
 
     /// A round of all parts. False when the run is over.
@@ -265,7 +295,9 @@ impl Phases {
         let decisions = self.gate_links.iter().filter_map(|&link| self.links[link as usize].due());
         let datagrams = self.sources.iter().map(|source| source.next);
         let gates = self.gates.iter().map(|gate| gate.data.due().min(gate.acks.due()));
-        let due = timeouts.chain(decisions).chain(datagrams).chain(gates);
+        let agents = self.agent_ends.iter().map(AgentEnds::due);
+        let back = self.back.iter().map(|back| back.data.due().min(back.acks.due()));
+        let due = timeouts.chain(agents).chain(back).chain(decisions).chain(datagrams).chain(gates);
         due.fold(self.post.agenda.due(), Time::min)
     }
 
@@ -277,18 +309,18 @@ impl Phases {
     /// All parts stand at a barrier. Its timers go before everything else at this instant.
     fn look(&mut self, now: Time) {
         self.settle_all(now);
-        let Phases { tally, links, flows, sources, looks, .. } = self;
+        let Phases { tally, links, flows, agents, sources, looks, .. } = self;
         let streams = || sources.iter().map(|source| source.stream.tally());
         if looks.measure_to == now {
             looks.measure_to = Time::NEVER;
-            tally.measure_to(now, links, counted(flows, &[]), streams());
+            tally.measure_to(now, links, counted(flows, agents), streams());
         }
         if looks.measure_from == now {
             looks.measure_from = Time::NEVER;
-            tally.measure_from(now, links, counted(flows, &[]), streams());
+            tally.measure_from(now, links, counted(flows, agents), streams());
         }
         if let Some(interval) = self.probe.filter(|_| looks.probe == now) {
-            tally.probe(now, interval, links, counted(flows, &[]), streams());
+            tally.probe(now, interval, links, counted(flows, agents), streams());
             looks.probe = now + interval;
         }
         looks.update();

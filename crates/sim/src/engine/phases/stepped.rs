@@ -70,7 +70,10 @@ impl Phases {
     pub(super) fn hold_ack(&mut self, leg: usize, from: (Time, Cause), packet: Acknowledgement) {
         let Leg { stage, end } = &self.acks[leg];
         let Some(link) = stage.gate else { return };
-        let headers = packet.headers(self.key(end.owner as usize));
+        let mut headers = packet.headers(self.key(end.owner as usize));
+        if self.owners.as_agent(end.owner as usize).is_some() {
+            headers.ack = None; // what an agent's receiver sends is no acknowledgement of TCP
+        }
         let ticket = self.links[link as usize].hold(from.0, headers, &packet);
         let held = Held { exit: leg, packet: QueuedPacket::Acknowledgement(packet) };
         self.keep(link as usize, from.0, ticket, held);
@@ -78,9 +81,10 @@ impl Phases {
 
     /// What tells an owner's packets from those of others in a queue for each flow.
     fn key(&self, owner: usize) -> u64 {
-        match (self.flows.get(owner), self.owners.as_stream(owner)) {
-            (Some(flow), _) => flow.plan.key,
-            (None, stream) => stream.map_or(0, |stream| self.sources[stream].stream.plan.key),
+        match (self.flows.get(owner), self.owners.as_agent(owner), self.owners.as_stream(owner)) {
+            (Some(flow), ..) => flow.plan.key,
+            (_, Some(agent), _) => self.agents[agent].plan.key,
+            (.., stream) => stream.map_or(0, |stream| self.sources[stream].stream.plan.key),
         }
     }
 
