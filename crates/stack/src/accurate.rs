@@ -242,9 +242,9 @@ impl Told {
         }
     }
 
-    /// What an acknowledgement newly says of marks; `None`: nothing. It acknowledges at most `covered`
-    /// segments with at most `payload` bytes.
-    pub(crate) fn read(&mut self, echo: &Echo, covered: u64, payload: u64) -> Option<Marks> {
+    /// What an acknowledgement newly says of marks; `None`: nothing. All segments that have arrived since the
+    /// last one are among `covered`, if that is known. They have at most `payload` bytes.
+    pub(crate) fn read(&mut self, echo: &Echo, covered: Option<u64>, payload: u64) -> Option<Marks> {
         let older = |stamp: u32| self.stamp.is_some_and(|known| (stamp.wrapping_sub(known) as i32) < 0);
         if self.ignored || echo.stamp.is_some_and(older) {
             return None; // superseded (appendix A.1)
@@ -260,7 +260,8 @@ impl Told {
             self.bytes = (self.bytes + bytes) % BYTES;
             u64::from(bytes).div_ceil(payload.max(1)) as u32
         });
-        self.mangled |= least == 0 && about.is_some_and(|about| about > 0) && covered < u64::from(CYCLE);
+        let cycled = covered.is_none_or(|covered| covered >= u64::from(CYCLE));
+        self.mangled |= least == 0 && about.is_some_and(|about| about > 0) && !cycled;
         let runs = std::mem::replace(&mut self.was_marked, least > 0 || about.is_some_and(|about| about > 0));
         let any = self.was_marked || about.is_none() && runs;
         any.then_some(Marks { least, about, runs })
@@ -348,16 +349,18 @@ mod tests {
             Echo { counter, bytes, stamp: None }
         };
         let mut told = Told::new();
-        assert_eq!(told.read(&echo(5, [0, 0, 0], 3), 1, 1000), None);
-        let marks = told.read(&echo(6, [0, 9000, 0], 3), 1, 1000).expect("a mark");
+        assert_eq!(told.read(&echo(5, [0, 0, 0], 3), Some(1), 1000), None);
+        let marks = told.read(&echo(6, [0, 9000, 0], 3), Some(1), 1000).expect("a mark");
         assert_eq!((marks.least, marks.about), (1, None));
         let mut told = Told::new();
-        told.read(&echo(5, [1000, 1000, 1], 3), 2, 1000);
+        told.read(&echo(5, [1000, 1000, 1], 3), None, 1000);
+        assert!(!told.mangled, "the counter may have cycled");
+        told.read(&echo(5, [1000, 2000, 1], 3), Some(2), 1000);
         assert!(told.mangled);
         let mut told = Told::new();
         told.begin(0b000);
         assert!(told.ignored);
-        assert_eq!(told.read(&echo(7, [1, 2000, 1], 3), 2, 1000), None);
+        assert_eq!(told.read(&echo(7, [1, 2000, 1], 3), Some(2), 1000), None);
     }
 
     proptest! {
@@ -383,7 +386,7 @@ mod tests {
                 }
                 let bytes = echoed.filter(|_| option);
                 let echo = Echo { counter: counter(arrived.flags()), bytes, stamp: None };
-                heard += told.read(&echo, since, 1000).map_or(0, |marks| marks.of(since));
+                heard += told.read(&echo, Some(since), 1000).map_or(0, |marks| marks.of(since));
                 prop_assert_eq!(heard, marked);
                 since = 0;
             }

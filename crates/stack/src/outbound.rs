@@ -391,8 +391,8 @@ impl Outbound {
         // neither in bytes nor in segments.
         let duplicate = !progress && same_window;
         let room = if duplicate && !flight.selective { flight.told.1 } else { flight.room(waiting) };
-        let blocks = if flight.selective { flight.blocks(una, report.runs) } else { Default::default() };
-        let covered = blocks.iter().map(|block| u64::from(block.length)).sum::<u64>() + una - before;
+        // With a hole, what lies above it may have been reported by acknowledgements that were lost.
+        let covered = report.runs.is_empty().then_some(una - before);
         let marks = flight.marks.as_mut().zip(report.echo_of_marks);
         let marks = marks.and_then(|(marks, echo)| marks.read(&echo, covered, flight.payload));
         let congestion = report.congestion || marks.is_some();
@@ -405,6 +405,7 @@ impl Outbound {
             if let Some(marks) = marks {
                 flight.sender.tell_marks(marks);
             }
+            let blocks = if flight.selective { flight.blocks(una, report.runs) } else { Default::default() };
             let flags = if congestion { Flags::ECE } else { Flags::default() };
             let ack = Ack {
                 ack: una,

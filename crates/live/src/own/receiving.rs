@@ -1,6 +1,6 @@
-//! The receiving host of a flow. It is the kernel's, unless the controller counts marks: Linux tells of each
-//! mark by itself only with accurate ECN, which it has since version 6.19 or 7.0, or if its own controller on
-//! the connection is `dctcp`. Then our own TCP receives, too, and counts them (RFC 9768).
+//! The receiving host of a flow. It is the kernel's, unless the controller counts marks. Linux tells of each
+//! mark by itself only with accurate ECN, which 6.18 does not take (`tcp_ecn = 3`), or if its own controller
+//! on the connection is `dctcp`. So our own TCP receives, too, and counts them (RFC 9768).
 
 use super::{LONGEST_SLEEP, Line, Own};
 use crate::error::LiveError;

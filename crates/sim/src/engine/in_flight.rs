@@ -121,7 +121,7 @@ impl<P: Copy + Default> InFlight<P> {
         }
         let traffic = InFlight {
             lanes,
-            reorder_heap: ReorderHeap::new(),
+            reorder_heap: ReorderHeap::default(),
             reorder_lane: reorder_lane as u32,
             busy: WinnerTree::new(0, shared),
             own: WinnerTree::new(shared, exits.len() + 1),

@@ -49,11 +49,13 @@ impl<P> Ord for Entry<P> {
     }
 }
 
-impl<P> ReorderHeap<P> {
-    pub(crate) fn new() -> ReorderHeap<P> {
+impl<P> Default for ReorderHeap<P> {
+    fn default() -> ReorderHeap<P> {
         ReorderHeap { heap: BinaryHeap::new(), counter: 0 }
     }
+}
 
+impl<P> ReorderHeap<P> {
     /// Adds a packet that is due at `due`, at `exit`. True if it is now the first to leave.
     pub(crate) fn push(&mut self, exit: u32, due: Time, back: bool, packet: P) -> bool {
         let order = self.counter;
@@ -67,10 +69,20 @@ impl<P> ReorderHeap<P> {
         self.heap.peek().map(|first| &first.packet)
     }
 
+    /// When and where it is due.
+    pub(crate) fn next(&self) -> Option<(Time, u32)> {
+        self.heap.peek().map(|next| (next.due, next.exit))
+    }
+
+    /// Removes it. Returns when and where it is due, too.
+    pub(crate) fn take(&mut self) -> Option<(Time, u32, P)> {
+        self.heap.pop().map(|first| (first.due, first.exit, first.packet))
+    }
+
     /// Removes that packet. Tells whether it comes back, and when and where the next packet is due.
     pub(crate) fn pop(&mut self) -> (bool, Time, u32) {
         let back = self.heap.pop().is_some_and(|first| first.back);
-        let (due, exit) = self.heap.peek().map_or((Time::NEVER, 0), |next| (next.due, next.exit));
+        let (due, exit) = self.next().unwrap_or((Time::NEVER, 0));
         (back, due, exit)
     }
 
@@ -89,7 +101,7 @@ mod tests {
         /// The model is a list that is searched for its least entry each time.
         #[test]
         fn agrees_with_a_list(steps in prop::collection::vec((0_u64..20, 0_u32..4, any::<bool>()), 1..400)) {
-            let mut reorder_heap = ReorderHeap::new();
+            let mut reorder_heap = ReorderHeap::default();
             let mut list: Vec<(u64, u32, bool, usize)> = Vec::new();
             for (number, (due, exit, push)) in steps.into_iter().enumerate() {
                 if push || list.is_empty() {

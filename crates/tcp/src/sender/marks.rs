@@ -17,21 +17,19 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// The marks among `delivered` packets: RFC 9768 section 3.2.2.5.2 and appendix A.2.
+    /// The marks among `delivered` packets: RFC 9768 section 3.2.2.5.2 and appendix A.2. The three bits are
+    /// believed even if they say more than were delivered, and nothing else is.
     pub fn of(&self, delivered: u64) -> u64 {
         let least = u64::from(self.least);
-        if delivered < CYCLE {
-            return least;
-        }
-        match self.about {
+        let most = delivered.saturating_sub(least) / CYCLE;
+        let cycles = match self.about {
             // The number with these three bits that is next to what the bytes say.
-            Some(about) => {
-                least + u64::from(about).saturating_sub(least).saturating_add(CYCLE / 2) / CYCLE * CYCLE
-            }
+            Some(about) => (u64::from(about).saturating_sub(least) + CYCLE / 2) / CYCLE,
             // The safest likely case: where marks go on, as many as there can be.
-            None if self.runs => least + delivered.saturating_sub(least) / CYCLE * CYCLE,
-            None => least,
-        }
+            None if self.runs => most,
+            None => 0,
+        };
+        least + cycles.min(most) * CYCLE
     }
 }
 
@@ -67,6 +65,8 @@ mod tests {
         assert_eq!(told(0, Some(16), false).of(16), 16);
         assert_eq!(told(0, Some(0), true).of(100), 0);
         assert_eq!(told(3, Some(11), false).of(7), 3); // fewer packets than a cycle
+        assert_eq!(told(5, Some(u32::MAX), false).of(20), 13, "a peer that lies");
+        assert_eq!(told(7, None, true).of(1), 7);
     }
 
     #[test]

@@ -244,8 +244,8 @@ impl Phases {
                 *count += 1;
             }
         }
-        for leg in self.back.iter().flat_map(|back| back.data.legs()) {
-            if let Some(count) = in_flight.get_mut(self.data[leg].end.owner as usize) {
+        for exit in self.back.iter().flat_map(|back| back.data.exits()) {
+            if let Some(count) = in_flight.get_mut(self.data[exit as usize].end.owner as usize) {
                 *count += 1;
             }
         }
@@ -296,7 +296,7 @@ impl Phases {
         let datagrams = self.sources.iter().map(|source| source.next);
         let gates = self.gates.iter().map(|gate| gate.data.due().min(gate.acks.due()));
         let agents = self.agent_ends.iter().map(AgentEnds::due);
-        let back = self.back.iter().map(|back| back.data.due().min(back.acks.due()));
+        let back = self.back.iter().map(Back::due);
         let due = timeouts.chain(agents).chain(back).chain(decisions).chain(datagrams).chain(gates);
         due.fold(self.post.agenda.due(), Time::min)
     }

@@ -6,91 +6,23 @@ use super::cause::Cause;
 use super::inbox::{Gate, Key};
 use super::layout::Leg;
 use crate::engine::packets::{Acknowledgement, Segment};
+use crate::engine::reorder_heap::ReorderHeap;
 use ackclock_units::Time;
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
 
-/// A packet that comes back.
-struct Returned<P> {
-    due: Time,
-    /// That of a packet which comes to the gate on this leg for the first time.
-    cause: Cause,
-    /// Those that came here before.
-    order: u64,
-    leg: usize,
-    packet: P,
-}
-
-impl<P> Returned<P> {
-    fn key(&self) -> (Time, Cause, u64) {
-        (self.due, self.cause, self.order)
-    }
-}
-
-impl<P> PartialEq for Returned<P> {
-    fn eq(&self, other: &Returned<P>) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl<P> Eq for Returned<P> {}
-
-impl<P> PartialOrd for Returned<P> {
-    fn partial_cmp(&self, other: &Returned<P>) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<P> Ord for Returned<P> {
-    fn cmp(&self, other: &Returned<P>) -> Ordering {
-        self.key().cmp(&other.key())
-    }
-}
-
-/// The packets of a kind that come back to a gate, the earliest first.
-pub(super) struct Returning<P> {
-    heap: BinaryHeap<Reverse<Returned<P>>>,
-    count: u64,
-}
-
-impl<P> Default for Returning<P> {
-    fn default() -> Returning<P> {
-        Returning { heap: BinaryHeap::new(), count: 0 }
-    }
-}
-
-impl<P> Returning<P> {
-    /// A packet is back at `due`, at the gate where `leg` begins.
-    fn push(&mut self, due: Time, cause: Cause, leg: usize, packet: P) {
-        self.count += 1;
-        self.heap.push(Reverse(Returned { due, cause, order: self.count, leg, packet }));
-    }
-
-    /// When and with which cause the next one is back.
-    fn turn(&self) -> Option<(Time, Cause)> {
-        self.heap.peek().map(|Reverse(first)| (first.due, first.cause))
-    }
-
-    /// When the next one is back.
-    pub(super) fn due(&self) -> Time {
-        self.turn().map_or(Time::NEVER, |(due, _)| due)
-    }
-
-    fn pop(&mut self) -> Option<Returned<P>> {
-        self.heap.pop().map(|Reverse(first)| first)
-    }
-
-    /// The legs of all of them.
-    pub(super) fn legs(&self) -> impl Iterator<Item = usize> {
-        self.heap.iter().map(|Reverse(entry)| entry.leg)
-    }
-}
-
-/// Those of both kinds that come back to one gate.
+/// The packets of both kinds that come back to one gate. As for those that come for the first time, their
+/// exits are those of the legs before.
 #[derive(Default)]
 pub(super) struct Back {
-    pub(super) data: Returning<Segment>,
-    pub(super) acks: Returning<Acknowledgement>,
+    pub(super) data: ReorderHeap<Segment>,
+    pub(super) acks: ReorderHeap<Acknowledgement>,
+}
+
+impl Back {
+    /// When the next one is back.
+    pub(super) fn due(&self) -> Time {
+        let of_both = [self.data.next(), self.acks.next()];
+        of_both.into_iter().flatten().map(|(due, _)| due).fold(Time::NEVER, Time::min)
+    }
 }
 
 /// Who passes the gate next.
@@ -135,9 +67,9 @@ impl Phases {
         let turn = |key: Key| (key.due(), key.cause());
         // Of the same turn, the first one goes first.
         let all = [
-            back.data.turn().map(|turn| (turn, Next::SegmentBack)),
+            back.data.next().map(|(due, exit)| ((due, Cause::segment(exit)), Next::SegmentBack)),
             segment.map(|key| (turn(key), Next::Segment(key))),
-            back.acks.turn().map(|turn| (turn, Next::AckBack)),
+            back.acks.next().map(|(due, exit)| ((due, Cause::ack(exit)), Next::AckBack)),
             ack.map(|key| (turn(key), Next::Ack(key))),
         ];
         let before = all.into_iter().flatten().filter(|((due, _), _)| *due < until);
@@ -145,9 +77,10 @@ impl Phases {
     }
 
     fn pass_segment_again(&mut self, gate: usize) {
-        let Some(Returned { due, cause, leg, packet, .. }) = self.back[gate].data.pop() else { return };
+        let Some((due, exit, packet)) = self.back[gate].data.take() else { return };
         self.taken += 1;
-        let (from, Leg { stage, end }) = ((due, cause), &self.data[leg]);
+        let (leg, from) = (exit as usize + 1, (due, Cause::segment(exit)));
+        let Leg { stage, end } = &self.data[leg];
         let end = *end;
         match stage.pass_again(&mut self.links, due, &packet, |_, _, _, _| {}) {
             Ok(later) => self.forward_segment(leg, end, later, from, &packet),
@@ -156,32 +89,30 @@ impl Phases {
     }
 
     fn pass_ack_again(&mut self, gate: usize) {
-        let Some(Returned { due, cause, leg, packet, .. }) = self.back[gate].acks.pop() else { return };
+        let Some((due, exit, packet)) = self.back[gate].acks.take() else { return };
         self.taken += 1;
+        let leg = exit as usize + 1;
         let Leg { stage, end } = &self.acks[leg];
         let end = *end;
         match stage.pass_again(&mut self.links, due, &packet, |_, _, _, _| {}) {
             Ok(later) => self.forward_ack(leg, end, later, &packet),
-            Err(detour) => self.divert_ack(leg, (due, cause), detour, packet),
+            Err(detour) => self.divert_ack(leg, (due, Cause::ack(exit)), detour, packet),
         }
     }
 
-    /// A segment comes back to the gate of a leg at `due`.
+    /// A segment comes back to the gate of a leg at `due`. Packets that may come back have a leg before.
     #[cold]
     pub(super) fn segment_returns(&mut self, leg: usize, due: Time, packet: Segment) {
-        // Who comes for the first time does so at the exit of the leg before.
-        let cause = Cause::segment(leg.saturating_sub(1) as u32);
         if let Some(gate) = self.gate_of(self.data[leg].stage.gate) {
-            self.back[gate].data.push(due, cause, leg, packet);
+            self.back[gate].data.push(leg as u32 - 1, due, true, packet);
         }
     }
 
     /// An acknowledgement comes back to the gate of a leg at `due`.
     #[cold]
     pub(super) fn ack_returns(&mut self, leg: usize, due: Time, packet: Acknowledgement) {
-        let cause = Cause::ack(leg.saturating_sub(1) as u32);
         if let Some(gate) = self.gate_of(self.acks[leg].stage.gate) {
-            self.back[gate].acks.push(due, cause, leg, packet);
+            self.back[gate].acks.push(leg as u32 - 1, due, true, packet);
         }
     }
 
