@@ -34,7 +34,9 @@ const RUNS: &[(&str, &str, &str)] = &[
     ("run-overshoot", "peers/cases/highspeed.toml", "3 s"),
     ("run-holes", "engine/holes.toml", "3 s"),
     ("run-xrtp", "engine/xrtp.toml", "3 s"),
+    ("run-xrtp-in-phases", "engine/xrtp.toml", "3 s"),
     ("run-tfrc", "engine/tfrc.toml", "3 s"),
+    ("run-tfrc-in-phases", "engine/tfrc.toml", "3 s"),
     ("run-xrtp-beside", "engine/xrtp-beside.toml", "20 s"),
 ];
 /// The number of acknowledgements for each controller.

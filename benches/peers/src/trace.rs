@@ -2,8 +2,8 @@
 
 use ackclock_net::{Fate, Impairments, Loss};
 use ackclock_scenario::plan::Plan;
-use ackclock_sim::engine::{Engine, Observer, PacketRef};
-use ackclock_tcp::{Sender, State};
+use ackclock_sim::engine::{Engine, Observer, PacketRef, SenderView};
+use ackclock_tcp::State;
 use ackclock_units::{Duration, Time};
 use std::fmt;
 
@@ -52,6 +52,18 @@ pub struct Log {
 }
 
 impl Observer for Log {
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    fn minds(&self, _: usize, packet: PacketRef<'_>) -> bool {
+        matches!(packet, PacketRef::Data(flow, _) if flow == self.flow)
+    }
+
+    fn minds_sender(&self, flow: usize) -> bool {
+        flow == self.flow as usize
+    }
+
     fn at_link(&mut self, link: usize, _delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         let PacketRef::Data(flow, data) = packet else { return };
         if flow != self.flow {
@@ -69,11 +81,10 @@ impl Observer for Log {
         self.at_link(link, delay, packet, fate);
     }
 
-    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &SenderView) {
         if flow == self.flow as usize {
-            let (cwnd, pipe) = (sender.window().cwnd, sender.in_flight());
-            self.entries
-                .push(Entry { at: now, event: Event::AckSummary(sender.una(), cwnd, pipe, sender.state()) });
+            let &SenderView { una, cwnd, in_flight, state, .. } = sender;
+            self.entries.push(Entry { at: now, event: Event::AckSummary(una, cwnd, in_flight, state) });
         }
     }
 }

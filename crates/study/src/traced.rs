@@ -7,9 +7,8 @@ use crate::trace::{Connection, Direction, Event, Times, trace};
 use ackclock_net::Fate;
 use ackclock_scenario::Built;
 use ackclock_scenario::traced::{TracedAck, TracedFlow};
-use ackclock_sim::engine::{Observer, PacketRef};
+use ackclock_sim::engine::{Observer, PacketRef, SenderView};
 use ackclock_sim::observers::{Tap, tap};
-use ackclock_tcp::Sender;
 use ackclock_units::{Duration, Time};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -168,6 +167,18 @@ impl Tracer {
 }
 
 impl Observer for Tracer {
+    fn is_there(&self) -> bool {
+        self.tap.is_there()
+    }
+
+    fn minds(&self, link: usize, packet: PacketRef<'_>) -> bool {
+        self.tap.minds(link, packet)
+    }
+
+    fn minds_sender(&self, flow: usize) -> bool {
+        self.tap.minds_sender(flow)
+    }
+
     fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         self.tap.at_link(link, delay, packet, fate);
     }
@@ -176,7 +187,7 @@ impl Observer for Tracer {
         self.tap.at_transmitter(now, link, delay, packet, fate);
     }
 
-    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &SenderView) {
         self.tap.at_sender(now, flow, sender);
     }
 }

@@ -4,15 +4,19 @@
 
 mod common;
 
+use ackclock_net::Fate;
 use ackclock_scenario::plan::{EngineKind, Threads};
 use ackclock_scenario::{Point, Sweep};
-use ackclock_sim::engine::Simulation;
+use ackclock_sim::engine::{Observer, PacketRef, SenderView, Simulation};
 use ackclock_study::reproduce::Library;
-use ackclock_study::run::{RunError, run_point};
+use ackclock_study::run::{RunError, run_observed, run_point};
 use ackclock_units::{Duration, Time};
 use common::random::{config, controls, recoveries, scenario};
 use common::{bytes, points};
 use proptest::prelude::*;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -39,6 +43,81 @@ fn threads(point: &Point, threads: usize) -> usize {
     Simulation::new(&plan, None).expect("it suits").threads()
 }
 
+/// Everything that an observer sees, in order: a digest of each observation, and some of them as texts.
+#[derive(Default)]
+struct Witness {
+    digests: Vec<u64>,
+    kept: Range<usize>,
+    texts: Vec<String>,
+}
+
+impl Witness {
+    fn see(&mut self, text: fmt::Arguments<'_>) {
+        let text = text.to_string();
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        if self.kept.contains(&self.digests.len()) {
+            self.texts.push(text);
+        }
+        self.digests.push(hasher.finish());
+    }
+}
+
+impl Observer for Witness {
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    fn minds(&self, _: usize, _: PacketRef<'_>) -> bool {
+        true
+    }
+
+    fn minds_sender(&self, _: usize) -> bool {
+        true
+    }
+
+    fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
+        self.see(format_args!("at link {link} {delay:?} {packet:?} {fate:?}"));
+    }
+
+    fn at_transmitter(&mut self, now: Time, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
+        self.see(format_args!("{now:?} at transmitter {link} {delay:?} {packet:?} {fate:?}"));
+    }
+
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &SenderView) {
+        self.see(format_args!("{now:?} at sender {flow} {sender:?}"));
+    }
+}
+
+/// Compares what observers see, and what is measured meanwhile.
+fn agree_observed(point: &Point, plain: &(String, String)) -> Result<(), String> {
+    let by = |engine: EngineKind, kept: Range<usize>| {
+        let mut point = point.clone();
+        point.scenario.engine = Some(engine);
+        let mut witness = Witness { kept, ..Witness::default() };
+        match run_observed(&point, false, Some(&mut witness), &AtomicBool::new(false)) {
+            Ok(result) => Some(((bytes(&result), format!("{:?}", result.series)), witness)),
+            Err(RunError::Unfit(_)) => None,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let Some(phases) = by(EngineKind::Phases, 0..0) else { return Ok(()) };
+    let events = by(EngineKind::Events, 0..0).expect("it computes everything");
+    same("events, observed", &events.0, &phases.0)?;
+    if plain.1 == phases.0.1 {
+        same("in phases, not observed", plain, &phases.0)?;
+    }
+    let (events, phases) = (events.1.digests, phases.1.digests);
+    if events == phases {
+        return Ok(());
+    }
+    let place = events.iter().zip(&phases).take_while(|(one, other)| one == other).count();
+    let around = place.saturating_sub(6)..place + 6;
+    let seen = |engine| by(engine, around.clone()).map_or(String::new(), |(_, it)| it.texts.join("\n"));
+    let (numbers, seen) = ((events.len(), phases.len()), [EngineKind::Events, EngineKind::Phases].map(seen));
+    Err(format!("observed, from {place} of {numbers:?}\nevents:\n{}\nphases:\n{}", seen[0], seen[1]))
+}
+
 /// Compares both engines, and the one in phases with so many threads. False if only one engine can compute
 /// the point.
 fn agree(point: &Point, probes: bool, several: &[usize]) -> Result<bool, String> {
@@ -47,6 +126,9 @@ fn agree(point: &Point, probes: bool, several: &[usize]) -> Result<bool, String>
     let flows = point.scenario.flows();
     let whole = point.scenario.controls().any(|control| control.window().is_none());
     same("events", &events, &phases)?;
+    if !probes {
+        agree_observed(point, &phases)?;
+    }
     for &number in several {
         // Every run of TCP that suits the engine is divided, if there are flows for the threads.
         let taken = threads(point, number);
@@ -88,8 +170,7 @@ fn each_run_gets_the_engine_that_suits_it() {
     assert_eq!(chosen("100 Mbit/s", reno), Some(EngineKind::Phases));
     assert_eq!(chosen("100 kbit/s", reno), Some(EngineKind::Events), "a packet takes longer than a round");
     assert_eq!(chosen("100 Mbit/s", "control = \"tfrc\""), Some(EngineKind::Phases));
-    let followed = "control = \"reno\"\nfollow = true";
-    assert_eq!(chosen("100 Mbit/s", followed), Some(EngineKind::Events), "it is observed");
+    assert_eq!(chosen("100 Mbit/s", "control = \"reno\"\nfollow = true"), Some(EngineKind::Phases));
 }
 
 /// However little meets on a path, whoever runs it is asked again soon, and where nothing is sent no time is

@@ -5,8 +5,7 @@ mod common;
 use ackclock_net::Fate;
 use ackclock_scenario::flow_trace::EventKind;
 use ackclock_scenario::{Sweep, Value};
-use ackclock_sim::engine::{Engine, Observer, PacketRef};
-use ackclock_tcp::Sender;
+use ackclock_sim::engine::{Engine, Observer, PacketRef, SenderView};
 use ackclock_units::{Duration, Time};
 use common::{audit, built, dumbbell, points, result, watched};
 
@@ -74,7 +73,16 @@ fn datagrams_belong_to_the_same_stream_at_every_link() {
             }
         }
         fn at_transmitter(&mut self, _: Time, _: usize, _: Duration, _: PacketRef<'_>, _: Fate) {}
-        fn at_sender(&mut self, _: Time, _: usize, _: &Sender) {}
+        fn at_sender(&mut self, _: Time, _: usize, _: &SenderView) {}
+        fn is_there(&self) -> bool {
+            true
+        }
+        fn minds(&self, _: usize, _: PacketRef<'_>) -> bool {
+            true
+        }
+        fn minds_sender(&self, _: usize) -> bool {
+            false
+        }
     }
     let text = format!(
         "duration = \"1 s\"\n[topology.parking_lot]\nhops = 2\nlink = {{ rate = \"10 Mbit/s\", delay = \"1 ms\" }}\n\

@@ -146,6 +146,11 @@ impl Link {
         retransmission.is_some() && !self.is_stepped()
     }
 
+    /// True if a packet's fate can be [`Fate::ArrivesTwice`].
+    pub fn duplicates(&self) -> bool {
+        self.impairments.as_ref().is_some_and(|impairments| impairments.duplicate.is_some())
+    }
+
     /// The instant at which the packet that was offered last leaves the transmitter. Valid only if it was
     /// admitted.
     pub fn departure(&self) -> Time {

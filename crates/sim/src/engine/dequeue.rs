@@ -92,7 +92,7 @@ impl<O: Observer> Engine<O> {
 }
 
 /// The time between a packet's departure from the transmitter and its arrival.
-fn behind_the_transmitter(settled: &Settled) -> Duration {
+pub(super) fn behind_the_transmitter(settled: &Settled) -> Duration {
     match settled.fate {
         Fate::Arrives(at) | Fate::ArrivesTwice(at) => at.since(settled.departure),
         Fate::LinkRetry(_) | Fate::Queued | Fate::Dropped(_) => Duration::ZERO,

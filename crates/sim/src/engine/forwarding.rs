@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::in_flight::{Entrance, Exit};
-use super::observe::Observer;
+use super::observe::{Observer, SenderView};
 use super::owners::Owners;
 use super::packets::{Acknowledgement, Kind, Lent, Segment};
 use super::timers::Timer;
@@ -228,7 +228,7 @@ impl<O: Observer> Engine<O> {
             }
         }
         let flow = &mut self.flows[owner];
-        self.observer.at_sender(self.now, flow.number as usize, &flow.sender);
+        self.observer.at_sender(self.now, flow.number as usize, &SenderView::of(&flow.sender));
         let deadline = flow.sender.poll_timeout();
         let pacing = flow.sender.poll_pacing(self.now);
         if let Some(deadline) = deadline

@@ -8,7 +8,7 @@
 //! Some steps depend on a single stream of packets: a link with a single feeder, or a receiver. They run
 //! ahead of time: they take a packet as soon as its arrival is known. They do so only up to the next instant
 //! at which a probe or a measuring window reads the state. A flow that is alone on its path then costs one
-//! event per segment.
+//! event per segment. If somebody observes the run, nothing runs ahead: observers see it in order of time.
 
 mod agents;
 mod asking;
@@ -32,7 +32,7 @@ mod transmitters;
 mod tree;
 mod writer;
 
-pub use observe::{NoObserver, Observer, PacketRef};
+pub use observe::{NoObserver, Observer, PacketRef, SenderView};
 pub use phases::Unfit;
 pub use simulation::Simulation;
 #[doc(hidden)] // for the benches
@@ -80,25 +80,31 @@ struct SampleBarriers {
     measure_to: Time,
     /// The first instant after the run.
     over: Time,
-    /// The earliest of these instants. It is read for every packet.
+    /// The earliest of these instants, or the beginning, if nothing may run ahead at all. It is read for every
+    /// packet.
     next: Time,
+    /// True if something may run ahead.
+    ahead: bool,
 }
 
 impl SampleBarriers {
-    fn new(plan: &Plan) -> SampleBarriers {
+    fn new(plan: &Plan, ahead: bool) -> SampleBarriers {
         let mut barriers = SampleBarriers {
             probe: if plan.probe.is_some() { Time::ZERO } else { Time::NEVER },
             measure_from: plan.measure.0,
             measure_to: plan.measure.1,
             over: plan.duration + Duration::from_nanos(1),
             next: Time::ZERO,
+            ahead,
         };
         barriers.update();
         barriers
     }
 
     fn update(&mut self) {
-        self.next = self.probe.min(self.measure_from).min(self.measure_to).min(self.over);
+        if self.ahead {
+            self.next = self.probe.min(self.measure_from).min(self.measure_to).min(self.over);
+        }
     }
 }
 
@@ -158,7 +164,7 @@ impl<O: Observer> Engine<O> {
             probe: plan.probe,
             tally: Tally::new(plan.flows.len(), sources.len(), plan.measured, plan.probe.is_some()),
             transmitters: Transmitters::new(&plan.links),
-            looks: SampleBarriers::new(&plan),
+            looks: SampleBarriers::new(&plan, !observer.is_there()),
             links: plan.links,
             flows,
             agents,

@@ -1,8 +1,9 @@
 //! The seam between the two engines: which of them computes a run. Both are compiled here, and not by every
 //! caller.
 
-use super::phases::{Crew, Phases, Unfit};
+use super::phases::{Crew, Layout, Phases, Unfit, Unwatched, Watched};
 use super::{Engine, NoObserver, Observer};
+use ackclock_net::Link;
 use ackclock_scenario::measured::Measured;
 use ackclock_scenario::plan::{EngineKind, Plan};
 use ackclock_scenario::series::Series;
@@ -14,6 +15,7 @@ pub struct Simulation<'a>(By<'a>);
 enum By<'a> {
     Phases(Box<Phases>),
     Crew(Box<Crew>),
+    Watched(Box<Phases<Watched<'a>>>),
     Events(Box<Engine<NoObserver>>),
     Observed(Box<Engine<&'a mut dyn Observer>>),
 }
@@ -30,26 +32,31 @@ impl<'a> Simulation<'a> {
     ///
     /// # Errors
     ///
-    /// [`Unfit`] if the plan asks for the engine in phases, and the results would not be exact. This engine
-    /// has no observers.
+    /// [`Unfit`] if the plan asks for the engine in phases, and the results would not be exact.
     pub fn new(plan: &Plan, observer: Option<&'a mut dyn Observer>) -> Result<Simulation<'a>, Unfit> {
-        let asked = plan.engine;
-        let by = match observer {
-            Some(_) if asked == Some(EngineKind::Phases) => return Err(Unfit::OBSERVED),
-            Some(observer) => By::Observed(Box::new(Engine::new(plan.clone(), observer))),
-            None if asked == Some(EngineKind::Phases) => By::phases(plan, Phases::new(plan, false)?),
-            None => match Phases::new(plan, false) {
-                Ok(phases) if asked.is_none() && phases.pays(plan) => By::phases(plan, phases),
-                _ => By::Events(Box::new(Engine::new(plan.clone(), NoObserver))),
-            },
+        let layout = || match observer {
+            Some(_) if plan.links.iter().any(Link::duplicates) => Err(Unfit::TWICE),
+            _ => Layout::of(plan, false),
         };
-        Ok(Simulation(by))
+        let layout = match plan.engine {
+            Some(EngineKind::Phases) => Some(layout()?),
+            Some(EngineKind::Events) => None,
+            None => layout().ok().filter(|layout| layout.pays(plan)),
+        };
+        Ok(Simulation(match (layout, observer) {
+            (Some(layout), None) => By::phases(plan, Phases::new(plan, layout, Unwatched)),
+            (Some(layout), Some(observer)) => {
+                By::Watched(Box::new(Phases::new(plan, layout, Watched::new(observer))))
+            }
+            (None, None) => By::Events(Box::new(Engine::new(plan.clone(), NoObserver))),
+            (None, Some(observer)) => By::Observed(Box::new(Engine::new(plan.clone(), observer))),
+        }))
     }
 
     /// The engine that computes it.
     pub fn kind(&self) -> EngineKind {
         match self.0 {
-            By::Phases(_) | By::Crew(_) => EngineKind::Phases,
+            By::Phases(_) | By::Crew(_) | By::Watched(_) => EngineKind::Phases,
             By::Events(_) | By::Observed(_) => EngineKind::Events,
         }
     }
@@ -66,6 +73,7 @@ impl<'a> Simulation<'a> {
         match &mut self.0 {
             By::Phases(phases) => phases.run_some(packets),
             By::Crew(crew) => crew.run_some(packets),
+            By::Watched(phases) => phases.run_some(packets),
             By::Events(engine) => engine.run_some(packets),
             By::Observed(engine) => engine.run_some(packets),
         }
@@ -76,6 +84,7 @@ impl<'a> Simulation<'a> {
         match &self.0 {
             By::Phases(phases) => phases.now(),
             By::Crew(crew) => crew.now(),
+            By::Watched(phases) => phases.now(),
             By::Events(engine) => engine.now(),
             By::Observed(engine) => engine.now(),
         }
@@ -86,6 +95,7 @@ impl<'a> Simulation<'a> {
         match &self.0 {
             By::Phases(phases) => phases.series(),
             By::Crew(crew) => crew.series(),
+            By::Watched(phases) => phases.series(),
             By::Events(engine) => engine.series(),
             By::Observed(engine) => engine.series(),
         }
@@ -96,6 +106,7 @@ impl<'a> Simulation<'a> {
         match self.0 {
             By::Phases(phases) => phases.run(),
             By::Crew(crew) => crew.run(),
+            By::Watched(phases) => phases.run(),
             By::Events(engine) => engine.run().0,
             By::Observed(engine) => engine.run().0,
         }

@@ -53,6 +53,12 @@ impl Crossings {
         }
     }
 
+    /// True if it matters what becomes of this packet at any link.
+    pub(super) fn minds(&self, packet: PacketRef<'_>) -> bool {
+        let is_done = |watched: &Watched| watched.is_full() && watched.waiting.is_empty();
+        forward(packet).is_some() && !self.links.values().all(is_done)
+    }
+
     /// A packet reached a link.
     pub(super) fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         let Some((owner, data)) = forward(packet) else { return };

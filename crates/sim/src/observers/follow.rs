@@ -4,11 +4,11 @@
 //! The follower is an observer of the engine. A run without traced flows does not contain it.
 
 use super::crossings::Crossings;
-use crate::engine::{Observer, PacketRef};
+use crate::engine::{Observer, PacketRef, SenderView};
 use ackclock_net::Fate;
 use ackclock_scenario::flow_trace::{Episode, Estimate, Event, EventKind, FlowTrace, SegmentTrace};
 use ackclock_scenario::plan::{FlowPlan, Plan};
-use ackclock_tcp::{Data, Flags, Sender, State};
+use ackclock_tcp::{Data, Flags, State};
 use ackclock_units::{Duration, Time};
 use std::collections::HashMap;
 
@@ -122,22 +122,21 @@ impl Following {
         }
     }
 
-    fn at_sender(&mut self, now: Time, sender: &Sender) {
-        let (rtt, counters) = (sender.rtt(), sender.counters());
-        let taken = (counters.rtt_samples, counters.rtt_sum);
+    fn at_sender(&mut self, now: Time, sender: &SenderView) {
+        let taken = (sender.rtt_samples, sender.rtt_sum);
         let fresh = taken.0 > self.samples.0;
         let rtt_s = fresh.then(|| (taken.1 - self.samples.1).as_secs_f64());
         self.samples = taken;
         self.course.estimates.push(Estimate {
             at_ns: now.as_nanos(),
             rtt_s,
-            srtt_s: rtt.srtt().as_secs_f64(),
-            rttvar_s: rtt.rttvar().as_secs_f64(),
-            cwnd: sender.window().cwnd,
+            srtt_s: sender.srtt.as_secs_f64(),
+            rttvar_s: sender.rttvar.as_secs_f64(),
+            cwnd: sender.cwnd,
         });
-        let una = self.base + sender.una();
+        let una = self.base + sender.una;
         let open = self.course.episodes.last_mut().filter(|episode| episode.ends_ns.is_none());
-        match (open, sender.state() == State::Open) {
+        match (open, sender.state == State::Open) {
             (None, false) => self.course.episodes.push(Episode {
                 begins_ns: now.as_nanos(),
                 ends_ns: None,
@@ -178,6 +177,26 @@ impl Follower {
 }
 
 impl Observer for Follower {
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    fn minds(&self, link: usize, packet: PacketRef<'_>) -> bool {
+        let its_own = match packet {
+            PacketRef::Data(flow, _) => self.minds_sender(flow as usize),
+            PacketRef::Ack(flow, _) => {
+                let followed = self.flows.get(flow as usize).and_then(Option::as_deref);
+                followed.is_some_and(|it| link == it.ends[2])
+            }
+            PacketRef::Datagram(..) | PacketRef::Report(..) | PacketRef::CbrPacket(..) => false,
+        };
+        its_own || self.crossings.minds(packet)
+    }
+
+    fn minds_sender(&self, flow: usize) -> bool {
+        self.flows.get(flow).is_some_and(Option::is_some)
+    }
+
     fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         self.crossings.at_link(link, delay, packet, fate);
         self.follow(link, packet, fate);
@@ -194,7 +213,7 @@ impl Observer for Follower {
         self.follow(link, packet, fate);
     }
 
-    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &SenderView) {
         if let Some(Some(following)) = self.flows.get_mut(flow) {
             following.at_sender(now, sender);
         }

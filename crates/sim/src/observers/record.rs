@@ -1,10 +1,9 @@
 //! Records a simulated flow for the predictors: its samples, its losses, and the state of the bottleneck.
 
-use crate::engine::{Observer, PacketRef};
+use crate::engine::{Observer, PacketRef, SenderView};
 use ackclock_cc::predictor::Reading;
 use ackclock_net::{Cause, Fate, Limit, Queue};
 use ackclock_scenario::{Built, Prediction};
-use ackclock_tcp::Sender;
 use ackclock_units::{Duration, Rate, Time};
 
 /// The recorded data of a flow.
@@ -114,6 +113,18 @@ fn bytes(packet: PacketRef<'_>) -> u64 {
 }
 
 impl Observer for Recorder {
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    fn minds(&self, link: usize, _: PacketRef<'_>) -> bool {
+        link == self.link
+    }
+
+    fn minds_sender(&self, flow: usize) -> bool {
+        flow == self.flow
+    }
+
     fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         if link != self.link {
             return;
@@ -151,18 +162,16 @@ impl Observer for Recorder {
         }
     }
 
-    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &SenderView) {
         if flow != self.flow {
             return;
         }
-        let counters = sender.counters();
-        let losses = counters.fast_retransmits + counters.timeouts;
         // A flow that repeats its transfer counts from zero again.
-        let fresh = losses > std::mem::replace(&mut self.losses, losses);
+        let fresh = sender.losses > std::mem::replace(&mut self.losses, sender.losses);
         if fresh && self.is_within(now) {
             self.recording.flow_losses.push(now);
         }
-        let taken = (counters.rtt_samples, counters.rtt_sum);
+        let taken = (sender.rtt_samples, sender.rtt_sum);
         let before = std::mem::replace(&mut self.samples, taken);
         if taken.0 != before.0 + 1 || !self.is_within(now) {
             return;
@@ -172,9 +181,9 @@ impl Observer for Recorder {
         self.recording.readings.push(Reading {
             now,
             rtt: taken.1 - before.1,
-            una: sender.una(),
-            nxt: sender.nxt(),
-            window: sender.window().cwnd,
+            una: sender.una,
+            nxt: sender.nxt,
+            window: sender.cwnd,
         });
     }
 }

@@ -1,9 +1,9 @@
 //! A tap at the transmitting end of a link. It writes one file, in order of time.
 
-use crate::engine::{Observer, PacketRef};
+use crate::engine::{Observer, PacketRef, SenderView};
 use ackclock_net::Fate;
 use ackclock_scenario::Built;
-use ackclock_tcp::{Ack, Config, Data, Sender};
+use ackclock_tcp::{Ack, Config, Data};
 use ackclock_units::{Duration, Rate, Time};
 use ackclock_wire::{Connection, Frame, MAX_HEADERS, datagram, rate_data, rate_report};
 use pcap_file::pcapng::PcapNgWriter;
@@ -243,6 +243,18 @@ impl<W: Write> Tap<W> {
 }
 
 impl<W: Write> Observer for Tap<W> {
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    fn minds(&self, link: usize, _: PacketRef<'_>) -> bool {
+        link == self.out.link || self.back.as_ref().is_some_and(|back| back.link == link)
+    }
+
+    fn minds_sender(&self, _: usize) -> bool {
+        false
+    }
+
     fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         let (packet, sent_at) = match packet {
             PacketRef::Data(flow, data) => (Packet::Data(flow, *data), data.sent_at),
@@ -278,7 +290,7 @@ impl<W: Write> Observer for Tap<W> {
         self.at_link(link, delay, packet, fate);
     }
 
-    fn at_sender(&mut self, now: Time, _: usize, _: &Sender) {
+    fn at_sender(&mut self, now: Time, _: usize, _: &SenderView) {
         self.release(now);
     }
 }

@@ -16,9 +16,8 @@ use ackclock_net::Fate;
 use ackclock_scenario::capture_file::file_name;
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Point, suggest};
-use ackclock_sim::engine::{Observer, PacketRef};
+use ackclock_sim::engine::{Observer, PacketRef, SenderView};
 use ackclock_sim::observers::{Tap, tap};
-use ackclock_tcp::Sender;
 use ackclock_units::{Duration, Time};
 use ackclock_wire::MAX_PAYLOAD;
 use std::fs::File;
@@ -169,6 +168,18 @@ impl Captures {
 }
 
 impl Observer for Taps {
+    fn is_there(&self) -> bool {
+        self.taps.iter().any(Observer::is_there)
+    }
+
+    fn minds(&self, link: usize, packet: PacketRef<'_>) -> bool {
+        self.taps.iter().any(|tap| tap.minds(link, packet))
+    }
+
+    fn minds_sender(&self, flow: usize) -> bool {
+        self.taps.iter().any(|tap| tap.minds_sender(flow))
+    }
+
     fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         for tap in &mut self.taps {
             tap.at_link(link, delay, packet, fate);
@@ -181,7 +192,7 @@ impl Observer for Taps {
         }
     }
 
-    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &SenderView) {
         for tap in &mut self.taps {
             tap.at_sender(now, flow, sender);
         }

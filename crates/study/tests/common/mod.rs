@@ -8,10 +8,10 @@ use ackclock_scenario::measured::Measured;
 use ackclock_scenario::requests::{Count, Size};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Built, Point, Sweep};
-use ackclock_sim::engine::{Engine, NoObserver, Observer, PacketRef};
+use ackclock_sim::engine::{Engine, NoObserver, Observer, PacketRef, SenderView};
 use ackclock_study::run::run_point;
 use ackclock_study::runner::Runner;
-use ackclock_tcp::{Flags, Sender};
+use ackclock_tcp::Flags;
 use ackclock_units::{Duration, Time};
 use std::sync::atomic::AtomicBool;
 
@@ -119,6 +119,18 @@ impl Watch {
 }
 
 impl Observer for Watch {
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    fn minds(&self, _: usize, _: PacketRef<'_>) -> bool {
+        true
+    }
+
+    fn minds_sender(&self, _: usize) -> bool {
+        true
+    }
+
     fn at_link(&mut self, link: usize, delay: Duration, packet: PacketRef<'_>, fate: Fate) {
         if let Fate::Arrives(at) = fate {
             if self.ordered[link] && at < self.last_arrival[link] || at < Time::ZERO + delay {
@@ -167,12 +179,12 @@ impl Observer for Watch {
         self.at_link(link, delay, packet, fate);
     }
 
-    fn at_sender(&mut self, now: Time, flow: usize, sender: &Sender) {
+    fn at_sender(&mut self, now: Time, flow: usize, sender: &SenderView) {
         if now < self.now {
             self.wrong = Some(format!("time goes back from {} to {now}", self.now));
         }
         self.now = now;
-        let cwnd = sender.window().cwnd;
+        let cwnd = sender.cwnd;
         let noted = &mut self.flows[flow];
         noted.cwnd_min = noted.cwnd_min.min(cwnd);
         if cwnd.is_nan() || cwnd < 1.0 {

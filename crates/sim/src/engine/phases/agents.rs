@@ -8,6 +8,7 @@ use super::Phases;
 use super::cause::Cause;
 use super::layout::{End, Leg};
 use super::mail::Mail;
+use super::watch::{Watch, seen};
 use crate::engine::agents::{Acted, Agent};
 use crate::engine::in_flight::Entrance;
 use crate::engine::packets::{Acknowledgement, Segment};
@@ -57,7 +58,7 @@ impl AgentEnds {
     }
 }
 
-impl Phases {
+impl<W: Watch> Phases<W> {
     /// The tally's number of an agent: agents come after TCP flows.
     fn counted(&self, agent: usize) -> usize {
         self.flows.len() + agent
@@ -137,11 +138,13 @@ impl Phases {
             let Entrance { exit: leg, alone, .. } = agent.back;
             let mut packet = agent.wrap(at, ack);
             if alone {
-                let Leg { stage, end } = &self.acks[leg];
+                let from = (at, self.cause);
+                let Phases { acks, links, watch, owners, .. } = self;
+                let way @ Leg { stage, end, .. } = &acks[leg];
                 let end = *end;
-                match stage.pass(&mut self.links, at, &mut packet, |_, _, _, _| {}) {
+                match stage.pass(links, at, &mut packet, seen(watch, from, way, owners)) {
                     Ok(due) => self.forward_ack(leg, end, due, &packet),
-                    Err(detour) => self.divert_ack(leg, (at, self.cause), detour, packet),
+                    Err(detour) => self.divert_ack(leg, from, detour, packet),
                 }
             } else {
                 let gate = self.agent_ends[number].back as usize;

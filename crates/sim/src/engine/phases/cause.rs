@@ -13,29 +13,30 @@ pub(super) const NUMBERS: u32 = 1 << 27;
 
 /// What set something off. Causes of the same instant are in the order of the engine of events.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Cause(u32);
+pub(crate) struct Cause(u32);
 
 /// The kinds of causes, in order. Those of timers are in the order of [`Timer`].
-const START: u32 = 0;
-const STOP: u32 = 1;
-const START_AGENT: u32 = 2;
-const STOP_AGENT: u32 = 3;
-const RETRANSMISSION: u32 = 4;
-const PACING: u32 = 5;
-const DELAYED_ACK: u32 = 6;
-const WRITE: u32 = 7;
-const DATAGRAM: u32 = 8;
+const TRANSMITTER: u32 = 0;
+const START: u32 = 1;
+const STOP: u32 = 2;
+const START_AGENT: u32 = 3;
+const STOP_AGENT: u32 = 4;
+const RETRANSMISSION: u32 = 5;
+const PACING: u32 = 6;
+const DELAYED_ACK: u32 = 7;
+const WRITE: u32 = 8;
+const DATAGRAM: u32 = 9;
 /// Departures and reports of agents: those of one after those of the other.
-const AGENT: u32 = 9;
-const SEGMENT: u32 = 10;
-const ACK: u32 = 11;
+const AGENT: u32 = 10;
+const SEGMENT: u32 = 11;
+const ACK: u32 = 12;
 
 impl Cause {
     const fn new(kind: u32, number: u32) -> Cause {
         Cause(kind * NUMBERS + number)
     }
 
-    /// A timer of a flow, an agent or a stream.
+    /// A timer of a transmitter, a flow, an agent or a stream.
     pub(super) fn timer(timer: Timer) -> Cause {
         match timer {
             Timer::Start(flow) => Cause::new(START, flow),
@@ -49,8 +50,8 @@ impl Cause {
             Timer::StopAgent(agent) => Cause::new(STOP_AGENT, agent),
             Timer::Departure(agent) => Cause::new(AGENT, 2 * agent),
             Timer::Report(agent) => Cause::new(AGENT, 2 * agent + 1),
-            // These belong to no flow and no stream.
-            Timer::Transmitter(number) => Cause::new(START, number),
+            Timer::Transmitter(number) => Cause::new(TRANSMITTER, number),
+            // Nobody's packets meet there.
             Timer::MeasureTo | Timer::MeasureFrom | Timer::Probe => Cause::new(START, 0),
         }
     }
@@ -99,6 +100,7 @@ mod tests {
     #[test]
     fn causes_are_in_the_order_of_the_engine_of_events() {
         let timers = [
+            Timer::Transmitter(3),
             Timer::Start(1),
             Timer::Stop(0),
             Timer::StartAgent(4),

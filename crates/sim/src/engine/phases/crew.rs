@@ -10,8 +10,9 @@
 //! what lives elsewhere comes into the copy that looks.
 
 use super::inbox::Gate;
-use super::layout::{FLOWS, Leg};
+use super::layout::{FLOWS, Layout, Leg};
 use super::post::Post;
+use super::watch::Unwatched;
 use super::worker::Worker;
 use super::{FULL, Phases, fastest};
 use crate::engine::flow::Flow;
@@ -75,7 +76,7 @@ impl Crew {
         if most < 2 || enough > 0 && (one.gates.is_empty() || !pays()) {
             return None;
         }
-        let mut home = Phases::new(plan, true).ok()?;
+        let mut home = Phases::new(plan, Layout::of(plan, true).ok()?, Unwatched);
         let stride = stride(&home, plan);
         if stride.is_zero() {
             return None;
@@ -257,7 +258,7 @@ fn stride(home: &Phases, plan: &Plan) -> Duration {
 impl Hand {
     /// A thread for the senders of these flows. `stride`: how far they go at once.
     fn new(plan: &Plan, home: &Phases, flows: Range<usize>, stride: Duration) -> Option<Hand> {
-        let mut run = Phases::new(plan, true).ok()?;
+        let mut run = Phases::new(plan, Layout::of(plan, true).ok()?, Unwatched);
         run.order = vec![FLOWS];
         run.feeders[FLOWS].push((FLOWS, stride));
         run.delaying.clear();

@@ -6,6 +6,7 @@
 
 use super::cause::Cause;
 use super::layout::{End, Leg};
+use super::watch::{Watch, seen};
 use super::{Phases, Source};
 use crate::engine::flow::Flow;
 use crate::engine::in_flight::Entrance;
@@ -14,7 +15,7 @@ use crate::engine::timers::Timer;
 use ackclock_tcp::Ack;
 use ackclock_units::Time;
 
-impl Phases {
+impl<W: Watch> Phases<W> {
     /// All senders, and the receivers that take turns with them, do what is due before `until`.
     pub(super) fn run_flows(&mut self, until: Time) {
         let mut next = self.post.agenda.from(0, until);
@@ -69,10 +70,10 @@ impl Phases {
     /// If there is: returns the time of the last one.
     #[inline(always)] // one call in a loop
     fn take_acks(&mut self, number: usize, until: Time) -> Option<Time> {
-        let Phases { flows, ends, post, links, data, gates, tally, looks, taken, .. } = self;
+        let Phases { flows, ends, post, links, data, gates, tally, looks, taken, watch, owners, .. } = self;
         let (flow, ends, mail) = (&mut flows[number], &ends[number], &mut post.boxes[number].acks);
         let Entrance { exit: first, alone, .. } = flow.out;
-        let Leg { stage, end } = &data[first];
+        let way @ Leg { stage, end, .. } = &data[first];
         let gate = if alone { end.gate } else { ends.out };
         // On a first leg that keeps order, each segment arrives once or not at all.
         let is_simple = flow.active && flow.writer.is_none() && (end.ordered || !alone);
@@ -98,7 +99,8 @@ impl Phases {
                     if !alone {
                         return gate.data.push(first as u32, now, cause, &packet);
                     }
-                    let Ok(due) = stage.pass(links, now, &mut packet, |_, _, _, _| {}) else { return };
+                    let see = seen(&mut *watch, (now, cause), way, owners);
+                    let Ok(due) = stage.pass(links, now, &mut packet, see) else { return };
                     if due >= looks.over {
                         *beyond_the_end += 1;
                         return;
@@ -110,6 +112,7 @@ impl Phases {
             if !sent || flow.sender.is_done() {
                 return Some(now);
             }
+            watch.at_sender((now, cause), flow.number, &flow.sender);
             flow.set_timers(now);
         }
     }
@@ -227,10 +230,14 @@ impl Phases {
         }
         let Entrance { exit, alone, .. } = self.flows[number].out;
         let gate = (!alone).then_some(self.ends[number].out);
+        let cause = self.cause;
         while let Some(data) = self.flows[number].sender.poll_transmit(now) {
             self.enter(exit, gate, now, Segment(data));
+            self.cause = cause; // a receiver may have taken it, and answered
         }
-        self.flows[number].set_timers(now);
+        let flow = &mut self.flows[number];
+        self.watch.at_sender((now, cause), flow.number, &flow.sender);
+        flow.set_timers(now);
     }
 
     /// A segment or datagram enters the network, at a gate or alone on its first leg.
@@ -239,9 +246,10 @@ impl Phases {
             return self.gates[gate as usize].data.push(leg as u32, now, self.cause, &packet);
         }
         let from = (now, self.cause);
-        let Leg { stage, end } = &self.data[leg];
+        let Phases { data, links, watch, owners, .. } = self;
+        let way @ Leg { stage, end, .. } = &data[leg];
         let end = *end;
-        match stage.pass(&mut self.links, now, &mut packet, |_, _, _, _| {}) {
+        match stage.pass(links, now, &mut packet, seen(watch, from, way, owners)) {
             Ok(due) => self.forward_segment(leg, end, due, from, &packet),
             Err(detour) => self.divert_segment(leg, from, detour, packet),
         }
@@ -403,11 +411,13 @@ impl Phases {
             let gate = self.ends[number].back as usize;
             return self.gates[gate].acks.push(leg as u32, at, self.cause, &packet);
         }
-        let Leg { stage, end } = &self.acks[leg];
+        let from = (at, self.cause);
+        let Phases { acks, links, watch, owners, .. } = self;
+        let way @ Leg { stage, end, .. } = &acks[leg];
         let end = *end;
-        match stage.pass(&mut self.links, at, &mut packet, |_, _, _, _| {}) {
+        match stage.pass(links, at, &mut packet, seen(watch, from, way, owners)) {
             Ok(due) => self.forward_ack(leg, end, due, &packet),
-            Err(detour) => self.divert_ack(leg, (at, self.cause), detour, packet),
+            Err(detour) => self.divert_ack(leg, from, detour, packet),
         }
     }
 }

@@ -5,11 +5,12 @@ use super::Phases;
 use super::cause::Cause;
 use super::inbox::{Gate, Inbox, Key};
 use super::layout::{ENDPOINT, End, Leg};
+use super::watch::{Watch, seen};
 use crate::engine::packets::{Acknowledgement, Segment};
 use ackclock_net::Detour;
 use ackclock_units::Time;
 
-impl Phases {
+impl<W: Watch> Phases<W> {
     /// Everything that is due at a gate before `until` passes it, in order of time, and then of causes.
     #[inline(never)] // registers are for one gate
     pub(super) fn run_gate(&mut self, gate: usize, until: Time) {
@@ -66,9 +67,10 @@ impl Phases {
     #[inline(always)] // one call in a loop
     pub(super) fn pass_segment(&mut self, key: Key, (leg, packet): &mut (u32, Segment)) {
         let (leg, from) = (*leg as usize, (key.due(), key.cause()));
-        let Leg { stage, end } = &self.data[leg];
+        let Phases { data, links, watch, owners, .. } = self;
+        let way @ Leg { stage, end, .. } = &data[leg];
         let end = *end;
-        match stage.pass(&mut self.links, from.0, packet, |_, _, _, _| {}) {
+        match stage.pass(links, from.0, packet, seen(watch, from, way, owners)) {
             Ok(due) => self.forward_segment(leg, end, due, from, packet),
             Err(detour) => self.divert_segment(leg, from, detour, *packet),
         }
@@ -78,9 +80,10 @@ impl Phases {
     #[inline(always)] // one call in a loop
     pub(super) fn pass_ack(&mut self, key: Key, (leg, packet): &mut (u32, Acknowledgement)) {
         let (leg, from) = (*leg as usize, (key.due(), key.cause()));
-        let Leg { stage, end } = &self.acks[leg];
+        let Phases { acks, links, watch, owners, .. } = self;
+        let way @ Leg { stage, end, .. } = &acks[leg];
         let end = *end;
-        match stage.pass(&mut self.links, from.0, packet, |_, _, _, _| {}) {
+        match stage.pass(links, from.0, packet, seen(watch, from, way, owners)) {
             Ok(due) => self.forward_ack(leg, end, due, packet),
             Err(detour) => self.divert_ack(leg, from, detour, *packet),
         }

@@ -7,6 +7,7 @@
 //! known before the first of them passes. Lags may be zero, but not all around a loop.
 
 use super::cause::NUMBERS;
+use super::{FULL, fastest};
 use crate::engine::in_flight::Entrance;
 use crate::engine::owners::Owners;
 use ackclock_net::{Access, Link, Stage, accesses, stages};
@@ -29,6 +30,8 @@ pub(super) const ENDPOINT: u32 = u32::MAX;
 pub(super) struct Leg {
     pub(super) stage: Stage,
     pub(super) end: End,
+    /// True if the path begins with it.
+    pub(super) first: bool,
 }
 
 /// The end of a leg.
@@ -48,7 +51,8 @@ pub(super) struct End {
 const DATAGRAM: u64 = 28;
 
 /// The parts of a run.
-pub(super) struct Layout {
+pub(crate) struct Layout {
+    pub(super) owners: Owners,
     /// Those of segments and of acknowledgements.
     pub(super) data: Vec<Leg>,
     pub(super) acks: Vec<Leg>,
@@ -72,8 +76,8 @@ pub(super) struct Layout {
 pub struct Unfit(&'static str);
 
 impl Unfit {
-    /// Observers see every packet in order of time.
-    pub(crate) const OBSERVED: Unfit = Unfit("what every packet does is observed");
+    /// A sender takes two acknowledgements at once, and what it sends after each passes a gate later.
+    pub(crate) const TWICE: Unfit = Unfit("packets that may arrive twice are observed");
 }
 
 impl fmt::Display for Unfit {
@@ -82,14 +86,26 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Divides a run into parts. `apart`: true if the senders are computed elsewhere than the receivers that run
-/// ahead of them. Then a receiver takes turns with its sender also if the application is at both ends, or if
-/// segments come from the sender without meeting a gate.
-///
-/// # Errors
-///
-/// [`Unfit`] if it cannot be divided so that the results are exact.
-pub(super) fn layout(plan: &Plan, owners: &Owners, apart: bool) -> Result<Layout, Unfit> {
+impl Layout {
+    /// Divides a run into parts. `apart`: true if the senders are computed elsewhere than the receivers that
+    /// run ahead of them. Then a receiver takes turns with its sender also if the application is at both ends,
+    /// or if segments come from the sender without meeting a gate.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfit`] if it cannot be divided so that the results are exact.
+    pub(crate) fn of(plan: &Plan, apart: bool) -> Result<Layout, Unfit> {
+        layout(plan, Owners::of(plan), apart)
+    }
+
+    /// Does it pay to go round? A round costs the same however few packets are on their way. True if a link
+    /// of the scenario has time for a full packet in it.
+    pub(crate) fn pays(&self, plan: &Plan) -> bool {
+        fastest(plan).is_some_and(|rate| rate.time_for(FULL) <= self.round)
+    }
+}
+
+fn layout(plan: &Plan, owners: Owners, apart: bool) -> Result<Layout, Unfit> {
     if apart && !owners.rate().is_empty() {
         return Err(Unfit("a flow has a rate-based transport"));
     }
@@ -131,7 +147,7 @@ pub(super) fn layout(plan: &Plan, owners: &Owners, apart: bool) -> Result<Layout
     if data_legs.len().max(ack_legs.len()).max(data.len()) >= NUMBERS as usize {
         return Err(Unfit("there are too many paths"));
     }
-    let layout = draft.finish(data_legs, ack_legs, out, back, ahead);
+    let layout = draft.finish(owners, data_legs, ack_legs, out, back, ahead);
     if stands_still(&layout.feeders) { Err(Unfit("a path takes no time")) } else { Ok(layout) }
 }
 
@@ -221,7 +237,7 @@ impl Draft<'_> {
                     ordered: stage.keeps_order(links),
                     ahead: false,
                 };
-                legs.push(Leg { stage: stage.clone(), end });
+                legs.push(Leg { stage: stage.clone(), end, first: place == 0 });
             }
             let shared = stages.first().and_then(|stage| stage.gate);
             let shared = shared.filter(|&link| self.accesses[link as usize] == Access::InTurn);
@@ -232,7 +248,7 @@ impl Draft<'_> {
                 self.feed(part, gate, Duration::ZERO);
                 part = gate;
             }
-            for Leg { stage, end: End { gate, .. } } in &legs[first..] {
+            for Leg { stage, end: End { gate, .. }, .. } in &legs[first..] {
                 let next = if *gate == ENDPOINT { end } else { GATES + *gate as usize };
                 let lag =
                     stage.gate.iter().chain(&stage.along).map(|&link| least(&links[link as usize], bytes));
@@ -271,6 +287,7 @@ impl Draft<'_> {
 
     fn finish(
         self,
+        owners: Owners,
         data: Vec<Leg>,
         acks: Vec<Leg>,
         out: Vec<Entrance>,
@@ -291,7 +308,7 @@ impl Draft<'_> {
         }
         let gates = gates.into_iter().map(|(link, _)| link).collect();
         let round = round(&feeders);
-        Layout { data, acks, out, back, gates, order, feeders, ahead, round }
+        Layout { owners, data, acks, out, back, gates, order, feeders, ahead, round }
     }
 }
 

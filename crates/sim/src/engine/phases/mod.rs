@@ -27,10 +27,13 @@ mod post;
 mod returning;
 mod slots;
 mod stepped;
+mod watch;
 mod worker;
 
 pub(crate) use crew::Crew;
+pub(crate) use layout::Layout;
 pub use layout::Unfit;
+pub(crate) use watch::{Unwatched, Watched};
 
 use super::agents::Agent;
 use super::cbr::CbrSource;
@@ -50,10 +53,11 @@ use agents::AgentEnds;
 use cause::Cause;
 use ends::Ends;
 use inbox::{Gate, Room};
-use layout::{ENDPOINT, FLOWS, GATES, Layout, Leg, RECEIVERS, layout};
+use layout::{ENDPOINT, FLOWS, GATES, Leg, RECEIVERS};
 use mail::Mail;
 use post::Post;
 use returning::Back;
+use watch::Watch;
 
 /// A full packet, bytes: what an Ethernet carries.
 const FULL: u64 = 1500;
@@ -62,8 +66,8 @@ const FULL: u64 = 1500;
 /// memory, and on a long path with a high rate a round has hundreds of thousands.
 const MANY: u64 = 1 << 15;
 
-/// A run in phases.
-pub(crate) struct Phases {
+/// A run in phases, and who watches it.
+pub(crate) struct Phases<W: Watch = Unwatched> {
     duration: Time,
     probe: Option<Duration>,
     links: Vec<Link>,
@@ -105,6 +109,7 @@ pub(crate) struct Phases {
     cause: Cause,
     /// Packets taken by parts so far, and rounds without any.
     taken: u64,
+    watch: W,
 }
 
 /// A stream, when it sends next, and its datagrams that arrive after the next barrier.
@@ -116,17 +121,10 @@ struct Source {
     held: Mail<Segment>,
 }
 
-impl Phases {
-    /// Prepares a run of `plan`. `apart`: true if the senders are computed elsewhere than the receivers that
-    /// run ahead of them.
-    ///
-    /// # Errors
-    ///
-    /// [`Unfit`] if the results would not be exact.
-    pub(super) fn new(plan: &Plan, apart: bool) -> Result<Phases, Unfit> {
-        let owners = Owners::of(plan);
-        let Layout { data, acks, out, back, gates, order, mut feeders, ahead, round } =
-            layout(plan, &owners, apart)?;
+impl<W: Watch> Phases<W> {
+    /// Prepares a run of `plan`, whose layout is this.
+    pub(super) fn new(plan: &Plan, layout: Layout, watch: W) -> Phases<W> {
+        let Layout { owners, data, acks, out, back, gates, order, mut feeders, ahead, round } = layout;
         if let Some(step) = fastest(plan).map(|rate| rate.time_for(FULL * MANY)).filter(|&step| step < round)
         {
             feeders[FLOWS].push((FLOWS, step));
@@ -168,11 +166,11 @@ impl Phases {
         let is_delaying =
             |&(flow, ends): &(&Flow, &Ends)| ends.ahead && flow.plan.config.delayed_ack.is_some();
         let delaying = flows.iter().zip(&ends).enumerate().filter(|(_, both)| is_delaying(both));
-        Ok(Phases {
+        Phases {
             duration: plan.duration,
             probe: plan.probe,
             tally: Tally::new(plan.flows.len(), plan.streams.len(), plan.measured, plan.probe.is_some()),
-            looks: SampleBarriers::new(plan),
+            looks: SampleBarriers::new(plan, true),
             post: Post::new(flows.len(), Time::ZERO),
             delaying: delaying.map(|(number, _)| number as u32).collect(),
             held_back: Vec::new(),
@@ -196,13 +194,8 @@ impl Phases {
             acks,
             order,
             feeders,
-        })
-    }
-
-    /// Does it pay to go round? A round costs the same however few packets are on their way. True if a link
-    /// of the scenario has time for a full packet in it.
-    pub(super) fn pays(&self, plan: &Plan) -> bool {
-        fastest(plan).is_some_and(|rate| rate.time_for(FULL) <= self.round)
+            watch,
+        }
     }
 
     /// Takes so many packets and the rest of their round, then returns. False when the run is over.
@@ -260,6 +253,7 @@ impl Phases {
             self.go_on(self.due().min(barrier));
             self.taken += 1; // a round without packets takes time, too
         }
+        self.watch.tell(self.clocks.iter().copied().fold(Time::NEVER, Time::min));
         if self.clocks.iter().any(|&clock| clock < barrier) {
             return true;
         }

@@ -5,6 +5,7 @@ use super::Phases;
 use super::cause::Cause;
 use super::inbox::{Gate, Key};
 use super::layout::Leg;
+use super::watch::{Watch, seen};
 use crate::engine::packets::{Acknowledgement, Segment};
 use crate::engine::reorder_heap::ReorderHeap;
 use ackclock_units::Time;
@@ -33,7 +34,7 @@ enum Next {
     AckBack,
 }
 
-impl Phases {
+impl<W: Watch> Phases<W> {
     /// What [`Phases::run_gate`] does, at the gate of a link that retransmits.
     pub(super) fn run_returning(&mut self, gate: usize, until: Time) {
         let Gate { mut data, mut acks } = std::mem::take(&mut self.gates[gate]);
@@ -80,9 +81,10 @@ impl Phases {
         let Some((due, exit, packet)) = self.back[gate].data.take() else { return };
         self.taken += 1;
         let (leg, from) = (exit as usize + 1, (due, Cause::segment(exit)));
-        let Leg { stage, end } = &self.data[leg];
+        let Phases { data, links, watch, owners, .. } = self;
+        let way @ Leg { stage, end, .. } = &data[leg];
         let end = *end;
-        match stage.pass_again(&mut self.links, due, &packet, |_, _, _, _| {}) {
+        match stage.pass_again(links, due, &packet, seen(watch, from, way, owners)) {
             Ok(later) => self.forward_segment(leg, end, later, from, &packet),
             Err(detour) => self.divert_segment(leg, from, detour, packet),
         }
@@ -91,12 +93,13 @@ impl Phases {
     fn pass_ack_again(&mut self, gate: usize) {
         let Some((due, exit, packet)) = self.back[gate].acks.take() else { return };
         self.taken += 1;
-        let leg = exit as usize + 1;
-        let Leg { stage, end } = &self.acks[leg];
+        let (leg, from) = (exit as usize + 1, (due, Cause::ack(exit)));
+        let Phases { acks, links, watch, owners, .. } = self;
+        let way @ Leg { stage, end, .. } = &acks[leg];
         let end = *end;
-        match stage.pass_again(&mut self.links, due, &packet, |_, _, _, _| {}) {
+        match stage.pass_again(links, due, &packet, seen(watch, from, way, owners)) {
             Ok(later) => self.forward_ack(leg, end, later, &packet),
-            Err(detour) => self.divert_ack(leg, (due, Cause::ack(exit)), detour, packet),
+            Err(detour) => self.divert_ack(leg, from, detour, packet),
         }
     }
 

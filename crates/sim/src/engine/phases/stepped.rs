@@ -5,15 +5,19 @@ use super::Phases;
 use super::cause::Cause;
 use super::inbox::{Gate, Key};
 use super::layout::Leg;
+use super::watch::{Place, Watch, When, seen};
+use crate::engine::dequeue::behind_the_transmitter;
+use crate::engine::owners::Owners;
 use crate::engine::packets::{Acknowledgement, Kind, Segment};
+use crate::engine::timers::Timer;
 use crate::engine::transmitters::{Held, QueuedPacket};
-use ackclock_net::Packet;
+use ackclock_net::{Detour, Link, Settled};
 use ackclock_units::Time;
 
 /// A decision goes before everything else.
 const DECISION: Cause = Cause::of(0);
 
-impl Phases {
+impl<W: Watch> Phases<W> {
     /// What [`Phases::run_gate`] does, at the gate of a transmitter.
     pub(super) fn run_stepped(&mut self, gate: usize, transmitter: usize, until: Time) {
         let link = self.transmitters.get_mut(transmitter).link;
@@ -30,7 +34,9 @@ impl Phases {
             let due = next.map_or(Time::NEVER, Key::due);
             let decision = self.links[link].due().unwrap_or(Time::NEVER);
             match next {
-                _ if decision < until && decision <= due => self.settle(transmitter, decision),
+                _ if decision < until && decision <= due => {
+                    self.settle(transmitter, decision, decided(transmitter))
+                }
                 Some(key) if is_segment => {
                     segments += 1;
                     self.pass_segment(key, &mut data.ready(0).1[key.place()]);
@@ -50,7 +56,7 @@ impl Phases {
         for transmitter in 0..self.transmitters.len() {
             let link = self.transmitters.get_mut(transmitter).link;
             while self.links[link].due().is_some_and(|due| due <= now) {
-                self.settle(transmitter, now);
+                self.settle(transmitter, now, decided(transmitter));
             }
         }
     }
@@ -58,17 +64,17 @@ impl Phases {
     /// A segment waits at the gate of a leg. `from`: the instant at which it came, and the cause.
     #[cold]
     pub(super) fn hold_segment(&mut self, leg: usize, from: (Time, Cause), packet: Segment) {
-        let Leg { stage, end } = &self.data[leg];
+        let Leg { stage, end, .. } = &self.data[leg];
         let Some(link) = stage.gate else { return };
         let headers = packet.headers(self.key(end.owner as usize));
         let ticket = self.links[link as usize].hold(from.0, headers, &packet);
-        self.keep(link as usize, from.0, ticket, Held { exit: leg, packet: QueuedPacket::Segment(packet) });
+        self.keep(link as usize, from, ticket, Held { exit: leg, packet: QueuedPacket::Segment(packet) });
     }
 
     /// An acknowledgement waits at the gate of a leg. `from`: as above.
     #[cold]
     pub(super) fn hold_ack(&mut self, leg: usize, from: (Time, Cause), packet: Acknowledgement) {
-        let Leg { stage, end } = &self.acks[leg];
+        let Leg { stage, end, .. } = &self.acks[leg];
         let Some(link) = stage.gate else { return };
         let mut headers = packet.headers(self.key(end.owner as usize));
         if self.owners.as_agent(end.owner as usize).is_some() {
@@ -76,7 +82,7 @@ impl Phases {
         }
         let ticket = self.links[link as usize].hold(from.0, headers, &packet);
         let held = Held { exit: leg, packet: QueuedPacket::Acknowledgement(packet) };
-        self.keep(link as usize, from.0, ticket, held);
+        self.keep(link as usize, from, ticket, held);
     }
 
     /// What tells an owner's packets from those of others in a queue for each flow.
@@ -88,47 +94,61 @@ impl Phases {
         }
     }
 
-    fn keep(&mut self, link: usize, at: Time, ticket: u32, held: Held) {
+    fn keep(&mut self, link: usize, from: When, ticket: u32, held: Held) {
         if let Some(transmitter) = self.transmitters.of(link) {
             self.transmitters.get_mut(transmitter).put(ticket, held);
-            self.settle(transmitter, at);
+            self.settle(transmitter, from.0, from.1);
         }
     }
 
-    /// Forwards the packets that a dequeue-driven link has decided about up to `now`.
-    fn settle(&mut self, transmitter: usize, now: Time) {
+    /// Forwards the packets that a dequeue-driven link has decided about up to `now`. `cause`: what made it
+    /// decide.
+    fn settle(&mut self, transmitter: usize, now: Time, cause: Cause) {
         let link = self.transmitters.get_mut(transmitter).link;
         while let Some(settled) = self.links[link].settle(now) {
-            let Some(Held { exit: leg, packet }) =
-                self.transmitters.get_mut(transmitter).take(settled.ticket)
-            else {
-                continue;
-            };
             let from = (settled.at, DECISION);
-            match packet {
-                QueuedPacket::Segment(mut packet) => {
-                    if settled.marked {
-                        packet.mark();
-                    }
-                    let Leg { stage, end } = &self.data[leg];
-                    let end = *end;
-                    match stage.pass_on(&mut self.links, settled.fate, &mut packet, |_, _, _, _| {}) {
+            let held = self.transmitters.get_mut(transmitter).take(settled.ticket);
+            let Phases { data, acks, links, watch, owners, .. } = self;
+            match held.map(|Held { exit, packet }| (exit, packet)) {
+                Some((leg, QueuedPacket::Segment(mut packet))) => {
+                    let end = data[leg].end;
+                    match take_on(&data[leg], links, &settled, &mut packet, (watch, (now, cause), owners)) {
                         Ok(due) => self.forward_segment(leg, end, due, from, &packet),
                         Err(detour) => self.divert_segment(leg, from, detour, packet),
                     }
                 }
-                QueuedPacket::Acknowledgement(mut packet) => {
-                    if settled.marked {
-                        packet.mark();
-                    }
-                    let Leg { stage, end } = &self.acks[leg];
-                    let end = *end;
-                    match stage.pass_on(&mut self.links, settled.fate, &mut packet, |_, _, _, _| {}) {
+                Some((leg, QueuedPacket::Acknowledgement(mut packet))) => {
+                    let end = acks[leg].end;
+                    match take_on(&acks[leg], links, &settled, &mut packet, (watch, (now, cause), owners)) {
                         Ok(due) => self.forward_ack(leg, end, due, &packet),
                         Err(detour) => self.divert_ack(leg, from, detour, packet),
                     }
                 }
+                None => {}
             }
         }
     }
+}
+
+/// What makes a transmitter decide when it is free.
+fn decided(transmitter: usize) -> Cause {
+    Cause::timer(Timer::Transmitter(transmitter as u32))
+}
+
+/// A packet goes on that has waited at the gate of a leg. `seen`: who watches, and what made the link decide.
+fn take_on<P: Kind, W: Watch>(
+    leg: &Leg,
+    links: &mut [Link],
+    settled: &Settled,
+    packet: &mut P,
+    (watch, when, owners): (&mut W, When, &Owners),
+) -> Result<Time, Detour> {
+    if settled.marked {
+        packet.mark();
+    }
+    let link = leg.stage.gate.map_or(usize::MAX, |link| link as usize);
+    let (delay, fate) = (behind_the_transmitter(settled), settled.fate);
+    let place = Place { when, link, first: leg.first };
+    watch.at_transmitter(place, settled.at, delay, packet.seen(leg.end.owner as usize, owners), fate);
+    leg.stage.pass_on(links, fate, packet, seen(watch, when, leg, owners))
 }
