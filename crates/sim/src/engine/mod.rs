@@ -80,8 +80,8 @@ struct SampleBarriers {
     measure_to: Time,
     /// The first instant after the run.
     over: Time,
-    /// The earliest of these instants, or the beginning, if nothing may run ahead at all. It is read for every
-    /// packet.
+    /// The earliest of these instants, or the beginning, if nothing may run ahead at all. It is read for
+    /// every packet.
     next: Time,
     /// True if something may run ahead.
     ahead: bool,

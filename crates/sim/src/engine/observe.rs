@@ -71,8 +71,8 @@ pub trait Observer {
     /// True if anything is observed. Otherwise parts of a run are computed ahead of their time.
     fn is_there(&self) -> bool;
 
-    /// True if it wants to know what becomes of this packet at this link. It may be told nevertheless. Once it
-    /// wants to know no more of a link's packets of some kind, it never does again.
+    /// True if it wants to know what becomes of this packet at this link. It may be told nevertheless. Once
+    /// it wants to know no more of a link's packets of some kind, it never does again.
     fn minds(&self, link: usize, packet: PacketRef<'_>) -> bool;
 
     /// True if it wants to know of the sender of this flow. It may be told nevertheless.

@@ -88,8 +88,8 @@ impl fmt::Display for Unfit {
 
 impl Layout {
     /// Divides a run into parts. `apart`: true if the senders are computed elsewhere than the receivers that
-    /// run ahead of them. Then a receiver takes turns with its sender also if the application is at both ends,
-    /// or if segments come from the sender without meeting a gate.
+    /// run ahead of them. Then a receiver takes turns with its sender also if the application is at both
+    /// ends, or if segments come from the sender without meeting a gate.
     ///
     /// # Errors
     ///
