@@ -139,6 +139,8 @@ impl Scenario {
             }
         }
         let time = |span: Duration| Time::ZERO + span;
+        links.shrink_to_fit();
+        flows.shrink_to_fit();
         let plan = Plan {
             seed: self.seed,
             duration: time(self.duration),

@@ -122,16 +122,16 @@ impl<O: Observer> Engine<O> {
         let mut timers = Timers::new(rate.len());
 
         let flows = tcp.iter().zip(out.by_ref().take(tcp.len()).zip(back.by_ref())).enumerate();
-        let flows: Vec<Flow> = flows
-            .filter_map(|(place, (&number, ends))| {
-                let flow = Flow::new(number, plan.flows[number as usize].clone(), ends)?;
-                timers.add(flow.plan.start + flow.lag(false), Timer::Start(place as u32));
-                if let Some(stop) = flow.plan.stop {
-                    timers.add(stop, Timer::Stop(place as u32));
-                }
-                Some(flow)
-            })
-            .collect();
+        let made = flows.filter_map(|(place, (&number, ends))| {
+            let flow = Flow::new(number, plan.flows[number as usize].clone(), ends)?;
+            timers.add(flow.plan.start + flow.lag(false), Timer::Start(place as u32));
+            if let Some(stop) = flow.plan.stop {
+                timers.add(stop, Timer::Stop(place as u32));
+            }
+            Some(flow)
+        });
+        let mut flows: Vec<Flow> = Vec::with_capacity(tcp.len());
+        flows.extend(made);
         let agents = rate.iter().zip(out.by_ref().take(rate.len()).zip(back)).enumerate();
         let agents: Vec<Agent> = agents
             .filter_map(|(place, (&number, ends))| {

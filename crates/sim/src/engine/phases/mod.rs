@@ -137,9 +137,10 @@ impl<W: Watch> Phases<W> {
         links.iter_mut().skip(plan.measured).for_each(Link::leave_uncounted);
         let (mut out, mut back) = (out.into_iter(), back.into_iter());
         let tcp = owners.tcp().iter().zip(out.by_ref().take(owners.tcp().len()).zip(back.by_ref()));
-        let flows: Vec<Flow> = tcp
-            .filter_map(|(&number, ends)| Flow::new(number, plan.flows[number as usize].clone(), ends))
-            .collect();
+        let made =
+            tcp.filter_map(|(&number, ends)| Flow::new(number, plan.flows[number as usize].clone(), ends));
+        let mut flows: Vec<Flow> = Vec::with_capacity(owners.tcp().len());
+        flows.extend(made);
         let (last_data, last_acks) = (last_legs(&data), last_legs(&acks));
         let rate = owners.rate().iter().zip(out.by_ref().take(owners.rate().len()).zip(back));
         let agents = rate
