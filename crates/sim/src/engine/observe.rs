@@ -23,9 +23,9 @@ pub enum PacketRef<'a> {
 /// A sender, as observers see it.
 #[derive(Clone, Copy, Debug)]
 pub struct SenderView {
-    /// The first segment that is not acknowledged, and the next new one.
+    /// The first segment that is not acknowledged.
     pub una: u64,
-    /// As above.
+    /// The next new segment.
     pub nxt: u64,
     /// The congestion window, segments.
     pub cwnd: f64,
@@ -33,13 +33,13 @@ pub struct SenderView {
     pub in_flight: u64,
     /// Whether it repairs a loss.
     pub state: State,
-    /// The smoothed round-trip time and its mean deviation (RFC 6298).
+    /// The smoothed round-trip time (RFC 6298).
     pub srtt: Duration,
-    /// As above.
+    /// Its mean deviation (RFC 6298).
     pub rttvar: Duration,
-    /// How many round-trip times were measured, and their sum.
+    /// How many round-trip times were measured.
     pub rtt_samples: u64,
-    /// As above.
+    /// Their sum.
     pub rtt_sum: Duration,
     /// Fast retransmits and timeouts so far.
     pub losses: u64,

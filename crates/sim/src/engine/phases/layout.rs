@@ -95,7 +95,51 @@ impl Layout {
     ///
     /// [`Unfit`] if it cannot be divided so that the results are exact.
     pub(crate) fn of(plan: &Plan, apart: bool) -> Result<Layout, Unfit> {
-        layout(plan, Owners::of(plan), apart)
+        let owners = Owners::of(plan);
+        if apart && !owners.rate().is_empty() {
+            return Err(Unfit("a flow has a rate-based transport"));
+        }
+        let (data, reverse) = owners.paths(plan);
+        check_links(&plan.links, data.iter().chain(&reverse).copied().flatten().copied())?;
+        let accesses = accesses(&plan.links, plan.measured, &data, &reverse);
+        let mut draft =
+            Draft { plan, accesses, gates: BTreeMap::new(), lags: HashMap::new(), turns: Vec::new() };
+        let flows: Vec<&FlowPlan> = owners.tcp().iter().map(|&flow| &plan.flows[flow as usize]).collect();
+        let may_run_ahead = |flow: &&FlowPlan| never_reconnects(flow) && !(apart && flow.writing.is_some());
+        let mut ahead: Vec<bool> = flows.iter().map(may_run_ahead).collect();
+        let smallest = flows.iter().map(|flow| u64::from(flow.config.header));
+        let smallest: Vec<u64> = smallest.chain(owners.rate().iter().map(|_| DATAGRAM)).collect();
+        let datagrams = plan.streams.iter().map(|stream| u64::from(stream.bytes));
+        let sizes: Vec<u64> = smallest.iter().copied().chain(datagrams).collect();
+        let (out, mut data_legs) = draft.lay(&data, &sizes, false, |owner, legs, alone| {
+            let meets_nobody = alone && legs.len() == 1;
+            if owners.as_agent(owner).is_some() {
+                return (FLOWS, FLOWS);
+            }
+            let last = legs.last().is_some_and(|leg| leg.end.ordered) && !(apart && meets_nobody);
+            let flow = ahead.get_mut(owner);
+            // Streams only count what they receive, in whatever order it comes.
+            let is_ahead = flow.is_none_or(|flow| {
+                *flow &= last;
+                *flow
+            });
+            (FLOWS, if is_ahead { RECEIVERS } else { FLOWS })
+        })?;
+        for end in data_legs.iter_mut().map(|leg| &mut leg.end).filter(|end| end.gate == ENDPOINT) {
+            end.ahead = ahead.get(end.owner as usize).is_some_and(|&ahead| ahead);
+        }
+        let (back, ack_legs) = draft.lay(&reverse, &smallest, true, |owner, _, _| {
+            (if ahead.get(owner).is_some_and(|&ahead| ahead) { RECEIVERS } else { FLOWS }, FLOWS)
+        })?;
+        let overtakes = |leg: &Leg| !leg.end.ordered && owners.as_agent(leg.end.owner as usize).is_some();
+        if data_legs.iter().any(overtakes) {
+            return Err(Unfit("packets of a rate-based flow may overtake each other"));
+        }
+        if data_legs.len().max(ack_legs.len()).max(data.len()) >= NUMBERS as usize {
+            return Err(Unfit("there are too many paths"));
+        }
+        let layout = draft.finish(owners, data_legs, ack_legs, out, back, ahead);
+        if stands_still(&layout.feeders) { Err(Unfit("a path takes no time")) } else { Ok(layout) }
     }
 
     /// Does it pay to go round? A round costs the same however few packets are on their way. True if a link
@@ -103,52 +147,6 @@ impl Layout {
     pub(crate) fn pays(&self, plan: &Plan) -> bool {
         fastest(plan).is_some_and(|rate| rate.time_for(FULL) <= self.round)
     }
-}
-
-fn layout(plan: &Plan, owners: Owners, apart: bool) -> Result<Layout, Unfit> {
-    if apart && !owners.rate().is_empty() {
-        return Err(Unfit("a flow has a rate-based transport"));
-    }
-    let (data, reverse) = owners.paths(plan);
-    check_links(&plan.links, data.iter().chain(&reverse).copied().flatten().copied())?;
-    let accesses = accesses(&plan.links, plan.measured, &data, &reverse);
-    let mut draft = Draft { plan, accesses, gates: BTreeMap::new(), lags: HashMap::new(), turns: Vec::new() };
-    let flows: Vec<&FlowPlan> = owners.tcp().iter().map(|&flow| &plan.flows[flow as usize]).collect();
-    let may_run_ahead = |flow: &&FlowPlan| never_reconnects(flow) && !(apart && flow.writing.is_some());
-    let mut ahead: Vec<bool> = flows.iter().map(may_run_ahead).collect();
-    let smallest = flows.iter().map(|flow| u64::from(flow.config.header));
-    let smallest: Vec<u64> = smallest.chain(owners.rate().iter().map(|_| DATAGRAM)).collect();
-    let datagrams = plan.streams.iter().map(|stream| u64::from(stream.bytes));
-    let sizes: Vec<u64> = smallest.iter().copied().chain(datagrams).collect();
-    let (out, mut data_legs) = draft.lay(&data, &sizes, false, |owner, legs, alone| {
-        let meets_nobody = alone && legs.len() == 1;
-        if owners.as_agent(owner).is_some() {
-            return (FLOWS, FLOWS);
-        }
-        let last = legs.last().is_some_and(|leg| leg.end.ordered) && !(apart && meets_nobody);
-        let flow = ahead.get_mut(owner);
-        // Streams only count what they receive, in whatever order it comes.
-        let is_ahead = flow.is_none_or(|flow| {
-            *flow &= last;
-            *flow
-        });
-        (FLOWS, if is_ahead { RECEIVERS } else { FLOWS })
-    })?;
-    for end in data_legs.iter_mut().map(|leg| &mut leg.end).filter(|end| end.gate == ENDPOINT) {
-        end.ahead = ahead.get(end.owner as usize).is_some_and(|&ahead| ahead);
-    }
-    let (back, ack_legs) = draft.lay(&reverse, &smallest, true, |owner, _, _| {
-        (if ahead.get(owner).is_some_and(|&ahead| ahead) { RECEIVERS } else { FLOWS }, FLOWS)
-    })?;
-    let overtakes = |leg: &Leg| !leg.end.ordered && owners.as_agent(leg.end.owner as usize).is_some();
-    if data_legs.iter().any(overtakes) {
-        return Err(Unfit("packets of a rate-based flow may overtake each other"));
-    }
-    if data_legs.len().max(ack_legs.len()).max(data.len()) >= NUMBERS as usize {
-        return Err(Unfit("there are too many paths"));
-    }
-    let layout = draft.finish(owners, data_legs, ack_legs, out, back, ahead);
-    if stands_still(&layout.feeders) { Err(Unfit("a path takes no time")) } else { Ok(layout) }
 }
 
 /// True if the receiver of a flow is never replaced, and asks for nothing.

@@ -135,7 +135,8 @@ fn decided(transmitter: usize) -> Cause {
     Cause::timer(Timer::Transmitter(transmitter as u32))
 }
 
-/// A packet goes on that has waited at the gate of a leg. `seen`: who watches, and what made the link decide.
+/// A packet goes on that has waited at the gate of a leg. The last argument: who watches, when and why the
+/// link decides, and the owners of packets.
 fn take_on<P: Kind, W: Watch>(
     leg: &Leg,
     links: &mut [Link],
