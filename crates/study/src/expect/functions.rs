@@ -7,6 +7,7 @@ use super::values::number;
 use ackclock_scenario::results::{FlowResult, PointResult, Spread};
 use ackclock_scenario::suggest;
 use minijinja::{Environment, Error, Value};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,42 +29,72 @@ impl FunctionRegistry<'_> {
             arguments.no_more_than(written)?;
             let mut rest = arguments.clone();
             let over = rest.take("seeds");
-            let points = meant(&view, &mut rest, &trace)?;
-            let key = format!("{:?}", rest.given);
-            let value = |point: &&PointResult| known.or_else(&key, point, || f(point, &rest));
-            let values = points.iter().map(value).collect::<Result<Vec<_>, _>>()?;
+            let key = format!("{:?} {:?}", rest.given, rest.named);
+            let called = known.or_else(key, || {
+                let (reading, points) = selected(&view, &mut rest)?;
+                trace.read(|| reading.clone());
+                let values = points.iter().map(|point| f(point, &rest)).collect::<Result<_, _>>()?;
+                Ok(Called { reading, values })
+            })?;
+            trace.read(|| called.reading.clone());
+            let values = called.over(trace.runs());
+            if values.is_empty() {
+                return Err(wrong("there is no such seed"));
+            }
             let value = over_seeds(&values, over.as_ref())?;
-            let std = (values.len() > 1 && over.is_none()).then(|| Spread::of(&values).std);
-            trace.note(arguments.shown(name), &value, std);
+            if trace.runs() == Runs::All {
+                let std = (values.len() > 1 && over.is_none()).then(|| Spread::of(&values).std);
+                trace.note(arguments.shown(name), &value, std);
+            }
             Ok(value)
         });
     }
 }
 
-/// The values that a function has given, by its arguments and the address of the point. Results do not
-/// change, and without one run after the other the same values are needed again and again.
-#[derive(Clone, Default)]
-struct Known(Arc<Mutex<HashMap<String, HashMap<usize, f64>>>>);
+/// What a call reads, and its value in each run, in the order of the seeds that were read.
+struct Called {
+    reading: Reading,
+    values: Vec<f64>,
+}
 
-impl Known {
-    fn or_else(&self, arguments: &str, point: &PointResult, value: impl FnOnce() -> Answer) -> Answer {
-        let address = std::ptr::from_ref(point).addr();
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&known) = lock().get(arguments).and_then(|points| points.get(&address)) {
-            return Ok(known);
+impl Called {
+    /// The values of these runs. Of a single run nothing can be left out.
+    fn over(&self, runs: Runs) -> Cow<'_, [f64]> {
+        let those = |which: &dyn Fn(u64) -> bool| {
+            let seeds = self.reading.seeds.iter().zip(&self.values);
+            seeds.filter(|&(&seed, _)| which(seed)).map(|(_, &value)| value).collect()
+        };
+        match runs {
+            Runs::Only(only) if self.values.len() > 1 => those(&|seed| seed == only),
+            Runs::Without(left_out) if self.values.len() > 1 => those(&|seed| seed != left_out),
+            _ => Cow::Borrowed(&self.values),
         }
-        let value = value()?;
-        lock().entry(arguments.to_owned()).or_default().insert(address, value);
-        Ok(value)
     }
 }
 
-/// The points that the keywords of a call select. They differ in their seed only.
-pub(super) fn meant<'a>(
-    view: &'a View,
-    call: &mut Arguments,
-    trace: &Trace,
-) -> Result<Vec<&'a PointResult>, Error> {
+/// The calls of a function so far, by their arguments. Results do not change, and without one run after the
+/// other the same values are needed again and again.
+#[derive(Clone, Default)]
+struct Known(Arc<Mutex<HashMap<String, Arc<Called>>>>);
+
+impl Known {
+    fn or_else(
+        &self,
+        arguments: String,
+        call: impl FnOnce() -> Result<Called, Error>,
+    ) -> Result<Arc<Called>, Error> {
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(&arguments) {
+            return Ok(known.clone());
+        }
+        let called = Arc::new(call()?);
+        lock().insert(arguments, called.clone());
+        Ok(called)
+    }
+}
+
+/// The points that the keywords of a call select, which are taken out of it. They differ in their seed only.
+fn selected<'a>(view: &'a View, call: &mut Arguments) -> Result<(Reading, Vec<&'a PointResult>), Error> {
     let scenario = call.take("in").map(|name| name.to_string());
     let seed = call.take("seed");
     let wanted: Vec<_> = call.named.iter().map(|(name, value)| (name.clone(), written(value))).collect();
@@ -72,16 +103,26 @@ pub(super) fn meant<'a>(
     if let Some(seed) = &seed {
         points.retain(|point| number(seed) == Some(point.seed as f64));
     }
-    if let Some(first) = points.first() {
-        trace.read(|| Reading {
-            scenario: scenario.to_owned(),
-            parameters: first.parameters.clone(),
-            seeds: points.iter().map(|point| point.seed).collect(),
-            chosen: seed.is_some(),
-            drawn: points.iter().any(|point| point.drawn),
-            segments: points.iter().map(|point| point.delivered_segments).max().unwrap_or(0),
-        });
-    }
+    let first = points.first().ok_or_else(|| wrong("there is no such seed"))?;
+    let reading = Reading {
+        scenario: scenario.to_owned(),
+        parameters: first.parameters.clone(),
+        seeds: points.iter().map(|point| point.seed).collect(),
+        chosen: seed.is_some(),
+        drawn: points.iter().any(|point| point.drawn),
+        segments: points.iter().map(|point| point.delivered_segments).max().unwrap_or(0),
+    };
+    Ok((reading, points))
+}
+
+/// The same, recorded, of the runs that functions see at this time.
+pub(super) fn meant<'a>(
+    view: &'a View,
+    call: &mut Arguments,
+    trace: &Trace,
+) -> Result<Vec<&'a PointResult>, Error> {
+    let (reading, mut points) = selected(view, call)?;
+    trace.read(|| reading);
     // Of a single run nothing can be left out.
     match trace.runs() {
         Runs::Only(seed) if points.len() > 1 => points.retain(|point| point.seed == seed),

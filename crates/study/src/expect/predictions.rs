@@ -40,21 +40,34 @@ pub(super) fn add_all(w: &mut FunctionRegistry<'_>) {
         Ok(count as f64)
     });
     // false_positive_queue('ewma-0.99', 'queue', 0, 0.5): the share of false positives with the queue between
-    // these shares of its capacity, in tenths.
+    // these shares of its capacity, in tenths. NaN without any.
     w.add("false_positive_queue(predictor, 'flow' or 'queue', from, to)", |point, args| {
-        let outcome = outcome(point, args)?;
-        let tenth = |at| {
-            let share = args.number(at, "a share of the queue's room")?;
-            let tenths = (share * BINS as f64).round();
-            if (tenths / BINS as f64 - share).abs() > 1e-9 || !(0.0..=1.0).contains(&share) {
-                return Err(wrong(format!("the queue is known in tenths of its room, not to {share}")));
-            }
-            Ok(tenths as usize)
-        };
-        let (from, to) = (tenth(2)?, tenth(3)?);
-        let Some(bins) = outcome.queue_at_false_positives else { return Ok(f64::NAN) };
-        Ok(bins.get(from..to).ok_or_else(|| wrong("the queue's range ends before it begins"))?.iter().sum())
+        Ok(false_positives_between(outcome(point, args)?, args)?.unwrap_or(f64::NAN))
     });
+    // false_positives_at('ewma-0.99', 'queue', 0, 0.5): how many they are. Runs without any can be added to
+    // others.
+    w.add("false_positives_at(predictor, 'flow' or 'queue', from, to)", |point, args| {
+        let outcome = outcome(point, args)?;
+        let share = false_positives_between(outcome, args)?.unwrap_or(0.0);
+        Ok((share * outcome.transitions.high_to_low as f64).round())
+    });
+}
+
+/// The share of the false positives with the queue between the third and the fourth argument, shares of its
+/// capacity in tenths. None without any false positive.
+fn false_positives_between(outcome: &Outcome, args: &Arguments) -> Result<Option<f64>, Error> {
+    let tenth = |at| {
+        let share = args.number(at, "a share of the queue's room")?;
+        let tenths = (share * BINS as f64).round();
+        if (tenths / BINS as f64 - share).abs() > 1e-9 || !(0.0..=1.0).contains(&share) {
+            return Err(wrong(format!("the queue is known in tenths of its room, not to {share}")));
+        }
+        Ok(tenths as usize)
+    };
+    let (from, to) = (tenth(2)?, tenth(3)?);
+    let Some(bins) = outcome.queue_at_false_positives else { return Ok(None) };
+    let within = bins.get(from..to).ok_or_else(|| wrong("the queue's range ends before it begins"))?;
+    Ok(Some(within.iter().sum()))
 }
 
 const SHARES: &str = "'efficiency', 'false_positives', 'false_negatives'";

@@ -6,7 +6,7 @@ use super::format::Experiment;
 use super::library::Library;
 use super::verdict::{combinations, language};
 use crate::dry_run::{MAX_SAMPLES, dry_run};
-use crate::expect::View;
+use crate::expect::{Names, View};
 use ackclock_scenario::ScenarioError;
 
 /// Checks an experiment: its scenarios, its claims, and that the source has the claims that they represent.
@@ -24,13 +24,15 @@ pub fn check(library: &Library, experiment: &Experiment) -> Result<(), ScenarioE
     }
     let language = language(experiment, &View::of_several(sets));
     for claim in &experiment.claims {
-        let Asserted::That(that) = &claim.asserted else { continue };
-        for names in combinations(claim) {
+        let valid = |that: &str, names: &Names| {
             language
-                .check_calls(that, &names)
-                .and_then(|()| language.judge(that, &names).map(drop))
-                .map_err(|error| experiment.error(claim, error.reason).help(error.remedy))?;
-        }
+                .check_calls(that, names)
+                .and_then(|()| language.judge(that, names).map(drop))
+                .map_err(|error| experiment.error(claim, error.reason).help(error.remedy))
+        };
+        let Asserted::That(that) = &claim.asserted else { continue };
+        combinations(claim).iter().try_for_each(|names| valid(that, names))?;
+        claim.contradicted.iter().try_for_each(|it| valid(&it.that, &Names::new()))?;
     }
     Ok(())
 }

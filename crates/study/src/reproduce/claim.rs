@@ -16,6 +16,8 @@ pub struct Claim {
     pub origin: Origin,
     /// What keeps it apart from claims that were tested.
     pub apart: Option<Apart>,
+    /// Where the source itself says otherwise.
+    pub contradicted: Option<Contradiction>,
     /// Names and their values. The claim must hold for every combination.
     pub each: Vec<(String, Vec<Json>)>,
     /// What the publication says, if that is not a number in `published`.
@@ -66,6 +68,15 @@ pub enum Apart {
     Identity(String),
 }
 
+/// What the source itself says against a claim of its own: another number, an equation, a definition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Contradiction {
+    /// Where, and what it says.
+    pub by: String,
+    /// An expression that shows it: if it does not hold, nothing is contradicted.
+    pub that: String,
+}
+
 impl Observation {
     /// Parses `O3`, or `ctcp-fig-2 O3`.
     fn parse(text: &str) -> Option<Observation> {
@@ -113,6 +124,7 @@ impl Claim {
         json!({
             "text": self.text, "for": each, "that": that, "untestable": untestable, "of": of,
             "ours": matches!(self.origin, Origin::Ours(_)), "calibrated": calibrated, "identity": identity,
+            "contradicted": self.contradicted.as_ref().map(|it| json!({"by": it.by, "that": it.that})),
             "published": self.published, "tried": self.tried, "tolerance_from": self.tolerance_from,
         })
     }
@@ -157,6 +169,7 @@ pub(super) fn read_claim(at: &At<'_>) -> Result<Claim> {
             (None, false) => Origin::Unlinked,
         },
         apart,
+        contradicted: table.get("contradicted").map(|at| read_contradiction(&at)).transpose()?,
         each: match table.get("for") {
             Some(at) => {
                 at.table()?.entries().map(|(name, at)| read_values(name, &at)).collect::<Result<_>>()?
@@ -170,7 +183,20 @@ pub(super) fn read_claim(at: &At<'_>) -> Result<Claim> {
         path,
     };
     table.finish()?;
+    if let (Some(at), Asserted::Untestable(_)) = (table.get("contradicted"), &claim.asserted) {
+        return Err(at
+            .error("what cannot be tested does not fail")
+            .help("a contradiction explains a claim that fails: say only why it cannot be tested"));
+    }
     Ok(claim)
+}
+
+fn read_contradiction(at: &At<'_>) -> Result<Contradiction> {
+    let table = at.table()?;
+    let by = table.need("by", "\"Table I has a factor of 8.\"")?.text()?.to_owned();
+    let that = table.need("that", "\"8 < 100\"")?.text()?.to_owned();
+    table.finish()?;
+    Ok(Contradiction { by, that })
 }
 
 /// One observation, or a list of them.

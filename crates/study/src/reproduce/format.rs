@@ -27,6 +27,8 @@
 //! of = "O2"                                # it represents the source's second claim; or ["O2", "O3"]
 //! tolerance_from = "paper"                 # or "ours: why"
 //! tried = "What was tried, where the claim does not hold."
+//! # Where the source itself says otherwise, and an expression that shows it:
+//! contradicted = { by = "Table I has a factor of 8.", that = "published.factor < 10" }
 //!
 //! [[claim]]
 //! text = "A claim of our own, beside the source's."

@@ -16,7 +16,7 @@ mod summary;
 mod verdict;
 
 pub use check::check;
-pub use claim::{Apart, Asserted, Claim, Observation, Origin};
+pub use claim::{Apart, Asserted, Claim, Contradiction, Observation, Origin};
 pub use format::{Experiment, Kind, Pictured, Source};
 pub use library::{Library, LibraryError};
 pub use plan::{Plan, Planned};

@@ -15,22 +15,19 @@ const LEAST_CHEAP: usize = 20;
 /// A point is cheap if all its flows together deliver at most so many segments, which takes a fraction of a
 /// second. A number of segments instead of a time, so that the number of runs does not depend on the machine.
 const CHEAP_SEGMENTS: u64 = 500_000;
-/// A cheap point may run so many times as often as others at most, if an undecided claim reads it.
-const CHEAP_TIMES: usize = 10;
-/// A point that delivers more segments than this takes seconds.
-const DEAR_SEGMENTS: u64 = 20_000_000;
-/// It runs at most so many times less often than others.
-const DEAR_SHARE: usize = 4;
+/// The largest number of runs that are allowed is meant for points that deliver so many segments, which takes
+/// some ten seconds. A point that delivers a tenth of them may run ten times as often, if an undecided claim
+/// reads it.
+const MEANT_FOR_SEGMENTS: f64 = 40e6;
+/// It may run so many times as often at most, and so many times at least, however many segments it delivers.
+const TIMES: std::ops::RangeInclusive<f64> = 0.25..=100.0;
 /// A claim that needs so many times the allowed number of runs gets none.
 const HOPELESS: f64 = 10.0;
 
 /// The largest number of runs of a point that delivers so many segments.
 fn allowed(most: usize, segments: u64) -> usize {
-    match segments {
-        cheap if cheap <= CHEAP_SEGMENTS => most.saturating_mul(CHEAP_TIMES),
-        dear if dear > DEAR_SEGMENTS => most / DEAR_SHARE,
-        _ => most,
-    }
+    let times = (MEANT_FOR_SEGMENTS / segments.max(1) as f64).clamp(*TIMES.start(), *TIMES.end());
+    ((most as f64 * times) as usize).max(1)
 }
 
 impl Plan<'_> {
@@ -61,8 +58,8 @@ impl Plan<'_> {
         self.replicate(wanted)
     }
 
-    /// Adds as many runs again to the points that undecided claims read, up to `most` runs of a point: ten
-    /// times as many of a cheap one, a quarter of a dear one.
+    /// Adds as many runs again to the points that undecided claims read, up to `most` runs of a point that
+    /// takes some ten seconds: more of a cheaper one, fewer of a dearer one.
     ///
     /// # Errors
     ///

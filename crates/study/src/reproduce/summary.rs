@@ -23,6 +23,8 @@ pub struct Row {
     /// What was found about them.
     #[serde(flatten)]
     pub counts: Counts,
+    /// Those that fail and that the source itself contradicts.
+    pub contradicted: usize,
     /// Claims of our own.
     pub ours: usize,
     /// Claims whose file does not say whose they are.
@@ -39,6 +41,7 @@ impl Row {
             published: self.published + other.published,
             represented: self.represented + other.represented,
             counts: self.counts.plus(other.counts),
+            contradicted: self.contradicted + other.contradicted,
             ours: self.ours + other.ours,
             unlinked: self.unlinked + other.unlinked,
         }
@@ -76,7 +79,7 @@ pub fn summary(library: &Library, reproductions: &[Reproduction]) -> Vec<Row> {
         let family = family_of.get(id)?;
         rows.iter().position(|row| row.family == *family)
     };
-    let mut found: BTreeMap<(String, usize), Vec<Verdict>> = BTreeMap::new();
+    let mut found: BTreeMap<(String, usize), Vec<&Judged>> = BTreeMap::new();
     let mut apart = vec![(0, 0); rows.len()];
     for (reproduction, claim) in reproductions
         .iter()
@@ -86,7 +89,7 @@ pub fn summary(library: &Library, reproductions: &[Reproduction]) -> Vec<Row> {
             Origin::Source(of) => {
                 for Observation { experiment, number } in of {
                     let id = experiment.as_ref().unwrap_or(&reproduction.id);
-                    found.entry((id.clone(), *number)).or_default().push(claim.verdict);
+                    found.entry((id.clone(), *number)).or_default().push(claim);
                 }
             }
             Origin::Ours(_) => row_of(&reproduction.id).into_iter().for_each(|row| apart[row].0 += 1),
@@ -94,11 +97,19 @@ pub fn summary(library: &Library, reproductions: &[Reproduction]) -> Vec<Row> {
         }
     }
     let mut verdicts = vec![Vec::new(); rows.len()];
+    let mut contradicted = vec![0; rows.len()];
     for ((id, _), parts) in &found {
-        row_of(id).into_iter().for_each(|row| verdicts[row].push(together(parts)));
+        let Some(row) = row_of(id) else { continue };
+        let all: Vec<Verdict> = parts.iter().map(|part| part.verdict).collect();
+        verdicts[row].push(together(&all));
+        let mut fail = parts.iter().filter(|part| part.verdict == Verdict::Fails).peekable();
+        let fails = fail.peek().is_some();
+        contradicted[row] += usize::from(fails && fail.all(|part| part.contradicted.is_some()));
     }
-    for ((row, verdicts), (ours, unlinked)) in rows.iter_mut().zip(verdicts).zip(apart) {
+    let found = verdicts.into_iter().zip(contradicted);
+    for ((row, (verdicts, contradicted)), (ours, unlinked)) in rows.iter_mut().zip(found).zip(apart) {
         row.represented = verdicts.len();
+        row.contradicted = contradicted;
         row.counts = Counts::of_verdicts(verdicts);
         (row.ours, row.unlinked) = (ours, unlinked);
     }

@@ -226,6 +226,32 @@ fn a_claim_that_counts_apart_says_what_was_found() {
     assert_eq!((row.published, row.represented, row.counts, row.ours, row.unlinked), (3, 2, counts, 1, 1));
 }
 
+/// A contradiction explains a failure only if its own expression holds.
+#[test]
+fn what_the_source_contradicts_is_counted_beside_what_fails() {
+    let claim = |that: &str, shown: &str, of: &str| {
+        format!(
+            "[[claim]]\ntext = \"t\"\nthat = \"{that}\"\nof = \"{of}\"\n\
+             contradicted = {{ by = \"Table I has 8.\", that = \"{shown}\" }}\n"
+        )
+    };
+    let claims = [
+        claim("1 > 2", "8 < 100", "O1"),
+        claim("1 > 2", "8 > 100", "O2"),
+        claim("2 > 1", "8 < 100", "O3"),
+        // One part fails for another reason.
+        claim("1 > 2", "8 < 100", "O4"),
+        "[[claim]]\ntext = \"t\"\nthat = \"1 > 2\"\nof = \"O4\"\n".to_owned(),
+    ];
+    let published = Published::parse("published.toml", "[tiny1999]\none = 4\n").expect("numbers");
+    let library = library(vec![file("one", &claims.concat())]).with_published(published);
+    let made = run(&library, "all", None);
+    let said: Vec<_> = made[0].claims.iter().map(|claim| claim.contradicted.is_some()).collect();
+    assert_eq!(said, [true, false, false, true, false]);
+    let [row] = &summary(&library, &made)[..] else { panic!("one family") };
+    assert_eq!((row.counts.holds, row.counts.fails, row.contradicted), (1, 3, 1));
+}
+
 #[test]
 fn a_digest_changes_with_the_files_that_count() {
     let digest = |one: &str, two: &str, three: &str| {

@@ -1,6 +1,6 @@
 //! Verdicts: whether each claim holds, and the numbers behind it.
 
-use super::claim::{Apart, Asserted, Claim, Origin};
+use super::claim::{Apart, Asserted, Claim, Contradiction, Origin};
 use super::format::{Experiment, Kind};
 use crate::expect::{Decision, Language, Line, Names, Reading, Truth, View};
 use ackclock_scenario::ScenarioError;
@@ -56,6 +56,8 @@ pub struct Judged {
     pub calibrated: Option<String>,
     /// Why it is true by construction.
     pub identity: Option<String>,
+    /// If it fails: where the source itself says otherwise.
+    pub contradicted: Option<String>,
     /// The expression, if there is one.
     pub that: Option<String>,
     /// Why it cannot be tested.
@@ -257,6 +259,16 @@ fn judge_claim(experiment: &Experiment, claim: &Claim, language: &Language) -> R
         if cases[next].truth.less_true_than(&cases[least].truth) { next } else { least }
     });
     let found = least.map_or(Verdict::Untestable, |least| cases[least].verdict);
+    let contradicted = match &claim.contradicted {
+        Some(Contradiction { by, that }) => {
+            let shown = language
+                .decide(that, &Names::new())
+                .map_err(|error| experiment.error(claim, error.reason).help(error.remedy))?;
+            let shown = Verdict::of(&shown.truth) == Verdict::Holds;
+            (shown && found == Verdict::Fails).then(|| by.clone())
+        }
+        None => None,
+    };
     Ok(Judged {
         text: claim.text.clone(),
         verdict: match claim.apart {
@@ -270,6 +282,7 @@ fn judge_claim(experiment: &Experiment, claim: &Claim, language: &Language) -> R
         origin: claim.origin.clone(),
         calibrated,
         identity,
+        contradicted,
         that,
         untestable,
         published: claim.published.clone(),

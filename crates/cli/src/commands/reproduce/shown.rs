@@ -118,6 +118,7 @@ pub(super) fn measured(claim: &Judged, markdown: bool) -> Vec<String> {
     lines.extend(claim.untestable.clone());
     lines.extend(claim.calibrated.iter().map(|what| format!("calibrated: {what}")));
     lines.extend(claim.identity.iter().map(|why| format!("identity: {why}")));
+    lines.extend(claim.contradicted.iter().map(|by| format!("the source contradicts it: {by}")));
     if matches!(claim.found, Verdict::Fails | Verdict::Undecided) {
         lines.extend(claim.tried.iter().map(|tried| format!("tried: {tried}")));
     }

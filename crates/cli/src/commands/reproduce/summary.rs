@@ -6,13 +6,14 @@ use ackclock_study::reproduce::{Counts, Row};
 use std::fmt::Write as _;
 
 /// The columns.
-const HEADER: [&str; 12] = [
+const HEADER: [&str; 13] = [
     "family",
     "work",
     "published",
     "represented",
     "hold",
     "fail",
+    "contradicted",
     "undecided",
     "untestable",
     "calibrated",
@@ -33,6 +34,7 @@ fn cells(rows: &[Row]) -> Vec<Vec<String>> {
             row.represented,
             holds,
             fails,
+            row.contradicted,
             undecided,
             untestable,
             calibrated,
