@@ -22,7 +22,7 @@ const MEANT_FOR_SEGMENTS: f64 = 40e6;
 /// It may run so many times as often at most, and so many times at least, however many segments it delivers.
 const TIMES: std::ops::RangeInclusive<f64> = 0.25..=100.0;
 /// A claim that needs so many times the allowed number of runs gets none.
-const HOPELESS: f64 = 10.0;
+const HOPELESS: f64 = 4.0;
 
 /// The largest number of runs of a point that delivers so many segments.
 fn allowed(most: usize, segments: u64) -> usize {

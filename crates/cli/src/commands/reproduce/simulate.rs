@@ -28,8 +28,15 @@ pub(super) fn reproduce(
     }
     let mut reproductions = plan.judge(&results)?;
     loop {
+        let before = plan.clone();
         let changed = plan.replicate_undecided(&reproductions, most)?;
         if changed.is_empty() {
+            return Ok(reproductions);
+        }
+        let more = &plan.points()[results.len()..];
+        if let Err(error) = memory::check(check(more, false)?, memory::at_once(command.threads, more.len())) {
+            tell!("Some claims stay undecided, because more runs need more memory: {error}.");
+            *plan = before;
             return Ok(reproductions);
         }
         results.extend(simulate(command, &plan.points()[results.len()..], store, stop)?);
