@@ -106,11 +106,11 @@ fn the_summary_counts_claims_of_the_source() {
     let row = &document["summary"][0];
     let number = |word: &str| row[word].as_u64().expect("a number");
     assert_eq!(
-        ["published", "represented", "holds", "fails", "ours", "unlinked"].map(number),
-        [7, 1, 1, 0, 1, 0]
+        ["published", "represented", "holds", "fails", "contradicted", "ours", "unlinked"].map(number),
+        [7, 1, 1, 0, 0, 1, 0]
     );
     let table = std::fs::read_to_string(directory.path().join("out/summary.md")).expect("the table");
-    assert!(table.contains("| fig | tiny1999 | 7 | 1 | 1 | 0 | 0 | 0 | 0 | 0 | 1 |"), "{table}");
+    assert!(table.contains("| fig | tiny1999 | 7 | 1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 | 1 |"), "{table}");
     assert!(table.starts_with("<!-- ackclock reproduce all: build "), "{table}");
     assert!(!directory.path().join("out/reproduction.md").exists());
 }
