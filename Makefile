@@ -290,7 +290,7 @@ SEEDS_MAX = 20
 # All pages from one build. Finished points are kept, so what was interrupted goes on where it was. As root, and with
 # the tools for eBPF, the transfers without congestion control are also emulated, which takes 20 minutes.
 .PHONY: reproduction
-reproduction: ## every published experiment, and the book's pages on them; an hour and a half (SEEDS_MAX=20)
+reproduction: ## every published experiment, and the book's pages on them; two hours (SEEDS_MAX=20)
 	@mkdir -p docs/src/reproduction/pictures; how=; feature=; \
 	if [ "$$(id -u)" = 0 ] && { $(KERNEL_TOOLS); }; then how="--emulate --at-once 2"; feature="--features kernel"; fi; \
 	reproduce() { cargo run $(DIST) -q -p ackclock $$feature -- reproduce "$$@" --seeds-max $(SEEDS_MAX) > /dev/null; }; \

@@ -184,3 +184,34 @@ fn expressions_within_bounds_need_no_large_stack() {
     assert_eq!(value("[1, 2, 3]|map('string')|list|length"), 3.0);
     assert_eq!(value("'%.2f'|format(1.234)"), "1.23");
 }
+
+/// A run without a false alarm has no share of them, but a number: it can be added to others.
+#[test]
+fn false_positives_are_counted_where_there_are_none() {
+    let text = "duration = \"1 s\"\nseeds = 2\n[topology.dumbbell]\nbottleneck = { rate = \"1 Mbit/s\", delay = \"10 ms\", \
+                queue = { droptail = \"10 packets\" } }\n[[flows]]\ncontrol = \"reno\"\n[predict]\n";
+    let sweep = ackclock_scenario::Sweep::read("test", text, &[]).expect("a scenario");
+    let plan = sweep.points[0].scenario.build().expect("a plan");
+    let mut runs = Vec::new();
+    for (number, alarms) in [(0, 6), (1, 0)] {
+        let (mut result, _) = crate::dry_run::dry_run(&sweep.points[number], &plan, 0, 100);
+        for predictor in &mut result.predictions.as_mut().expect("they are asked for").predictors {
+            let losses = predictor.queue_losses.as_mut().expect("the queue is known");
+            losses.transitions.high_to_low = alarms;
+            // Two of six with the queue less than half full.
+            let bins = [0.0, 1.0 / 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0 / 3.0];
+            losses.queue_at_false_positives = (alarms > 0).then_some(bins);
+        }
+        runs.push(result);
+    }
+    let language = Language::new(&View::new(runs));
+    let value = |expression: &str| language.evaluate(expression, &Names::new()).expect("a value").0;
+    assert_eq!(
+        value("false_positives_at('vegas', 'queue', 0, 0.5, seeds='all')"),
+        serde_json::json!([2.0, 0.0])
+    );
+    assert_eq!(
+        value("false_positives_at('vegas', 'queue', 0, 0.5) / transitions('vegas', 'queue', 5)"),
+        1.0 / 3.0
+    );
+}
