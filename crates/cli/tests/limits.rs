@@ -38,6 +38,59 @@ const GROWING: &str = r#"
     control = { none = { cap = 100000000 } }
 "#;
 
+/// The runs that an undecided claim asks for need more memory than there is: it stays undecided, and others
+/// have their verdicts.
+#[test]
+fn runs_that_do_not_fit_leave_a_claim_undecided() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path().join("experiments/tiny1999");
+    std::fs::create_dir_all(&folder).expect("a directory");
+    let program = env!("CARGO_BIN_EXE_ackclock");
+    let run = |line: &str, limit: u64| {
+        let claim = format!("[[claim]]\ntext = \"It is above.\"\nthat = \"goodput('reno') > {line}\"\n");
+        std::fs::write(folder.join("fig-1.toml"), PROBED.to_owned() + &claim).expect("a file");
+        let line = format!(
+            "ulimit -v {limit}; exec {program} reproduce all --experiments experiments --threads 1 --json"
+        );
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]).current_dir(directory.path()).output().expect("a shell")
+    };
+    let document =
+        |output: &Output| serde_json::from_str::<serde_json::Value>(&stdout(output)).expect("JSON");
+    let known = document(&run("1", 8_000_000));
+    let case = &known["experiments"][0]["claims"][0]["cases"][0];
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    let (mean, error) = (number(&case["seen"][0]["value"]), number(&case["line"]["standard_error"]));
+    let near = (mean - 1.2 * error).to_string();
+    // With the least memory in which it ends there is none for more runs.
+    let outputs = (16..60).map(|limit| run(&near, limit * 25_000));
+    let first = outputs.into_iter().find(|output| output.status.success()).expect("1.5 GB are enough");
+    assert!(
+        stderr(&first).contains("stay undecided, because more runs need more memory"),
+        "{}",
+        stderr(&first)
+    );
+    assert_eq!(document(&first)["counts"]["undecided"], 1);
+}
+
+/// Probes see much in a short time.
+const PROBED: &str = r#"
+    id = "fig-1"
+    work = "tiny1999"
+    title = "A small experiment"
+    section = "I"
+    kind = "simulation"
+    summary = "Probes look often."
+    [scenario]
+    duration = "20 s"
+    probe = "1 ms"
+    topology.dumbbell.bottleneck = { rate = "2 Mbit/s", delay = "10 ms", queue = { droptail = "20 packets" } }
+    [[scenario.flows]]
+    control = "reno"
+    start = { uniform = ["0 s", "10 s"] }
+    count = 5
+"#;
+
 #[test]
 fn absurd_numbers_of_threads_are_refused_and_too_many_not_started() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -58,17 +58,13 @@ struct Called {
 }
 
 impl Called {
-    /// The values of these runs. Of a single run nothing can be left out.
+    /// The values of the runs that functions see.
     fn over(&self, runs: Runs) -> Cow<'_, [f64]> {
-        let those = |which: &dyn Fn(u64) -> bool| {
-            let seeds = self.reading.seeds.iter().zip(&self.values);
-            seeds.filter(|&(&seed, _)| which(seed)).map(|(_, &value)| value).collect()
-        };
-        match runs {
-            Runs::Only(only) if self.values.len() > 1 => those(&|seed| seed == only),
-            Runs::Without(left_out) if self.values.len() > 1 => those(&|seed| seed != left_out),
-            _ => Cow::Borrowed(&self.values),
+        if matches!(runs, Runs::All | Runs::Again) {
+            return Cow::Borrowed(&self.values);
         }
+        let all = self.reading.seeds.iter().zip(&self.values);
+        all.filter(|&(&seed, _)| runs.see(seed, self.values.len())).map(|(_, &value)| value).collect()
     }
 }
 
@@ -123,12 +119,8 @@ pub(super) fn meant<'a>(
 ) -> Result<Vec<&'a PointResult>, Error> {
     let (reading, mut points) = selected(view, call)?;
     trace.read(|| reading);
-    // Of a single run nothing can be left out.
-    match trace.runs() {
-        Runs::Only(seed) if points.len() > 1 => points.retain(|point| point.seed == seed),
-        Runs::Without(seed) if points.len() > 1 => points.retain(|point| point.seed != seed),
-        _ => {}
-    }
+    let (runs, all) = (trace.runs(), points.len());
+    points.retain(|point| runs.see(point.seed, all));
     if points.is_empty() {
         return Err(wrong("there is no such seed"));
     }

@@ -34,6 +34,18 @@ pub(crate) enum Runs {
     Without(u64),
 }
 
+impl Runs {
+    /// True if functions see the run with this seed, one of `of` runs. Of a single run nothing can be left
+    /// out.
+    pub(crate) fn see(self, seed: u64, of: usize) -> bool {
+        match self {
+            Runs::Only(only) if of > 1 => seed == only,
+            Runs::Without(left_out) if of > 1 => seed != left_out,
+            _ => true,
+        }
+    }
+}
+
 /// A point that an expression reads: the runs of one scenario that differ in their seed only.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reading {

@@ -25,14 +25,16 @@ pub fn check(library: &Library, experiment: &Experiment) -> Result<(), ScenarioE
     let language = language(experiment, &View::of_several(sets));
     for claim in &experiment.claims {
         let valid = |that: &str, names: &Names| {
-            language
-                .check_calls(that, names)
-                .and_then(|()| language.judge(that, names).map(drop))
-                .map_err(|error| experiment.error(claim, error.reason).help(error.remedy))
+            language.check_calls(that, names).and_then(|()| language.judge(that, names).map(drop))
         };
         let Asserted::That(that) = &claim.asserted else { continue };
-        combinations(claim).iter().try_for_each(|names| valid(that, names))?;
-        claim.contradicted.iter().try_for_each(|it| valid(&it.that, &Names::new()))?;
+        for names in combinations(claim) {
+            valid(that, &names).map_err(|error| experiment.error(claim, error.reason).help(error.remedy))?;
+        }
+        if let Some(it) = &claim.contradicted {
+            valid(&it.that, &Names::new())
+                .map_err(|error| experiment.error_against(it, error.reason).help(error.remedy))?;
+        }
     }
     Ok(())
 }

@@ -69,12 +69,14 @@ pub enum Apart {
 }
 
 /// What the source itself says against a claim of its own: another number, an equation, a definition.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone)]
 pub struct Contradiction {
     /// Where, and what it says.
     pub by: String,
     /// An expression that shows it: if it does not hold, nothing is contradicted.
     pub that: String,
+    pub(crate) node: Node,
+    pub(crate) path: String,
 }
 
 impl Observation {
@@ -194,9 +196,10 @@ pub(super) fn read_claim(at: &At<'_>) -> Result<Claim> {
 fn read_contradiction(at: &At<'_>) -> Result<Contradiction> {
     let table = at.table()?;
     let by = table.need("by", "\"Table I has a factor of 8.\"")?.text()?.to_owned();
-    let that = table.need("that", "\"8 < 100\"")?.text()?.to_owned();
+    let shown = table.need("that", "\"8 < 100\"")?;
+    let that = shown.text()?.to_owned();
     table.finish()?;
-    Ok(Contradiction { by, that })
+    Ok(Contradiction { by, that, node: shown.node.clone(), path: shown.path })
 }
 
 /// One observation, or a list of them.

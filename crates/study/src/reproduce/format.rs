@@ -41,7 +41,7 @@
 //! untestable = "Why not."
 //! ```
 
-use super::claim::{Claim, read_claim};
+use super::claim::{Claim, Contradiction, read_claim};
 use crate::expect::Definition;
 use ackclock_scenario::ScenarioError;
 use ackclock_scenario::reader::{At, Result, Table};
@@ -192,9 +192,14 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// An error at a claim.
+    /// An error at what a claim asserts.
     pub(crate) fn error(&self, claim: &Claim, message: impl Into<String>) -> ScenarioError {
         At::new(&claim.node, claim.path.clone(), &self.document.source).error(message)
+    }
+
+    /// An error at the expression of a contradiction.
+    pub(crate) fn error_against(&self, it: &Contradiction, message: impl Into<String>) -> ScenarioError {
+        At::new(&it.node, it.path.clone(), &self.document.source).error(message)
     }
 
     /// An error at a scenario that refers to another experiment.

@@ -413,6 +413,22 @@ fn mistakes_name_line_and_key() {
         (claim("that = \"true\"\ntolerance_from = \"them\""), "claim.0.tolerance_from", "threshold"),
         (claim("that = \"true\"\nfor = { x = [] }"), "claim.0.for.x", "at least one"),
         (claim("that = \"true\"\ntired = \"x\""), "claim.0.tired", "unknown key"),
+        (claim("that = \"true\"\ncontradicted = \"x\""), "claim.0.contradicted", "a table is wanted"),
+        (
+            claim("that = \"true\"\ncontradicted = { by = \"x\", that = \"goodput(\" }"),
+            "claim.0.contradicted.that",
+            "unexpected",
+        ),
+        (
+            claim("that = \"true\"\ncontradicted = { by = \"x\", that = \"8\" }"),
+            "claim.0.contradicted.that",
+            "not true or false",
+        ),
+        (
+            claim("untestable = \"why\"\ncontradicted = { by = \"x\", that = \"true\" }"),
+            "claim.0.contradicted",
+            "does not fail",
+        ),
         ("scenario = \"two\"".to_owned(), "scenario", "no experiment"),
         ("scenario = \"fig-4.5\"".to_owned(), "scenario", "no experiment \"fig-4.5\""),
         ("scenario = \"fig-4.5.long\"".to_owned(), "scenario", "no experiment \"fig-4.5\""),

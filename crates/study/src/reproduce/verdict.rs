@@ -1,6 +1,6 @@
 //! Verdicts: whether each claim holds, and the numbers behind it.
 
-use super::claim::{Apart, Asserted, Claim, Contradiction, Origin};
+use super::claim::{Apart, Asserted, Claim, Origin};
 use super::format::{Experiment, Kind};
 use crate::expect::{Decision, Language, Line, Names, Reading, Truth, View};
 use ackclock_scenario::ScenarioError;
@@ -260,14 +260,13 @@ fn judge_claim(experiment: &Experiment, claim: &Claim, language: &Language) -> R
     });
     let found = least.map_or(Verdict::Untestable, |least| cases[least].verdict);
     let contradicted = match &claim.contradicted {
-        Some(Contradiction { by, that }) => {
+        Some(it) if found == Verdict::Fails => {
             let shown = language
-                .decide(that, &Names::new())
-                .map_err(|error| experiment.error(claim, error.reason).help(error.remedy))?;
-            let shown = Verdict::of(&shown.truth) == Verdict::Holds;
-            (shown && found == Verdict::Fails).then(|| by.clone())
+                .decide(&it.that, &Names::new())
+                .map_err(|error| experiment.error_against(it, error.reason).help(error.remedy))?;
+            (Verdict::of(&shown.truth) == Verdict::Holds).then(|| it.by.clone())
         }
-        None => None,
+        _ => None,
     };
     Ok(Judged {
         text: claim.text.clone(),
