@@ -138,6 +138,7 @@ fn tcp(config: &Config) -> Result<Vec<(&'static str, String)>> {
     need(config.detection == duplicates, "leave out detection: ns-2 counts three duplicates")?;
     need(config.rto_initial == Duration::from_secs(3), "rto_initial = \"3 s\", as in ns-2")?;
     need(config.rto_max == Duration::from_secs(60), "rto_max = \"60 s\", as in ns-2")?;
+    need(!config.local_congestion, "leave out local_congestion: ns-2's queues tell their senders nothing")?;
     need(config.initial_window.fract() == 0.0, "give initial_window in whole segments")?;
     let usual = config.recovery == recovery::Settings::defaults(config.recovery.scheme());
     let agent = match config.recovery.name() {

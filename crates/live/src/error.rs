@@ -56,6 +56,10 @@ pub enum LiveError {
     #[error("tcp.ecn = \"l4s\", or a controller of L4S such as prague: the kernel's connections say ECT(0)")]
     #[diagnostic(help("say ecn = true, or simulate the scenario with ackclock run"))]
     Codepoint,
+    /// The scenario wants senders that see the first queue of their path.
+    #[error("tcp.local_congestion: the queues of an emulated path are not those of a host")]
+    #[diagnostic(help("remove local_congestion, or simulate the scenario with ackclock run"))]
+    LocalCongestion,
     /// Our own TCP cannot send what a group of flows asks for.
     #[error("the flows \"{label}\" cannot send from our own TCP: it has neither bursts nor requests")]
     #[diagnostic(help("remove bursts and http from these flows, or host = \"own\" and --own-host"))]

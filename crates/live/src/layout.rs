@@ -151,6 +151,9 @@ fn settings(config: &Config, plan: &Plan, route: &[usize], own: bool) -> Result<
     if config.l4s && !own {
         return Err(LiveError::Codepoint);
     }
+    if config.local_congestion {
+        return Err(LiveError::LocalCongestion);
+    }
     let delay = route.iter().fold(Duration::ZERO, |sum, &link| sum + plan.links[link].delay());
     let slowest = route.iter().map(|&link| plan.links[link].rate()).min();
     let product = slowest.map_or(0.0, |rate| rate.bytes_in(delay.saturating_mul(2)));

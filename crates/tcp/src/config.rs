@@ -91,6 +91,10 @@ pub struct Config {
     pub counting: Counting,
     /// True: each of the first two duplicates sends a new segment (RFC 3042).
     pub limited_transmit: bool,
+    /// True: a full queue of the sender's own host takes no segment, and says so. The segment stays with the
+    /// sender, which [reduces its window](crate::Sender::on_local_congestion), as in Linux since 2.4. False:
+    /// the segment is lost.
+    pub local_congestion: bool,
     /// How the retransmission timeout follows from the samples.
     pub rto: RtoLaw,
     /// Lower bound of the retransmission timeout (RFC 6298 (2.4) says 1 s; deployed stacks and ns-2 use 0.2
@@ -133,6 +137,7 @@ impl Default for Config {
             recovery: recovery::Settings::defaults(&recovery::SACK),
             counting: Counting::Segments(2),
             limited_transmit: true,
+            local_congestion: false,
             rto: RtoLaw::Rfc6298,
             rto_min: Duration::from_millis(200),
             rto_max: Duration::from_secs(60),

@@ -261,3 +261,27 @@ fn a_mark_is_echoed_at_once() {
     assert_eq!(arrive(3, Flags::ECT.with(Flags::CWR)), None);
     assert!(!arrive(4, Flags::ECT).expect("the second").flags.has(Flags::ECE));
 }
+
+/// Linux's `tcp_enter_cwr`: the queue of the sender's own host is full.
+#[test]
+fn a_full_queue_of_the_host_costs_a_window_one_reduction_and_nothing_is_lost() {
+    let mut lab = Lab::new(config(sack(false), 16), "reno", 1000);
+    let heard = |lab: &mut Lab, ack| lab.hear(made(ack, &[]), Flags::default());
+    lab.send();
+    assert!(!lab.sender.is_about_to_send(lab.now), "the window is full");
+    heard(&mut lab, 2);
+    assert!(lab.sender.is_about_to_send(lab.now));
+    lab.sender.on_local_congestion(lab.now);
+    let window = *lab.sender.window();
+    assert_eq!((window.cwnd, window.ssthresh), (9.0, 9.0), "half of 18");
+    assert!(!lab.sender.is_about_to_send(lab.now));
+    heard(&mut lab, 12);
+    assert!(lab.sender.is_about_to_send(lab.now));
+    lab.sender.on_local_congestion(lab.now);
+    assert_eq!(lab.sender.counters().window_cuts, 1, "the same window of data");
+    assert_eq!(lab.send().first(), Some(&16), "what was not taken leaves next");
+    heard(&mut lab, 17);
+    lab.sender.on_local_congestion(lab.now);
+    let counters = lab.sender.counters();
+    assert_eq!((counters.window_cuts, counters.retransmits, lab.sender.state()), (2, 0, State::Open));
+}

@@ -148,6 +148,17 @@ impl Link {
         refused
     }
 
+    /// True if the link's queue is DropTail and would drop a packet of `bytes` at `now`. Offers nothing.
+    /// `now` must not decrease from call to call.
+    pub fn is_full(&mut self, now: Time, bytes: u32) -> bool {
+        let Queue::DropTail(queue) = self.queue else { return false };
+        if self.free_at <= now {
+            return false;
+        }
+        self.waiting.advance(now);
+        !queue.limit().admits(bytes, self.waiting.packets(), self.waiting.bytes())
+    }
+
     /// True if a packet finds the transmitter busy and the queue full. Counts it.
     #[inline(always)]
     fn overflows(&mut self, now: Time, bytes: u32, limit: Limit) -> bool {

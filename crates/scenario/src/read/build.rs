@@ -15,7 +15,7 @@ use crate::plan::{Asking, CbrPlan, FlowPlan, Plan};
 use crate::requests::{Gap, Requests};
 use crate::traffic::{Drawn, Pattern};
 use ackclock_cc::predictor::Options;
-use ackclock_net::{Distribution, Link, Rng, Scale};
+use ackclock_net::{Distribution, Link, Queue, Rng, Scale};
 use ackclock_tcp::Config;
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::BTreeMap;
@@ -124,6 +124,7 @@ impl Scenario {
                     let name = format!("last hop of {} {member}", group.label);
                     self.lead_over(&LinkSpec { name, ..hop.clone() }, way.rtt, &mut plan, &mut links);
                 }
+                self.has_a_queue_to_see(group, &plan, &links)?;
                 memory += PER_FLOW + own;
                 plan.control = plan.control.of_flow(flows.len(), &group.label);
                 flows.push(plan);
@@ -277,6 +278,21 @@ impl Scenario {
             Some(impairments) => link.with_impairments(impairments),
             None => link,
         }
+    }
+
+    /// Checks that a sender that is told of a full first queue has one.
+    fn has_a_queue_to_see(&self, group: &FlowGroup, plan: &FlowPlan, links: &[Link]) -> Result<()> {
+        let first = plan.forward.first().map(|&link| links[link].queue());
+        if !plan.config.local_congestion || matches!(first, Some(Queue::DropTail(_))) {
+            return Ok(());
+        }
+        let own = format!("{}.tcp.local_congestion", group.path);
+        let message =
+            format!("the first link of \"{}\" has no DropTail queue that could be full", group.label);
+        Err(self.error(&own, message).help(
+            "give it queue = { droptail = \"1000 packets\" }; with jitter a flow begins with a link of its own, \
+             without a limit: jitter = \"off\" ends that",
+        ))
     }
 
     fn starts_in_time(&self, path: &str, start: Duration) -> Result<()> {

@@ -56,9 +56,11 @@ pub(crate) fn read_keys(table: &Table<'_>, config: &mut Config) -> Result<()> {
     if let Some(at) = table.get("ecn") {
         (config.ecn, config.l4s) = read_ecn(&at)?;
     }
-    for (key, place) in
-        [("limited_transmit", &mut config.limited_transmit), ("timestamps", &mut config.timestamps)]
-    {
+    for (key, place) in [
+        ("limited_transmit", &mut config.limited_transmit),
+        ("local_congestion", &mut config.local_congestion),
+        ("timestamps", &mut config.timestamps),
+    ] {
         if let Some(at) = table.get(key) {
             *place = at.flag()?;
         }

@@ -211,6 +211,9 @@ impl<O: Observer> Engine<O> {
             return; // between two transfers
         }
         loop {
+            if self.flows[owner].plan.config.local_congestion && self.is_refused(owner) {
+                break;
+            }
             let flow = &mut self.flows[owner];
             let Some(data) = flow.sender.poll_transmit(self.now) else { break };
             let Entrance { stage, exit, .. } = &flow.out;
@@ -243,6 +246,22 @@ impl<O: Observer> Engine<O> {
             flow.pace_entry = due;
             self.timers.add(due, Timer::Pacing(owner as u32));
         }
+    }
+
+    /// True if the next segment of a flow would find the first queue full, which its own host would notice.
+    /// The sender is told.
+    #[cold]
+    fn is_refused(&mut self, owner: usize) -> bool {
+        let flow = &mut self.flows[owner];
+        let Stage { gate, along } = &flow.out.stage;
+        let first = gate.or_else(|| along.first().copied());
+        let bytes = u32::from(flow.plan.config.segment_bytes());
+        let refuses = flow.sender.is_about_to_send(self.now)
+            && first.is_some_and(|link| self.links[link as usize].is_full(self.now, bytes));
+        if refuses {
+            flow.sender.on_local_congestion(self.now);
+        }
+        refuses
     }
 
     /// A stream sends a datagram.

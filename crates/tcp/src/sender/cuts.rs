@@ -86,6 +86,21 @@ impl Sender {
 
     /// RFC 8985 section 7.4.2: a tail loss probe has repaired a loss, and hidden it from the controller.
     pub(super) fn react_to_repair(&mut self, now: Time) {
+        self.react_without_episode(now);
+    }
+
+    /// The queue of the sender's own host is full, and has not taken the segment that was about to be sent:
+    /// the window is reduced, once per window of data. Nothing is lost.
+    ///
+    /// This is what Linux does where a device's queue refuses a packet (`tcp_enter_cwr`). There the window
+    /// goes down to the threshold over one round trip, one segment with every second acknowledgement. Here it
+    /// does so at once, and the next segment leaves as soon as the window allows it.
+    pub fn on_local_congestion(&mut self, now: Time) {
+        self.react_without_episode(now);
+    }
+
+    /// Something is as bad as a loss, and there is nothing to repair.
+    fn react_without_episode(&mut self, now: Time) {
         if self.una > self.cuts.asked && self.react(now, Signal::Loss) {
             self.reduce_without_episode();
         }

@@ -119,7 +119,7 @@ impl Sender {
 
     /// The controller may have removed its rate since the last segment was sent.
     #[inline]
-    fn is_paced(&self) -> bool {
+    pub(super) fn is_paced(&self) -> bool {
         self.window.pacing.is_some() || self.pace.pacer.is_some()
     }
 

@@ -56,6 +56,18 @@ impl Sender {
         Some(self.send(now, pick))
     }
 
+    /// True if a new segment may leave now in the usual way: nothing is repaired, and something is in flight,
+    /// so that an acknowledgement will ask again if the segment does not leave.
+    #[cold] // only for [`Config::local_congestion`](crate::Config::local_congestion)
+    pub fn is_about_to_send(&self, now: Time) -> bool {
+        let in_flight = self.in_flight();
+        self.repair.state() == State::Open
+            && self.has_new_data()
+            && in_flight > 0
+            && real(in_flight) + 1.0 <= self.window.cwnd
+            && !(self.is_paced() && self.pace.is_early(now))
+    }
+
     /// RFC 5681 section 4.1: the ACK clock has stopped, so the window starts again from its initial value.
     fn restart_after_idleness(&mut self, now: Time) {
         if self.needs.window {

@@ -99,6 +99,10 @@ impl Layout {
         if apart && !owners.rate().is_empty() {
             return Err(Unfit("a flow has a rate-based transport"));
         }
+        if plan.flows.iter().any(|flow| flow.config.local_congestion) {
+            // A sender would have to know what others have sent before at the same instant.
+            return Err(Unfit("a sender sees the queue of its host (local_congestion)"));
+        }
         let (data, reverse) = owners.paths(plan);
         check_links(&plan.links, data.iter().chain(&reverse).copied().flatten().copied())?;
         let accesses = accesses(&plan.links, plan.measured, &data, &reverse);
