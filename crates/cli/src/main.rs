@@ -19,6 +19,7 @@ use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    memory::prepare();
     let arguments = args::Arguments::parse();
     arguments.width.into_iter().for_each(view::table::set_width);
     let outcome = match arguments.command {

@@ -55,6 +55,11 @@ pub(crate) fn available() -> Option<u64> {
     machine.into_iter().chain(group).chain(limit::left()).min()
 }
 
+/// Prepares the allocator. Call it first.
+pub(crate) fn prepare() {
+    limit::return_large_blocks();
+}
+
 /// From now on an allocation that finds no memory ends the program with a message and status 2.
 pub(crate) fn limit() {
     if let Some(available) = available() {

@@ -21,7 +21,7 @@ impl<W: Watch> Phases<W> {
             return self.run_returning(gate, until);
         }
         let Gate { mut data, mut acks } = std::mem::take(&mut self.gates[gate]);
-        let taken = (data.sort(until, &mut self.room.0), acks.sort(until, &mut self.room.1));
+        let taken = (data.sort(until, &mut self.room), acks.sort(until, &mut self.room));
         self.taken += (taken.0 + taken.1) as u64;
         let (keys, segments) = data.ready(taken.0);
         let (mut ack_keys, all_acks) = acks.ready(taken.1);
@@ -48,8 +48,8 @@ impl<W: Watch> Phases<W> {
         mut acks: Inbox<Acknowledgement>,
         taken: (usize, usize),
     ) {
-        data.remove(taken.0, &mut self.room.0);
-        acks.remove(taken.1, &mut self.room.1);
+        data.remove(taken.0, &mut self.room);
+        acks.remove(taken.1, &mut self.room);
         // A path may lead to the same gate again.
         data.append(&mut self.gates[gate].data);
         acks.append(&mut self.gates[gate].acks);
@@ -59,7 +59,7 @@ impl<W: Watch> Phases<W> {
     /// Sorts what is on its way to gates, for who takes it over.
     pub(super) fn sort_segments(&mut self) {
         for gate in &mut self.gates {
-            gate.data.sort(Time::NEVER, &mut self.room.0);
+            gate.data.sort(Time::NEVER, &mut self.room);
         }
     }
 

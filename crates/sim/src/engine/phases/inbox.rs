@@ -67,7 +67,7 @@ impl<P: Copy + Default> Inbox<P> {
     }
 
     /// Sorts what has come. Returns the number of packets that are due before `until`.
-    pub(super) fn sort(&mut self, until: Time, room: &mut Room<P>) -> usize {
+    pub(super) fn sort(&mut self, until: Time, room: &mut Room) -> usize {
         if self.sorted < self.keys.len() {
             room.sort(&mut self.keys[self.sorted..]);
             room.merge(&mut self.keys, self.head, self.sorted);
@@ -89,21 +89,42 @@ impl<P: Copy + Default> Inbox<P> {
     }
 
     /// Removes the first packets, up to this number of them.
-    pub(super) fn remove(&mut self, number: usize, room: &mut Room<P>) {
+    pub(super) fn remove(&mut self, number: usize, room: &mut Room) {
         self.head += number;
-        if 2 * self.head < self.keys.len() {
-            return;
+        if self.head == self.keys.len() {
+            self.clear();
+        } else if 2 * self.head >= self.keys.len() {
+            self.move_up(room);
         }
-        room.packets.clear();
-        for key in &self.keys[self.head..] {
-            *room.packets.add() = self.packets.all()[key.place()];
-        }
+    }
+
+    /// Those that stay move to the front, and keep their order.
+    fn move_up(&mut self, room: &mut Room) {
         self.keys.drain(..self.head);
-        for (place, key) in self.keys.iter_mut().enumerate() {
-            *key = Key::new(key.due(), key.cause(), place);
-        }
-        std::mem::swap(&mut self.packets, &mut room.packets);
         (self.head, self.sorted) = (0, self.keys.len());
+        let places = &mut room.counts;
+        places.clear();
+        places.resize(self.packets.len(), GONE);
+        for key in &self.keys {
+            places[key.place()] = 0;
+        }
+        let packets = self.packets.all_mut();
+        let mut next = 0;
+        for (from, place) in places.iter_mut().enumerate().filter(|(_, place)| **place != GONE) {
+            packets[next] = packets[from];
+            *place = next as u32;
+            next += 1;
+        }
+        self.packets.truncate(next);
+        for key in &mut self.keys {
+            *key = Key::new(key.due(), key.cause(), places[key.place()] as usize);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.packets.clear();
+        (self.head, self.sorted) = (0, 0);
     }
 
     /// Appends what came to another inbox later, and empties that.
@@ -119,9 +140,7 @@ impl<P: Copy + Default> Inbox<P> {
                 self.push(*leg, key.due(), key.cause(), packet);
             }
         }
-        later.keys.clear();
-        later.packets.clear();
-        (later.head, later.sorted) = (0, 0);
+        later.clear();
     }
 }
 
@@ -140,20 +159,17 @@ impl Gate {
     }
 }
 
-/// Room for sorting, shared by all inboxes of a kind.
-pub(super) struct Room<P> {
+/// The place of a packet that is taken.
+const GONE: u32 = u32::MAX;
+
+/// Room for sorting and for moving, shared by all inboxes.
+#[derive(Default)]
+pub(super) struct Room {
     keys: Vec<Key>,
     counts: Vec<u32>,
-    packets: Slots<(u32, P)>,
 }
 
-impl<P> Default for Room<P> {
-    fn default() -> Room<P> {
-        Room { keys: Vec::new(), counts: Vec::new(), packets: Slots::default() }
-    }
-}
-
-impl<P> Room<P> {
+impl Room {
     /// Sorts keys. Their times are spread fairly evenly, so they are dealt into as many buckets as there are
     /// keys, by time, and then only neighbours change places.
     fn sort(&mut self, keys: &mut [Key]) {
@@ -167,7 +183,7 @@ impl<P> Room<P> {
         let span = u64::BITS - (last - first).leading_zeros();
         let shift = span.saturating_sub(buckets);
         let bucket = |key: &Key| ((key.nanos() - first) >> shift) as usize;
-        let Room { counts, keys: dealt, .. } = self;
+        let Room { counts, keys: dealt } = self;
         counts.clear();
         counts.resize(((last - first) >> shift) as usize + 1, 0);
         for key in &*keys {

@@ -40,7 +40,7 @@ use super::cbr::CbrSource;
 use super::flow::Flow;
 use super::in_flight::Entrance;
 use super::owners::Owners;
-use super::packets::{Acknowledgement, Segment};
+use super::packets::Segment;
 use super::tally::Tally;
 use super::transmitters::{QueuedPacket, Transmitters};
 use super::{SampleBarriers, counted, measured};
@@ -100,7 +100,7 @@ pub(crate) struct Phases<W: Watch = Unwatched> {
     delaying: Vec<u32>,
     /// The owners whose receivers run ahead, and have segments that are due after the next barrier.
     held_back: Vec<u32>,
-    room: (Room<Segment>, Room<Acknowledgement>),
+    room: Room,
     looks: SampleBarriers,
     tally: Tally,
     /// The least time from the senders back to them.
@@ -180,7 +180,7 @@ impl<W: Watch> Phases<W> {
             gate_links: gates,
             transmitters: Transmitters::new(&links),
             clocks: vec![Time::ZERO; feeders.len()],
-            room: (Room::default(), Room::default()),
+            room: Room::default(),
             agents,
             agent_ends,
             sources,

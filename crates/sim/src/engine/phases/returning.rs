@@ -38,7 +38,7 @@ impl<W: Watch> Phases<W> {
     /// What [`Phases::run_gate`] does, at the gate of a link that retransmits.
     pub(super) fn run_returning(&mut self, gate: usize, until: Time) {
         let Gate { mut data, mut acks } = std::mem::take(&mut self.gates[gate]);
-        let ends = (data.sort(until, &mut self.room.0), acks.sort(until, &mut self.room.1));
+        let ends = (data.sort(until, &mut self.room), acks.sort(until, &mut self.room));
         self.taken += (ends.0 + ends.1) as u64;
         let (mut segments, mut all_acks) = (0, 0);
         loop {

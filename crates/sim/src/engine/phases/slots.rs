@@ -1,9 +1,9 @@
 //! A list whose values are written where they stay: a packet that is pushed would be copied twice.
 
-/// A list of so many values grows by a quarter, and not to twice its size.
+/// A list of so many values grows by a quarter, and others by a half.
 const LARGE: usize = 1 << 15;
 /// Room for so many values is never given back.
-const LEAST: usize = 16;
+const LEAST: usize = 8;
 
 /// Values, first come, first.
 pub(super) struct Slots<T> {
@@ -29,7 +29,7 @@ impl<T: Copy + Default> Slots<T> {
     #[cold]
     #[inline(never)]
     fn enlarge(&mut self, place: usize) -> &mut T {
-        let more = if place < LARGE { place.max(LEAST) } else { place / 4 };
+        let more = if place < LARGE { (place / 2).max(LEAST) } else { place / 4 };
         self.values.reserve_exact(place + more - self.values.len());
         self.values.resize(place + more, T::default());
         &mut self.values[place]
@@ -63,6 +63,11 @@ impl<T: Copy + Default> Slots<T> {
         self.used -= number;
     }
 
+    /// Removes all values but the first ones, this many.
+    pub(super) fn truncate(&mut self, number: usize) {
+        self.used = number;
+    }
+
     pub(super) fn clear(&mut self) {
         self.used = 0;
     }
@@ -71,7 +76,7 @@ impl<T: Copy + Default> Slots<T> {
     /// lists, and each had a burst.
     #[inline]
     pub(super) fn clear_spare(&mut self) {
-        if self.values.len() > 2 * LEAST && self.used < self.values.len() / 8 {
+        if self.values.len() > 2 * LEAST && self.used < self.values.len() / 4 {
             self.shrink();
         }
         self.used = 0;

@@ -22,7 +22,7 @@ impl<W: Watch> Phases<W> {
     pub(super) fn run_stepped(&mut self, gate: usize, transmitter: usize, until: Time) {
         let link = self.transmitters.get_mut(transmitter).link;
         let Gate { mut data, mut acks } = std::mem::take(&mut self.gates[gate]);
-        let ends = (data.sort(until, &mut self.room.0), acks.sort(until, &mut self.room.1));
+        let ends = (data.sort(until, &mut self.room), acks.sort(until, &mut self.room));
         self.taken += (ends.0 + ends.1) as u64;
         let (mut segments, mut all_acks) = (0, 0);
         loop {
