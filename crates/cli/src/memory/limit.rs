@@ -45,8 +45,8 @@ pub(super) fn set(available: u64) {
 const LARGE: libc::c_int = 1 << 20;
 
 /// Sees to it that large blocks are given back. Once a block of up to 32 MB was freed, glibc would keep all
-/// others of that size as room for smaller ones, and little of that is used again: a run of ten thousand flows
-/// would take 20 MB more. Call it before there is a second thread.
+/// others of that size as room for smaller ones, and little of that is used again: a run of ten thousand
+/// flows would take 20 MB more. Call it before there is a second thread.
 pub(super) fn return_large_blocks() {
     // SAFETY: `mallopt` takes any values, and may be called while there is one thread.
     #[cfg(target_env = "gnu")]

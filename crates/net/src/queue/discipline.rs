@@ -15,8 +15,9 @@ pub struct Discipline {
     pub dequeue_driven: bool,
     /// Checks settings against each other and against the link.
     pub check: fn(&Settings, &Scale) -> Result<(), Contradiction>,
-    /// Builds a queue from checked settings. Random decisions draw from the stream.
-    pub build: fn(&Settings, &Scale, Rng) -> Queue,
+    /// Builds a queue from checked settings. Random decisions draw from the stream, which is made if there
+    /// are any.
+    pub build: fn(&Settings, &Scale, &dyn Fn() -> Rng) -> Queue,
 }
 
 /// Settings that contradict each other, or that the link cannot have.
@@ -111,7 +112,7 @@ mod tests {
                 settings.set(needed.name, Given::Room(Room::Bdp(1.0))).expect("room in a queue");
             }
             assert_eq!((discipline.check)(&settings, &scale), Ok(()), "{name}");
-            let queue = (discipline.build)(&settings, &scale, Rng::new(1, name));
+            let queue = (discipline.build)(&settings, &scale, &|| Rng::new(1, name));
             assert_eq!(queue.is_dequeue_driven(), discipline.dequeue_driven, "{name}");
             if let Some(Value::Room(room)) = settings.iter().find(|(p, _)| p.name == "limit").map(|(_, v)| v)
             {

@@ -60,7 +60,7 @@ pub(super) const DISCIPLINE: Discipline = Discipline {
             quantum: settings.get::<Bytes>("quantum").0 as u32,
             limit: scale.limit(settings.get("limit")),
         };
-        Queue::from(Scheme::FqCoDel(FqCoDel::new(config, stream)))
+        Queue::from(Scheme::FqCoDel(FqCoDel::new(config, stream())))
     },
 };
 

@@ -49,7 +49,7 @@ pub(super) const DISCIPLINE: Discipline = Discipline {
             mark: settings.get("mark"),
             limit: scale.limit(settings.get("limit")),
         };
-        Queue::Pi(Box::new(Pi::new(config, stream)))
+        Queue::Pi(Box::new(Pi::new(config, stream())))
     },
 };
 

@@ -56,7 +56,7 @@ pub(super) const DISCIPLINE: Discipline = Discipline {
             mark: settings.get("mark"),
             ..usual
         };
-        Queue::Pie(Box::new(Pie::new(config, stream)))
+        Queue::Pie(Box::new(Pie::new(config, stream())))
     },
 };
 

@@ -99,7 +99,7 @@ pub(super) const DISCIPLINE: Discipline = Discipline {
             mark: settings.get("mark"),
             limit: automatic.limit,
         };
-        Queue::Red(Box::new(Red::new(config, stream)))
+        Queue::Red(Box::new(Red::new(config, stream())))
     },
 };
 

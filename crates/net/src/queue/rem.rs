@@ -71,7 +71,7 @@ pub(super) const DISCIPLINE: Discipline = Discipline {
             mark: settings.get("mark"),
             limit: usual.limit,
         };
-        Queue::Rem(Box::new(Rem::new(config, stream)))
+        Queue::Rem(Box::new(Rem::new(config, stream())))
     },
 };
 

@@ -19,6 +19,7 @@ use ackclock_net::{Distribution, Link, Queue, Rng, Scale};
 use ackclock_tcp::Config;
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// A plan, and the names that belong to its numbers.
 pub struct Built {
@@ -105,7 +106,7 @@ impl Scenario {
         let mut links: Vec<Link> = Vec::new();
         for (spec, used) in self.topology.links.iter().zip(&ways.uses) {
             memory += self.room(spec, used.rtt)?;
-            links.push(self.link(spec, &self.scale(spec, used.rtt), used.carries_data));
+            links.push(self.link(spec, &spec.name, &self.scale(spec, used.rtt), used.carries_data));
         }
         let mut flows = Vec::new();
         let mut followed = Vec::new();
@@ -121,8 +122,8 @@ impl Scenario {
             for member in 0..group.count {
                 let mut plan = self.flow(group, member, &mut starts, (way, jitter), &mut links)?;
                 if let Some(hop) = &group.last_hop {
-                    let name = format!("last hop of {} {member}", group.label);
-                    self.lead_over(&LinkSpec { name, ..hop.clone() }, way.rtt, &mut plan, &mut links);
+                    let name = format_args!("last hop of {} {member}", group.label);
+                    self.lead_over(hop, &name, way.rtt, &mut plan, &mut links);
                 }
                 self.has_a_queue_to_see(group, &plan, &links)?;
                 memory += PER_FLOW + own;
@@ -246,26 +247,34 @@ impl Scenario {
     /// The memory for packets in a queue, bytes, if it is limited.
     fn waiting(&self, queue: &QueueSpec, scale: &Scale) -> Result<f64> {
         queue.check(scale).map_err(|wrong| self.error(&queue.path, wrong.problem).help(wrong.remedy))?;
-        let built = queue.build(scale, Rng::new(self.seed, "a queue that is only asked for its room"));
+        let built = queue.build(scale, &|| Rng::new(self.seed, "a queue that is only asked for its room"));
         Ok(built.capacity(scale.segment).unwrap_or(0.0) * PER_PACKET)
     }
 
     /// Adds a link of the flow's own before its receiver, and the same link on the way back.
-    fn lead_over(&self, hop: &LinkSpec, rtt: Duration, plan: &mut FlowPlan, links: &mut Vec<Link>) {
+    fn lead_over(
+        &self,
+        hop: &LinkSpec,
+        name: &dyn fmt::Display,
+        rtt: Duration,
+        plan: &mut FlowPlan,
+        links: &mut Vec<Link>,
+    ) {
         let scale = self.scale(hop, rtt);
         plan.forward.push(links.len());
-        links.push(self.link(hop, &scale, true));
+        links.push(self.link(hop, name, &scale, true));
         plan.reverse.insert(0, links.len());
-        let back = reverse_of(hop, format!("{} reverse", hop.name));
-        links.push(self.link(&back, &scale, false));
+        let back = reverse_of(hop, String::new());
+        links.push(self.link(&back, &format_args!("{name} reverse"), &scale, false));
     }
 
     /// Builds a link. A way back that takes its queue from the link there does without the AQM, unless data
-    /// goes that way, too: acknowledgements do not respond to it.
-    fn link(&self, spec: &LinkSpec, scale: &Scale, carries_data: bool) -> Link {
-        let stream = |what: &str| Rng::new(self.seed, &format!("{what} of {}", spec.name));
+    /// goes that way, too: acknowledgements do not respond to it. Its random decisions depend on its `name`,
+    /// which is put together if there are any: ten thousand flows have forty thousand links.
+    fn link(&self, spec: &LinkSpec, name: &dyn fmt::Display, scale: &Scale, carries_data: bool) -> Link {
+        let stream = |what: &str| Rng::new(self.seed, &format!("{what} of {name}"));
         let rate = spec.impairments.coded(spec.rate);
-        let mut queue = spec.queue.build(scale, stream("queue"));
+        let mut queue = spec.queue.build(scale, &|| stream("queue"));
         if spec.queue_inherited && !carries_data {
             queue = queue.without_aqm();
         }
@@ -370,12 +379,11 @@ impl Scenario {
             (config.ecn, config.dctcp_echo) = (true, true); // RFC 8257: ECN with its own feedback
         }
         config.l4s |= group.control.window().is_some_and(|control| control.needs().l4s);
-        let of = format!("access of {} {member}", group.label);
-        let (access, route) = (way.access.as_ref(), way.route(member));
-        let there = format!("{of}, there");
+        let (access, route, label) = (way.access.as_ref(), way.route(member), &group.label);
+        let there = format_args!("access of {label} {member}, there");
         let forward = self.with_access(&route.forward, access, (way.rtt, jitter), &there, links);
-        let back = (way.rtt, Duration::ZERO);
-        let reverse = self.with_access(&route.reverse, access, back, &format!("{of}, back"), links);
+        let back = format_args!("access of {label} {member}, back");
+        let reverse = self.with_access(&route.reverse, access, (way.rtt, Duration::ZERO), &back, links);
         let delay = |path: &[usize]| {
             path.iter().map(|&link| links[link].delay()).fold(Duration::ZERO, |sum, delay| sum + delay)
         };
@@ -428,7 +436,7 @@ impl Scenario {
                 Pattern::Drawn(Box::new(drawn))
             }
         };
-        let of = format!("access of {name}");
+        let of = format_args!("access of {name}");
         Ok(CbrPlan {
             route: self.with_access(&route.forward, access, (rtt, jitter), &of, links),
             key: Rng::new(self.seed, &format!("key of traffic {name}")).word(),
@@ -447,23 +455,22 @@ impl Scenario {
         route: &[usize],
         access: Option<&Access>,
         (rtt, jitter): (Duration, Duration),
-        of: &str,
+        of: &dyn fmt::Display,
         links: &mut Vec<Link>,
     ) -> Vec<usize> {
-        let mut add = |spec: LinkSpec, end: &str| {
-            let scale = self.scale(&spec, rtt);
-            links.push(self.link(&LinkSpec { name: format!("{of}, {end}"), ..spec }, &scale, true));
+        let mut add = |spec: &LinkSpec, end: &str| {
+            links.push(self.link(spec, &format_args!("{of}, {end}"), &self.scale(spec, rtt), true));
             links.len() - 1
         };
         let mut path = Vec::with_capacity(route.len() + 2);
         let immediate = Access { rate: NO_LIMIT, delay: Duration::ZERO, queue: QueueSpec::unlimited() };
         if let Some(access) = access.or((!jitter.is_zero()).then_some(&immediate)) {
             let impairments = ImpairmentsSpec::only_jitter(jitter);
-            path.push(add(LinkSpec { impairments, ..access_link(access) }, "first"));
+            path.push(add(&LinkSpec { impairments, ..access_link(access) }, "first"));
         }
         path.extend_from_slice(route);
         if let Some(access) = access {
-            path.push(add(access_link(access), "last"));
+            path.push(add(&access_link(access), "last"));
         }
         path
     }

@@ -61,7 +61,7 @@ impl QueueSpec {
         (self.discipline.check)(&self.settings, scale)
     }
 
-    pub(crate) fn build(&self, scale: &Scale, stream: Rng) -> Queue {
+    pub(crate) fn build(&self, scale: &Scale, stream: &dyn Fn() -> Rng) -> Queue {
         (self.discipline.build)(&self.settings, scale, stream)
     }
 }
