@@ -80,7 +80,9 @@ fn chance(case: &Case) -> String {
         (_, 1) => "one run, so no error; more seeds are needed".to_owned(),
         (Some(0.0), runs) => format!("not the same without each of {runs} runs"),
         (Some(errors), runs) => format!("{:.1} standard errors, {runs} runs", errors.abs()),
-        (None, runs) if case.line.is_some() => format!("the same value is asked for; {runs} runs"),
+        (None, runs) if case.line.as_ref().is_some_and(|line| line.standard_error.is_none()) => {
+            format!("the same value is asked for; {runs} runs")
+        }
         (None, runs) => format!("the same in each of {runs} runs"),
     }
 }
