@@ -47,6 +47,24 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
+/// A claim that asks for one value has no error, and says so; one that every run meets alike says that.
+#[test]
+fn what_stands_for_an_error_where_there_is_none() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let small = EXPERIMENT.replace("[[scenario.flows]]", "[[scenario.flows]]\nsize = \"10 kB\"");
+    let text = small
+        .replace("rises(goodput('reno', rate=axis('rate')))", "drops('bottleneck', rate='5 Mbit/s') == 0")
+        .replace("goodput('reno', rate='5 Mbit/s') > 5e6", "drops('bottleneck', rate='5 Mbit/s') >= 0");
+    experiments(directory.path(), &text);
+    let out = [&COMMAND[..6], &["--out", "page"]].concat();
+    let output = ackclock(directory.path(), &out);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = std::fs::read_to_string(directory.path().join("page/reproduction.md")).expect("a page");
+    let row = |of: &str| page.lines().find(|line| line.contains(of)).unwrap_or_else(|| panic!("{page}"));
+    assert!(row("== 0`").contains("the same value is asked for; 2 runs"), "{page}");
+    assert!(row(">= 0`").contains("the same in each of 2 runs"), "{page}");
+}
+
 /// An emulation sees no single segments: such an experiment is named, and nothing is emulated.
 #[test]
 fn what_no_emulation_can_judge_is_left_out_by_name() {
