@@ -46,6 +46,6 @@ fn a_sender_without_a_queue_of_its_own_is_an_error() {
         let rest = format!("{access}[[flows]]\ncontrol = \"reno\"\ncount = 2\n");
         let text = run + &dumbbell(bottleneck, &rest);
         let error = points(&text)[0].scenario.build().err().expect("nothing can be full");
-        assert!(error.to_string().contains("no DropTail queue"), "{error}");
+        assert!(error.to_string().contains(" tcp.local_congestion: the first link"), "{error}");
     }
 }

@@ -295,10 +295,11 @@ impl Scenario {
         if !plan.config.local_congestion || matches!(first, Some(Queue::DropTail(_))) {
             return Ok(());
         }
-        let own = format!("{}.tcp.local_congestion", group.path);
+        // The table for all flows, or the flow's own.
+        let at = if self.config.local_congestion { "" } else { &format!("{}.", group.path) };
         let message =
             format!("the first link of \"{}\" has no DropTail queue that could be full", group.label);
-        Err(self.error(&own, message).help(
+        Err(self.error(&format!("{at}tcp.local_congestion"), message).help(
             "give it queue = { droptail = \"1000 packets\" }; with jitter a flow begins with a link of its own, \
              without a limit: jitter = \"off\" ends that",
         ))
