@@ -127,7 +127,7 @@ impl Simulation<'_> {
         if !plan.replicate_drawn(&results, most)?.is_empty() {
             results.extend(self.run(&plan.points()[results.len()..])?);
         }
-        let mut reproductions = plan.judge(&results)?;
+        let mut reproductions = plan.judge(&results);
         loop {
             let changed = plan.replicate_undecided(&reproductions, most)?;
             if changed.is_empty() {
@@ -135,7 +135,7 @@ impl Simulation<'_> {
             }
             results.extend(self.run(&plan.points()[results.len()..])?);
             for number in changed {
-                reproductions[number] = plan.judge_one(number, &results)?;
+                reproductions[number] = plan.judge_one(number, &results);
             }
         }
     }

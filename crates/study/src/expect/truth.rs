@@ -39,7 +39,7 @@ pub struct Line {
 
 impl Truth {
     /// Something that is true or false without a line.
-    pub(super) fn exact(holds: bool) -> Truth {
+    pub(crate) fn exact(holds: bool) -> Truth {
         Truth { holds, errors: sign(holds) * f64::INFINITY, line: None }
     }
 

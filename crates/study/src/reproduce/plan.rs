@@ -88,20 +88,12 @@ impl<'a> Plan<'a> {
     }
 
     /// Evaluates every claim over the results of the points, in their order.
-    ///
-    /// # Errors
-    ///
-    /// [`ScenarioError`] if a claim has no value.
-    pub fn judge(&self, results: &[PointResult]) -> Result<Vec<Reproduction>, ScenarioError> {
+    pub fn judge(&self, results: &[PointResult]) -> Vec<Reproduction> {
         (0..self.experiments.len()).map(|number| self.judge_one(number, results)).collect()
     }
 
     /// The same for one experiment, by its number.
-    ///
-    /// # Errors
-    ///
-    /// As [`Plan::judge`].
-    pub fn judge_one(&self, number: usize, results: &[PointResult]) -> Result<Reproduction, ScenarioError> {
+    pub fn judge_one(&self, number: usize, results: &[PointResult]) -> Reproduction {
         let sets = self.scenarios[number].iter();
         let sets = sets.map(|planned| (planned.name.clone(), self.results(&planned.sweep, results)));
         judge(self.experiments[number], sets.collect())

@@ -2,8 +2,7 @@
 
 use super::claim::{Apart, Asserted, Claim, Origin};
 use super::format::{Experiment, Kind};
-use crate::expect::{Decision, Language, Line, Names, Reading, Truth, View};
-use ackclock_scenario::ScenarioError;
+use crate::expect::{Decision, ExpectError, Language, Line, Names, Reading, Truth, View};
 use ackclock_scenario::results::{Evidence, PointResult};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
@@ -95,6 +94,8 @@ pub struct Case {
     pub runs_to_decide: Option<f64>,
     /// The numbers behind it.
     pub seen: Vec<Evidence>,
+    /// Why it has no value over these results, if it has none. Then it does not hold.
+    pub reason: Option<String>,
     /// The points that it reads.
     #[serde(skip)]
     pub readings: Vec<Reading>,
@@ -116,9 +117,16 @@ impl Case {
             drawn: readings.iter().any(|reading| reading.drawn),
             runs_to_decide: truth.runs_to_decide(runs),
             seen,
+            reason: None,
             readings,
             truth,
         }
+    }
+
+    /// A case without a value: a division by zero, say, which made-up results did not show.
+    fn without_value(with: Map<String, Json>, error: ExpectError) -> Case {
+        let nothing = Decision { truth: Truth::exact(false), seen: Vec::new(), readings: Vec::new() };
+        Case { reason: Some(error.reason), ..Case::new(with, nothing) }
     }
 }
 
@@ -202,19 +210,12 @@ impl Counts {
 }
 
 /// Evaluates every claim of an experiment over its results, by scenario.
-pub(super) fn judge(
-    experiment: &Experiment,
-    results: Vec<(String, Vec<PointResult>)>,
-) -> Result<Reproduction, ScenarioError> {
+pub(super) fn judge(experiment: &Experiment, results: Vec<(String, Vec<PointResult>)>) -> Reproduction {
     let view = View::of_several(results);
     let language = language(experiment, &view);
-    let claims: Vec<_> = experiment
-        .claims
-        .iter()
-        .map(|claim| judge_claim(experiment, claim, &language))
-        .collect::<Result<_, _>>()?;
+    let claims: Vec<_> = experiment.claims.iter().map(|claim| judge_claim(claim, &language)).collect();
     let results = view.sets().to_vec();
-    Ok(Reproduction {
+    Reproduction {
         id: experiment.id.clone(),
         work: experiment.work.clone(),
         title: experiment.title.clone(),
@@ -226,7 +227,7 @@ pub(super) fn judge(
         counts: Counts::of(&claims),
         claims,
         results,
-    })
+    }
 }
 
 /// The language for the claims of an experiment.
@@ -235,7 +236,7 @@ pub(super) fn language(experiment: &Experiment, view: &View) -> Language {
     experiment.definitions.iter().fold(language, Language::with_definition)
 }
 
-fn judge_claim(experiment: &Experiment, claim: &Claim, language: &Language) -> Result<Judged, ScenarioError> {
+fn judge_claim(claim: &Claim, language: &Language) -> Judged {
     let (calibrated, identity) = match &claim.apart {
         Some(Apart::Calibrated(what)) => (Some(what.clone()), None),
         Some(Apart::Identity(why)) => (None, Some(why.clone())),
@@ -249,10 +250,12 @@ fn judge_claim(experiment: &Experiment, claim: &Claim, language: &Language) -> R
     for (that, names) in
         that.iter().flat_map(|that| combinations(claim).into_iter().map(move |it| (that, it)))
     {
-        let decision = language
-            .decide(that, &names)
-            .map_err(|error| experiment.error(claim, error.reason).help(error.remedy))?;
-        cases.push(Case::new(names.into_iter().collect(), decision));
+        let decision = language.decide(that, &names);
+        let with = names.into_iter().collect();
+        cases.push(match decision {
+            Ok(decision) => Case::new(with, decision),
+            Err(error) => Case::without_value(with, error),
+        });
     }
     // It holds if all cases do, so that it is as true as the least true one.
     let least = (0..cases.len()).reduce(|least, next| {
@@ -261,14 +264,13 @@ fn judge_claim(experiment: &Experiment, claim: &Claim, language: &Language) -> R
     let found = least.map_or(Verdict::Untestable, |least| cases[least].verdict);
     let contradicted = match &claim.contradicted {
         Some(it) if found == Verdict::Fails => {
-            let shown = language
-                .decide(&it.that, &Names::new())
-                .map_err(|error| experiment.error_against(it, error.reason).help(error.remedy))?;
-            (Verdict::of(&shown.truth) == Verdict::Holds).then(|| it.by.clone())
+            let shown = language.decide(&it.that, &Names::new());
+            let holds = shown.is_ok_and(|shown| Verdict::of(&shown.truth) == Verdict::Holds);
+            holds.then(|| it.by.clone())
         }
         _ => None,
     };
-    Ok(Judged {
+    Judged {
         text: claim.text.clone(),
         verdict: match claim.apart {
             Some(Apart::Calibrated(_)) => Verdict::Calibrated,
@@ -289,7 +291,7 @@ fn judge_claim(experiment: &Experiment, claim: &Claim, language: &Language) -> R
         tolerance_from: claim.tolerance_from.clone(),
         deciding: least,
         cases,
-    })
+    }
 }
 
 /// Every combination of a claim's values. The last name changes fastest.

@@ -88,7 +88,7 @@ pub(super) fn emulate(
     Ok(Emulated {
         release,
         own_host,
-        reproductions: plan.judge(&results)?,
+        reproductions: plan.judge(&results),
         own: plan.numbers().into_iter().map(of_experiment).collect(),
     })
 }

@@ -75,6 +75,7 @@ pub(super) fn distance(claim: &Judged) -> Option<String> {
 /// How far a case hangs on chance.
 fn chance(case: &Case) -> String {
     match (case.standard_errors, case.runs) {
+        _ if case.reason.is_some() => "no value over these results".to_owned(),
         (_, 0) => "computed".to_owned(),
         _ if !case.drawn => "nothing drawn".to_owned(),
         (_, 1) => "one run, so no error; more seeds are needed".to_owned(),
@@ -136,9 +137,7 @@ fn deciding(claim: &Judged, markdown: bool) -> Option<String> {
         return None;
     }
     let quote = if markdown { "`" } else { "" };
-    let with: Vec<String> =
-        case.with.iter().map(|(name, value)| format!("{name} = {}", number(value))).collect();
-    let with = if with.is_empty() { String::new() } else { format!(" with {}", with.join(", ")) };
+    let with = if case.with.is_empty() { String::new() } else { format!(" with {}", with(case)) };
     let error = line.standard_error.filter(|&error| error > 0.0);
     let error = error.map(|error| format!(" ± {}", number(&json!(error)))).unwrap_or_default();
     Some(format!(
@@ -157,11 +156,22 @@ fn cut(lines: &mut Vec<String>, all: usize) {
     }
 }
 
+/// The values of a case.
+fn with(case: &Case) -> String {
+    let with = case.with.iter().map(|(name, value)| format!("{name} = {}", number(value)));
+    with.collect::<Vec<_>>().join(", ")
+}
+
+/// A case: its numbers, or why it has no value.
 fn case_line(case: &Case, several: bool, markdown: bool) -> String {
     let mark = match case.verdict {
         Verdict::Fails if several => "✗ ",
         Verdict::Undecided if several => "? ",
         _ => "",
     };
-    format!("{mark}{}", measurements(&case.seen, markdown))
+    match &case.reason {
+        Some(reason) if several => format!("{mark}with {}: no value, {reason}", with(case)),
+        Some(reason) => format!("no value, {reason}"),
+        None => format!("{mark}{}", measurements(&case.seen, markdown)),
+    }
 }

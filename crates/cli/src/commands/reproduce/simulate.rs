@@ -26,7 +26,7 @@ pub(super) fn reproduce(
     if !plan.replicate_drawn(&results, most)?.is_empty() {
         results.extend(simulate(command, &plan.points()[results.len()..], store, stop)?);
     }
-    let mut reproductions = plan.judge(&results)?;
+    let mut reproductions = plan.judge(&results);
     loop {
         let before = plan.clone();
         let changed = plan.replicate_undecided(&reproductions, most)?;
@@ -41,7 +41,7 @@ pub(super) fn reproduce(
         }
         results.extend(simulate(command, &plan.points()[results.len()..], store, stop)?);
         for number in changed {
-            reproductions[number] = plan.judge_one(number, &results)?;
+            reproductions[number] = plan.judge_one(number, &results);
         }
     }
 }
