@@ -9,6 +9,7 @@ use ackclock_net::{Jitter, Link, Rng};
 use ackclock_tcp::Config;
 use ackclock_units::{Duration, Time};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// What computes a run in virtual time. The results do not depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -95,7 +96,7 @@ pub struct FlowPlan {
     /// The links from receiver to sender, in order.
     pub reverse: Vec<usize>,
     /// The settings of both endpoints of TCP. The sizes of packets are those of a rate-based flow, too.
-    pub config: Config,
+    pub config: Arc<Config>,
     /// What decides how fast it sends.
     pub control: Control,
     /// Tells the flow from others in a queue for each flow, as addresses and ports do. It depends on the

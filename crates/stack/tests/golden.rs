@@ -54,7 +54,7 @@ impl Both {
         let header = 52;
         let config = Config { payload: PAYLOAD as u16, header, peer_window: 60_000 / PAYLOAD, ..config };
         let mut both = Both {
-            alone: Sender::new(config, control.build(), control.needs(), 0, 0, now),
+            alone: Sender::new(config.into(), control.build(), control.needs(), 0, 0, now),
             first: peer.ack,
             peer,
             una: 0,

@@ -30,7 +30,7 @@ impl Run {
         let config = Config { recovery, initial_window: WINDOW as f64, ..Config::default() };
         let controller = Settings::defaults(scheme("reno").expect("reno is there")).build();
         let mut run = Run {
-            sender: Sender::new(config.clone(), controller, Needs::NOTHING, 0, 2 * WINDOW, Time::ZERO),
+            sender: Sender::new(config.clone().into(), controller, Needs::NOTHING, 0, 2 * WINDOW, Time::ZERO),
             receiver: Receiver::new(&config, 0),
             now: Time::ZERO,
             sent: VecDeque::new(),

@@ -117,7 +117,7 @@ fn options(command: &args::Proxy) -> Result<Options, Report> {
             flow.control.name()
         )
     })?;
-    let mut options = Options::new(flow.config.clone(), control.clone());
+    let mut options = Options::new((*flow.config).clone(), control.clone());
     options.keep_alive = Some(KEEP_ALIVE);
     Ok(options)
 }

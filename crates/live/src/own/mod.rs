@@ -76,7 +76,7 @@ impl<'a> Own<'a> {
     }
 
     fn options(&self) -> Options {
-        let config = self.kernel.plan.config.clone();
+        let config = (*self.kernel.plan.config).clone();
         let buffer = self.kernel.plan.writing.and_then(|writing| writing.buffer);
         let mtu = u32::from(config.segment_bytes());
         let send_buffer = buffer.map_or(MAX_BUFFER, |bytes| bytes as usize);

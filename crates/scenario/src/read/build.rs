@@ -20,6 +20,7 @@ use ackclock_tcp::Config;
 use ackclock_units::{Duration, Rate, Time};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// A plan, and the names that belong to its numbers.
 pub struct Built {
@@ -119,8 +120,9 @@ impl Scenario {
             let jitter = self.jitter(group, way, &ways.uses, &links);
             let mut starts = Rng::new(self.seed, &format!("starts of {}", group.label));
             followed.extend(flows.len()..flows.len() + group.follow);
+            let config = Arc::new(config(group));
             for member in 0..group.count {
-                let mut plan = self.flow(group, member, &mut starts, (way, jitter), &mut links)?;
+                let mut plan = self.flow((group, &config), member, &mut starts, (way, jitter), &mut links)?;
                 if let Some(hop) = &group.last_hop {
                     let name = format_args!("last hop of {} {member}", group.label);
                     self.lead_over(hop, &name, way.rtt, &mut plan, &mut links);
@@ -348,7 +350,7 @@ impl Scenario {
 
     fn flow(
         &self,
-        group: &FlowGroup,
+        (group, config): (&FlowGroup, &Arc<Config>),
         member: usize,
         starts: &mut Rng,
         (way, jitter): (&Way, Duration),
@@ -375,11 +377,6 @@ impl Scenario {
             Some(load) => self.first_arrival(group, load, way.route(member), start, &mut requests)?,
             None => start,
         };
-        let mut config = group.config.clone();
-        if group.control.window().is_some_and(|control| control.needs().marks) {
-            (config.ecn, config.dctcp_echo) = (true, true); // RFC 8257: ECN with its own feedback
-        }
-        config.l4s |= group.control.window().is_some_and(|control| control.needs().l4s);
         let (access, route, label) = (way.access.as_ref(), way.route(member), &group.label);
         let there = format_args!("access of {label} {member}, there");
         let forward = self.with_access(&route.forward, access, (way.rtt, jitter), &there, links);
@@ -393,7 +390,7 @@ impl Scenario {
             asking: group.http.map(|persistent| Asking { persistent, there, back }),
             forward,
             reverse,
-            config,
+            config: config.clone(),
             control: group.control.clone(),
             key: Rng::new(self.seed, &format!("key of {} {member}", group.label)).identity(),
             draws: Rng::new(self.seed, &format!("draws of {} {member}", group.label)),
@@ -479,6 +476,18 @@ impl Scenario {
 
 /// What a control does itself.
 const OWN: &str = "own";
+
+/// The settings of a group's endpoints, with what their controller asks for.
+fn config(group: &FlowGroup) -> Config {
+    let mut config = group.config.clone();
+    if let Some(needs) = group.control.window().map(|control| control.needs()) {
+        if needs.marks {
+            (config.ecn, config.dctcp_echo) = (true, true); // RFC 8257: ECN with its own feedback
+        }
+        config.l4s |= needs.l4s;
+    }
+    config
+}
 
 /// The name of a part of TCP; a rate-based transport has its own.
 fn of_tcp(group: &FlowGroup, name: impl Fn(&Config) -> &'static str) -> &'static str {

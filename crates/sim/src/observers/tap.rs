@@ -127,7 +127,7 @@ pub fn tap<W: Write>(built: &Built, name: &str, file: W) -> io::Result<Tap<W>> {
     let link = built.links.iter().position(|link| link.name == name);
     let link = link.ok_or_else(|| io::Error::other(format!("there is no link called \"{name}\"")))?;
     let back = built.links[link].opposite.map(direction);
-    let flows: Arc<[_]> = built.plan.flows.iter().map(|flow| flow.config.clone()).collect();
+    let flows: Arc<[_]> = built.plan.flows.iter().map(|flow| (*flow.config).clone()).collect();
     Tap::new(direction(link), back, flows, file)
 }
 

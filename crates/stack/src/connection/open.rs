@@ -237,7 +237,7 @@ impl Connection {
         let opened = Opened { payload: payload.into(), selective, nagle: self.options.nagle, window, marks };
         self.outbound.begin(now, &opened, |room| {
             config.peer_window = room;
-            Sender::new(config, control, needs, 0, 0, now)
+            Sender::new(config.into(), control, needs, 0, 0, now)
         });
         self.phase = Phase::Synchronised;
         self.window_from = (0, 0);

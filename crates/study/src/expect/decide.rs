@@ -57,7 +57,8 @@ impl Language {
     ///
     /// [`ExpectError`] if the expression has no value, or is neither true nor false.
     pub fn decide(&self, expression: &str, names: &Names) -> Result<Decision, ExpectError> {
-        let (holds, seen) = self.judge(expression, names).inspect_err(|_| drop(self.trace.take_readings()))?;
+        let (holds, seen) =
+            self.judge(expression, names).inspect_err(|_| drop(self.trace.take_readings()))?;
         let mut bound: BTreeMap<String, Value> =
             names.iter().map(|(name, value)| (name.clone(), from_json(value))).collect();
         bound.insert("published".to_owned(), self.published.clone());

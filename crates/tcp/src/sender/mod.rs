@@ -33,6 +33,7 @@ use pace::Pace;
 use probe::Probing;
 use rate::Rate;
 use sampling::Sampling;
+use std::sync::Arc;
 use timer::Timer;
 use undo::Undoing;
 use wait::Waiting;
@@ -78,7 +79,7 @@ const MAX_WINDOW: f64 = u32::MAX as f64;
 
 /// A sender.
 pub struct Sender {
-    config: Config,
+    config: Arc<Config>,
     /// The flags of packets that say nothing else: the number of the connection.
     epoch: Flags,
     /// Bytes of a full segment on the wire.
@@ -136,7 +137,7 @@ fn tamed(window: f64, least: f64) -> f64 {
 impl Sender {
     /// The sender of connection number `epoch`, with `limit` segments to send, at `now`.
     pub fn new(
-        config: Config,
+        config: Arc<Config>,
         controller: Box<dyn Controller>,
         needs: Needs,
         epoch: u8,

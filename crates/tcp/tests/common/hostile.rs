@@ -230,7 +230,7 @@ impl Bench {
         let (controller, needs) = case.controller();
         Bench {
             now,
-            sender: Sender::new(config.clone(), controller, needs, EPOCH, u64::from(case.limit), now),
+            sender: Sender::new(config.clone().into(), controller, needs, EPOCH, u64::from(case.limit), now),
             receiver: Receiver::new(&config, EPOCH),
             data: Vec::new(),
             acks: Vec::new(),

@@ -80,7 +80,7 @@ impl Lab {
     pub fn needing(config: Config, controller: Box<dyn Controller>, needs: Needs, limit: u64) -> Lab {
         let now = Time::ZERO + Duration::from_secs(10);
         let window = config.peer_window;
-        Lab { now, sender: Sender::new(config, controller, needs, 0, limit, now), window }
+        Lab { now, sender: Sender::new(config.into(), controller, needs, 0, limit, now), window }
     }
 
     /// Everything that may be sent now.

@@ -183,7 +183,7 @@ impl World {
         World {
             now: Time::ZERO,
             sender: Sender::new(
-                setup.config.clone(),
+                setup.config.clone().into(),
                 control.build(),
                 control.needs(),
                 3,

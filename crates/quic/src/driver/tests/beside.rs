@@ -56,7 +56,7 @@ fn run(name: &str, room: u64, dropped: &[usize], acknowledgements: usize) -> Tol
     };
     let control = controller(name).expect("a known scheme").slow_start("standard").expect("it is there");
     let mut receiver = Receiver::new(&config, 0);
-    let mut tcp = Sender::new(config, settings.build(), settings.needs(), 0, u64::MAX, at(0));
+    let mut tcp = Sender::new(config.into(), settings.build(), settings.needs(), 0, u64::MAX, at(0));
     let mut quic = Driver::new(&control, MTU, at(0));
     let (mut packets, mut arriving) = (Vec::<Packet>::new(), VecDeque::new());
     let (mut now, mut free, mut told) = (at(0), at(0), Told::default());
