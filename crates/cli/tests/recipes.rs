@@ -21,7 +21,7 @@ fn read(directory: &Path) -> Files {
         for entry in fs::read_dir(directory).expect("a readable directory") {
             let path = entry.expect("a readable entry").path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if name.starts_with('.') || ["target", "corpus", "artifacts"].contains(&&*name) {
+            if name.starts_with('.') || ["target", "ackclock-out", "corpus", "artifacts"].contains(&&*name) {
                 continue;
             } else if path.is_dir() {
                 add(root, &path, files);
