@@ -273,7 +273,11 @@ fn thousand() -> Checked {
         }
         sleep(Duration::from_millis(50));
     }
-    ensure(run.0.wait()?.success(), "it failed")?;
+    let mut why = String::new();
+    if let Some(mut said) = run.0.stderr.take() {
+        said.read_to_string(&mut why)?;
+    }
+    ensure(run.0.wait()?.success(), format!("it failed: {why}"))?;
     println!("{most} KiB");
     ensure(most < 100 * 1024, format!("{most} KiB"))
 }
