@@ -359,11 +359,14 @@ fn beginning(point: &Point, packets: f64) -> (Point, f64) {
 /// The bits of a full packet.
 const BITS: f64 = 12_000.0;
 
+/// So many packets are simulated in a moment.
+const SOON: f64 = 100_000.0;
+
 /// The beginning of up to so many points, at most so much traffic of each. Where that is much, because flows
 /// start late, of fewer points, but of one at least. Returns what suits the engine in phases, and what not.
 fn compare(path: &Path, points: &[Point], (number, packets): (usize, f64)) -> (u32, u32) {
     let (mut suits, mut others) = (0, 0);
-    let mut left = number as f64 * packets;
+    let mut left = number as f64 * packets.max(SOON);
     for point in points.iter().step_by(points.len().div_ceil(number).max(1)) {
         if left <= 0.0 {
             break;
