@@ -133,7 +133,7 @@ pub struct Requests {
     /// The time between transfers, or between pages.
     pub gap: Gap,
     /// Set if transfers come as pages.
-    pub page: Option<Page>,
+    pub page: Option<Box<Page>>,
     /// When the last transfer came, where they come whether or not the one before is over.
     pub came: Time,
     /// How many transfers have waited for the one before to end.
@@ -228,7 +228,7 @@ mod tests {
             size: Size::Segments(Count::Fixed(5)),
             repeat: u64::MAX,
             gap: Gap::AfterEnd(Distribution::Fixed(Duration::from_secs(15))),
-            page: Some(Page::new(Count::Fixed(3), Distribution::Fixed(Duration::from_millis(10)))),
+            page: Some(Box::new(Page::new(Count::Fixed(3), Distribution::Fixed(Duration::from_millis(10))))),
             came: Time::ZERO,
             waited: 0,
             draws: Rng::new(1, "pages"),
@@ -238,7 +238,7 @@ mod tests {
         let (object, page) = (Duration::from_millis(10), Duration::from_secs(15));
         assert_eq!(waits, [object, object, page, object, object, page, object]);
         // Without further objects every request waits for the pause.
-        requests.page = Some(Page::new(Count::Fixed(1), Distribution::Fixed(Duration::ZERO)));
+        requests.page = Some(Box::new(Page::new(Count::Fixed(1), Distribution::Fixed(Duration::ZERO))));
         assert!((0..3).all(|_| requests.next_start(Time::ZERO, at) == at + page));
     }
 }

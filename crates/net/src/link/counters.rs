@@ -36,21 +36,50 @@ pub struct Counters {
     pub longest: u32,
 }
 
-impl Counters {
-    /// All packets dropped, whatever the cause.
-    pub fn drops(&self) -> u64 {
-        self.overflows + self.early + self.errors + self.outages + self.filtered
+/// Counts what happens on a link. What happens on every link is at hand, and the rest elsewhere: tens of
+/// thousands of links have none of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counting {
+    pub(super) arrivals: u64,
+    pub(super) overflows: u64,
+    pub(super) waited_ns: u64,
+    pub(super) service_ns: u64,
+    pub(super) longest: u32,
+    others: Option<Box<Counters>>,
+}
+
+impl Counting {
+    /// The counters of everything else.
+    pub(super) fn others(&mut self) -> &mut Counters {
+        self.others.get_or_insert_default()
+    }
+
+    /// All counters.
+    pub(super) fn all(&self) -> Counters {
+        let &Counting { arrivals, overflows, waited_ns, service_ns, longest, .. } = self;
+        let others = self.others.as_deref().copied().unwrap_or_default();
+        Counters { arrivals, overflows, waited_ns, service_ns, longest, ..others }
     }
 
     /// Counts so many drops.
     pub(super) fn add_drops(&mut self, cause: Cause, number: u64) {
+        if number == 0 {
+            return;
+        }
         *match cause {
             Cause::Overflow => &mut self.overflows,
-            Cause::Early => &mut self.early,
-            Cause::Error => &mut self.errors,
-            Cause::Outage => &mut self.outages,
-            Cause::Filtered => &mut self.filtered,
+            Cause::Early => &mut self.others().early,
+            Cause::Error => &mut self.others().errors,
+            Cause::Outage => &mut self.others().outages,
+            Cause::Filtered => &mut self.others().filtered,
         } += number;
+    }
+}
+
+impl Counters {
+    /// All packets dropped, whatever the cause.
+    pub fn drops(&self) -> u64 {
+        self.overflows + self.early + self.errors + self.outages + self.filtered
     }
 
     /// The difference between these counters and `earlier` ones. `longest` is not a difference: it stays the

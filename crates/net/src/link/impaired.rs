@@ -90,10 +90,12 @@ impl Link {
         let detour = alternate.and_then(Multipath::detour).unwrap_or_default();
         let reorder = self.impaired(|impairments| impairments.reorder.as_mut());
         let late = reorder.and_then(Reorder::lateness);
-        self.counters.late += u64::from(late.is_some() || !detour.is_zero());
+        if late.is_some() || !detour.is_zero() {
+            self.counters.others().late += 1;
+        }
         let arrival = arrival + detour + late.unwrap_or_default();
         if self.impaired(|impairments| impairments.duplicate.as_mut()).is_some_and(Share::takes) {
-            self.counters.copies += 1;
+            self.counters.others().copies += 1;
             return Fate::ArrivesTwice(arrival);
         }
         Fate::Arrives(arrival)
@@ -113,8 +115,11 @@ impl Link {
         }
         let correction = self.impaired(|impairments| impairments.correction.as_mut());
         let corrected = correction.is_some_and(Share::takes);
-        self.counters.corrected += u64::from(corrected);
-        (!corrected).then_some(Cause::Error)
+        if !corrected {
+            return Some(Cause::Error);
+        }
+        self.counters.others().corrected += 1;
+        None
     }
 
     /// The impairment that `which` selects, if this link has it.

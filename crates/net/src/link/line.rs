@@ -6,10 +6,10 @@ use ackclock_units::Time;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     /// A ring: empty, or a power of two.
-    ring: Vec<(Time, u32)>,
-    /// The packets that have gone, and those that have come.
-    gone: usize,
-    come: usize,
+    ring: Box<[(Time, u32)]>,
+    /// The packets that have gone, and those that have come. Both begin again at 0 after the largest number.
+    gone: u32,
+    come: u32,
     /// The bytes of those that wait.
     bytes: u64,
 }
@@ -18,7 +18,7 @@ impl Line {
     /// The number of packets that wait.
     #[inline]
     pub(super) fn packets(&self) -> u32 {
-        (self.come - self.gone) as u32
+        self.come.wrapping_sub(self.gone)
     }
 
     /// Their bytes.
@@ -30,12 +30,12 @@ impl Line {
     /// Adds a packet whose transmission begins at `start`, after those of all others.
     #[inline(always)]
     pub(super) fn push(&mut self, start: Time, bytes: u32) {
-        if self.come - self.gone == self.ring.len() {
+        if self.packets() as usize == self.ring.len() {
             self.enlarge();
         }
-        let place = self.come & (self.ring.len() - 1);
+        let place = self.place(self.come);
         self.ring[place] = (start, bytes);
-        self.come += 1;
+        self.come = self.come.wrapping_add(1);
         self.bytes += u64::from(bytes);
     }
 
@@ -43,28 +43,38 @@ impl Line {
     #[inline(always)]
     pub(super) fn advance(&mut self, now: Time) {
         while self.gone != self.come {
-            let (start, bytes) = self.ring[self.gone & (self.ring.len() - 1)];
+            let (start, bytes) = self.ring[self.place(self.gone)];
             if start > now {
                 break;
             }
-            self.gone += 1;
+            self.gone = self.gone.wrapping_add(1);
             self.bytes -= u64::from(bytes);
         }
     }
 
     /// When the transmissions of the packets begin, the last one first.
     pub(super) fn starts(&self) -> impl Iterator<Item = Time> {
-        (self.gone..self.come).rev().map(|place| self.ring[place & (self.ring.len() - 1)].0)
+        self.waiting().rev().map(|(start, _)| start)
+    }
+
+    /// The packets that wait.
+    fn waiting(&self) -> impl DoubleEndedIterator<Item = (Time, u32)> {
+        (0..self.packets()).map(|number| self.ring[self.place(self.gone.wrapping_add(number))])
+    }
+
+    /// The place of the packet that came after so many others.
+    #[inline(always)]
+    fn place(&self, number: u32) -> usize {
+        number as usize & self.ring.len().wrapping_sub(1)
     }
 
     #[cold]
     #[inline(never)]
     fn enlarge(&mut self) {
-        let waiting: Vec<_> =
-            (self.gone..self.come).map(|place| self.ring[place & (self.ring.len() - 1)]).collect();
-        (self.gone, self.come) = (0, waiting.len());
-        self.ring = waiting;
-        self.ring.resize((2 * self.come).next_power_of_two().max(16), (Time::ZERO, 0));
+        let mut ring: Vec<_> = self.waiting().collect();
+        (self.gone, self.come) = (0, self.packets());
+        ring.resize((2 * ring.len()).max(16), (Time::ZERO, 0));
+        self.ring = ring.into();
     }
 }
 

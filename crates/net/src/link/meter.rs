@@ -55,7 +55,7 @@ impl LinkMeter {
 }
 
 fn counters(now: Time, link: &Link) -> Counters {
-    Counters { waited_ns: link.waited_ns(now), ..*link.counters() }
+    Counters { waited_ns: link.waited_ns(now), ..link.counters() }
 }
 
 #[cfg(test)]

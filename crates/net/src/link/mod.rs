@@ -19,6 +19,7 @@ pub use variable::{Schedule, Trace, VariableRate};
 
 use crate::queue::{Limit, Queue};
 use ackclock_units::{Duration, Rate, Time};
+use counters::Counting;
 use line::Line;
 use offer::Course;
 
@@ -74,7 +75,7 @@ pub struct Link {
     transmission: (u32, u64, u64),
     /// The packets that wait. Kept only if the queue has a limit.
     waiting: Line,
-    counters: Counters,
+    counters: Counting,
 }
 
 impl Link {
@@ -92,7 +93,7 @@ impl Link {
             fraction: 0,
             transmission: (0, 0, 0),
             waiting: Line::default(),
-            counters: Counters::default(),
+            counters: Counting::default(),
         }
     }
 
@@ -159,8 +160,8 @@ impl Link {
     }
 
     /// The counters since the link was made.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> Counters {
+        self.counters.all()
     }
 
     /// Restarts the maximum of the queue length. A measuring window begins at `now`.

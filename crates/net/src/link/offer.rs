@@ -192,7 +192,7 @@ impl Link {
         match self.queue.judge(now, packet.bytes(), packet.ecn().is_capable(), &backlog) {
             Verdict::Enqueue => None,
             Verdict::Mark => {
-                self.counters.marks += 1;
+                self.counters.others().marks += 1;
                 packet.mark();
                 None
             }
@@ -201,7 +201,7 @@ impl Link {
                 Some(Fate::Dropped(Cause::Overflow))
             }
             Verdict::Early => {
-                self.counters.early += 1;
+                self.counters.others().early += 1;
                 Some(Fate::Dropped(Cause::Early))
             }
             Verdict::Wait => Some(Fate::Queued),

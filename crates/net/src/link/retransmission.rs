@@ -95,7 +95,7 @@ impl Link {
     fn resend(&mut self, kept: Kept) {
         self.size(kept.bytes);
         let departure = self.transmit_at_any_rate(kept.back_at);
-        self.counters.resent += 1;
+        self.counters.others().resent += 1;
         let fate = self.over_the_channel(departure, kept.bytes, kept.attempts);
         if let Some(retransmission) = self.retransmission_mut() {
             retransmission.kept[retransmission.settled].next = Some((departure, fate));

@@ -111,7 +111,9 @@ impl Link {
         self.counters.add_drops(Cause::Early, dropped);
         let Some(Sent { place, marked }) = sent else { return };
         let bytes = queue.pool()[place].bytes;
-        self.counters.marks += u64::from(marked);
+        if marked {
+            self.counters.others().marks += 1;
+        }
         self.size(bytes);
         let departure = self.transmit_at_any_rate(at);
         let fate = self.leave(departure);

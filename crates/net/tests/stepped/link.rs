@@ -86,7 +86,7 @@ proptest! {
                 Outcome::Sent { at, .. } | Outcome::Dropped { at, .. } => at - offer.at,
             })
             .sum();
-        let counters = *link.counters();
+        let counters = link.counters();
         prop_assert_eq!(counters.waited_ns, waited);
         prop_assert_eq!(counters.arrivals, offers.len() as u64);
         let sent = outcomes.iter().zip(&offers).filter(|(it, _)| !it.is_dropped());

@@ -361,7 +361,7 @@ impl Scenario {
             size: group.asks.size.clone(),
             repeat: group.asks.repeat,
             gap: group.asks.gap,
-            page: group.asks.page,
+            page: group.asks.page.map(Box::new),
             came: Time::ZERO,
             waited: 0,
             draws: Rng::new(self.seed, &format!("requests of {} {member}", group.label)),

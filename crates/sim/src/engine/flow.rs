@@ -40,6 +40,7 @@ impl Flow {
     /// The TCP flow with this number in the plan. `None` if it is not TCP.
     pub(super) fn new(number: u32, mut plan: FlowPlan, (out, back): (Entrance, Entrance)) -> Option<Flow> {
         let control = plan.control.window()?.clone();
+        (plan.forward, plan.reverse) = (Vec::new(), Vec::new()); // the engine has them as legs
         let size = plan.next_size();
         let limit = plan.segments_at_once(size);
         let config = plan.config.clone();

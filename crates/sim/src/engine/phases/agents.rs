@@ -71,8 +71,8 @@ impl<W: Watch> Phases<W> {
                 self.run_agent(number);
             }
             let ends = &mut self.agent_ends[number];
-            ends.data.tidy();
-            ends.acks.tidy();
+            ends.data.tidy(self.keep);
+            ends.acks.tidy(self.keep);
         }
     }
 

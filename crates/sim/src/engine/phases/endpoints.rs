@@ -55,7 +55,7 @@ impl<W: Watch> Phases<W> {
             let timer = timer.min(flow.timer());
             let now = timer.min(segment).min(mail.acks.due());
             if now >= until {
-                mail.acks.tidy();
+                mail.acks.tidy(self.keep);
                 return now;
             }
             if timer == now {
@@ -134,7 +134,7 @@ impl<W: Watch> Phases<W> {
         let cause = Cause::segment(self.ends[number].data_leg);
         let mail = &mut self.post.boxes[number].data;
         if let Some(&(_, packet)) = mail.take() {
-            mail.tidy();
+            mail.tidy(self.keep);
             self.receive(number, now, cause, &packet);
         }
     }
@@ -323,7 +323,7 @@ impl<W: Watch> Phases<W> {
                 let cause = Cause::segment(self.ends[owner].data_leg);
                 self.receive(owner, at, cause, &packet);
             }
-            self.ends[owner].held.tidy();
+            self.ends[owner].held.tidy(self.keep);
             return self.ends[owner].held.is_empty();
         }
         let Some(number) = self.owners.as_stream(owner) else { return true };
@@ -333,7 +333,7 @@ impl<W: Watch> Phases<W> {
         {
             stream.receive(packet);
         }
-        held.tidy();
+        held.tidy(self.keep);
         held.is_empty()
     }
 

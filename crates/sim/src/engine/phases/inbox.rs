@@ -36,6 +36,12 @@ impl Key {
     pub(super) fn place(self) -> usize {
         self.0 as u32 as usize
     }
+
+    /// The key of the same packet in another place.
+    #[inline]
+    fn moved_to(self, place: u32) -> Key {
+        Key(self.0 >> 32 << 32 | u128::from(place))
+    }
 }
 
 /// The packets of one kind for one gate.
@@ -98,27 +104,23 @@ impl<P: Copy + Default> Inbox<P> {
         }
     }
 
-    /// Those that stay move to the front, and keep their order.
+    /// Those that stay move to the places of those that are taken, as far as they are behind all places that
+    /// are needed. Keys are in order, and stay so: what comes later has a higher place.
     fn move_up(&mut self, room: &mut Room) {
-        self.keys.drain(..self.head);
-        (self.head, self.sorted) = (0, self.keys.len());
-        let places = &mut room.counts;
-        places.clear();
-        places.resize(self.packets.len(), GONE);
-        for key in &self.keys {
-            places[key.place()] = 0;
-        }
+        debug_assert_eq!(self.sorted, self.keys.len());
+        let (taken, staying) = self.keys.split_at_mut(self.head);
+        let needed = staying.len();
+        let free = &mut room.counts;
+        free.clear();
+        free.extend(taken.iter().map(|key| key.place() as u32).filter(|&place| (place as usize) < needed));
         let packets = self.packets.all_mut();
-        let mut next = 0;
-        for (from, place) in places.iter_mut().enumerate().filter(|(_, place)| **place != GONE) {
-            packets[next] = packets[from];
-            *place = next as u32;
-            next += 1;
+        for (key, &place) in staying.iter_mut().filter(|key| key.place() >= needed).zip(&*free) {
+            packets[place as usize] = packets[key.place()];
+            *key = key.moved_to(place);
         }
-        self.packets.truncate(next);
-        for key in &mut self.keys {
-            *key = Key::new(key.due(), key.cause(), places[key.place()] as usize);
-        }
+        self.packets.truncate(needed);
+        self.keys.drain(..self.head);
+        (self.head, self.sorted) = (0, needed);
     }
 
     fn clear(&mut self) {
@@ -159,13 +161,11 @@ impl Gate {
     }
 }
 
-/// The place of a packet that is taken.
-const GONE: u32 = u32::MAX;
-
 /// Room for sorting and for moving, shared by all inboxes.
 #[derive(Default)]
 pub(super) struct Room {
     keys: Vec<Key>,
+    /// Of keys for each stretch of time, or of places.
     counts: Vec<u32>,
 }
 

@@ -64,7 +64,10 @@ const FULL: u64 = 1500;
 
 /// The senders go no further at once than a link needs for so many full packets. All packets of a step are in
 /// memory, and on a long path with a high rate a round has hundreds of thousands.
-const MANY: u64 = 1 << 15;
+const MANY: u64 = 1 << 13;
+
+/// Empty mailboxes together keep room for so many packets, and each of them for eight.
+const KEPT: usize = 1 << 16;
 
 /// A run in phases, and who watches it.
 pub(crate) struct Phases<W: Watch = Unwatched> {
@@ -109,6 +112,8 @@ pub(crate) struct Phases<W: Watch = Unwatched> {
     cause: Cause,
     /// Packets taken by parts so far, and rounds without any.
     taken: u64,
+    /// The packets for which a mailbox keeps room.
+    keep: usize,
     watch: W,
 }
 
@@ -185,6 +190,7 @@ impl<W: Watch> Phases<W> {
             agent_ends,
             sources,
             taken: 0,
+            keep: (KEPT / plan.flows.len().max(1)).max(8),
             round,
             cause: Cause::of(0),
             links,

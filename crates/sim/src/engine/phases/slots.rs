@@ -1,8 +1,8 @@
 //! A list whose values are written where they stay: a packet that is pushed would be copied twice.
 
-/// A list of so many values grows by a quarter, and others by a half.
+/// A list of so many values grows by a quarter. Others are doubled: they fit where another one was before.
 const LARGE: usize = 1 << 15;
-/// Room for so many values is never given back.
+/// The least room, once there was a value.
 const LEAST: usize = 8;
 
 /// Values, first come, first.
@@ -29,9 +29,15 @@ impl<T: Copy + Default> Slots<T> {
     #[cold]
     #[inline(never)]
     fn enlarge(&mut self, place: usize) -> &mut T {
-        let more = if place < LARGE { (place / 2).max(LEAST) } else { place / 4 };
-        self.values.reserve_exact(place + more - self.values.len());
-        self.values.resize(place + more, T::default());
+        if place < LARGE {
+            // Elsewhere: what grows where it is leaves pieces of memory behind that nobody can use.
+            let mut values = Vec::with_capacity(place + place.max(LEAST));
+            values.extend_from_slice(&self.values);
+            self.values = values;
+        } else {
+            self.values.reserve_exact(place / 4);
+        }
+        self.values.resize(self.values.capacity(), T::default());
         &mut self.values[place]
     }
 
@@ -40,6 +46,12 @@ impl<T: Copy + Default> Slots<T> {
         self.values.truncate(self.used);
         self.values.extend_from_slice(more);
         self.used = self.values.len();
+    }
+
+    /// The values for which there is room.
+    #[inline]
+    pub(super) fn room(&self) -> usize {
+        self.values.len()
     }
 
     #[inline]
@@ -70,22 +82,5 @@ impl<T: Copy + Default> Slots<T> {
 
     pub(super) fn clear(&mut self) {
         self.used = 0;
-    }
-
-    /// Removes all values, and gives back room that was needed once: ten thousand flows have ten thousand
-    /// lists, and each had a burst.
-    #[inline]
-    pub(super) fn clear_spare(&mut self) {
-        if self.values.len() > 2 * LEAST && self.used < self.values.len() / 4 {
-            self.shrink();
-        }
-        self.used = 0;
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn shrink(&mut self) {
-        self.values.truncate((2 * self.used).max(LEAST));
-        self.values.shrink_to_fit();
     }
 }
