@@ -37,7 +37,7 @@ pub enum Threads {
 const MOST_THREADS: usize = 4;
 /// The memory of a flow in the copy of a run that each thread after the first has, bytes: measured with ten
 /// thousand flows.
-const PER_COPY: usize = 10_000;
+const PER_COPY: usize = 5_000;
 impl Threads {
     /// What the copies of a run may take together, bytes.
     pub const COPIES: usize = 256 << 20;

@@ -49,8 +49,8 @@ fn large_runs_take_the_threads_that_they_may_have() {
 #[test]
 fn copies_have_a_limit() {
     let of = |flows| Threads::UpTo(4).most(flows);
-    assert_eq!((of(1000), of(10_000), of(15_000), of(30_000)), (4, 3, 2, 1));
-    assert_eq!((Threads::Exactly(4).most(30_000), Threads::One.most(1)), (4, 1));
+    assert_eq!((of(1000), of(20_000), of(30_000), of(60_000)), (4, 3, 2, 1));
+    assert_eq!((Threads::Exactly(4).most(60_000), Threads::One.most(1)), (4, 1));
 }
 
 #[test]
