@@ -131,6 +131,42 @@ fn what_traffic_leaves_in_a_queue_without_a_limit_is_known_before_the_run() {
     assert!(stderr(&output).contains("GB of memory"), "{}", stderr(&output));
 }
 
+/// The path is full, and each flow has packets under way.
+const MANY_FLOWS: &str = r#"
+    duration = "3 s"
+    jitter = "off"
+    [topology.dumbbell]
+    bottleneck = { rate = "10 Gbit/s", delay = "10 ms", queue = { droptail = "1 bdp" } }
+    access = { rate = "10 Gbit/s" }
+    [[flows]]
+    count = 10000
+    control = "reno"
+    rtt = "100 ms"
+    start = { uniform = ["0 s", "1 s"] }
+"#;
+
+/// 115 MB, of which 13 are the program's, by the system's own count. It was 238 once.
+#[test]
+fn ten_thousand_flows_need_little_memory() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("case.toml"), MANY_FLOWS).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ackclock"));
+    command.args(["run", "case.toml", "--json", "--engine", "phases", "--threads", "1"]);
+    command.current_dir(directory.path()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let (status, mut most) = (format!("/proc/{}/status", child.id()), 0);
+    while child.try_wait().expect("a state").is_none() {
+        let said = std::fs::read_to_string(&status).unwrap_or_default();
+        let peak = said.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.trim().parse().ok());
+        most = most.max(peak.unwrap_or(0));
+        thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!((50_000..130_000).contains(&most), "{most} kB");
+}
+
 /// Waits until `done`, or fails after a minute.
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let begun = Instant::now();

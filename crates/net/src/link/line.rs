@@ -86,8 +86,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_deque(steps in prop::collection::vec((0_u64..20, 0_u64..20, 0_u32..2000), 1..300)) {
-            let (mut line, mut deque) = (Line::default(), VecDeque::new());
+        fn agrees_with_a_deque(
+            steps in prop::collection::vec((0_u64..20, 0_u64..20, 0_u32..2000), 1..300),
+            before in prop_oneof![Just(0), u32::MAX - 300..=u32::MAX],
+        ) {
+            let (mut line, mut deque) = (Line { gone: before, come: before, ..Line::default() }, VecDeque::new());
             let (mut start, mut now) = (0, 0);
             for (later, passes, bytes) in steps {
                 (start, now) = (start + later, now + passes);
