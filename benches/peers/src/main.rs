@@ -3,10 +3,11 @@
 use ackclock_peers::cases::{self, Case};
 use ackclock_peers::htsim::Htsim;
 use ackclock_peers::machine::Machine;
-use ackclock_peers::report::Report;
+use ackclock_peers::report::{self, Report};
 use ackclock_peers::{golden, ns2, own, replay, run, table, trace};
 use clap::{Parser, Subcommand};
-use miette::{IntoDiagnostic, Result, miette};
+use miette::{Context, IntoDiagnostic, Result, miette};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The same dumbbells in ackclock, in ns-2 and in htsim, side by side.
@@ -74,6 +75,13 @@ enum Command {
 fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Run { only, repeats, htsim, results, document } => {
+            // What takes half an hour is not lost at its end.
+            if let Some(directory) = &results {
+                fs::create_dir_all(directory)
+                    .into_diagnostic()
+                    .wrap_err_with(|| format!("{} cannot be made", directory.display()))?;
+            }
+            document.as_deref().map(report::with_place).transpose()?;
             let report = measure(&only, repeats, htsim.as_deref())?;
             println!("{}", table::markdown(&report));
             if let Some(directory) = results {

@@ -106,19 +106,31 @@ impl Report {
     ///
     /// If the document cannot be read or written, or has no marks.
     pub fn splice(&self, document: &Path) -> Result<()> {
-        let name = document.display();
-        let text = std::fs::read_to_string(document)
-            .into_diagnostic()
-            .wrap_err_with(|| format!("{name} cannot be read"))?;
-        let renewed = splice(&text, &table::markdown(self)).ok_or_else(|| {
-            miette!(help = format!("it needs the lines {BEGIN} and {END}"), "{name} has no place for tables")
-        })?;
+        let (name, text) = (document.display(), with_place(document)?);
+        let renewed = splice(&text, &table::markdown(self)).unwrap_or(text);
         std::fs::write(document, renewed)
             .into_diagnostic()
             .wrap_err_with(|| format!("{name} cannot be written"))?;
         eprintln!("wrote {name}");
         Ok(())
     }
+}
+
+/// The text of a document that has a place for the tables.
+///
+/// # Errors
+///
+/// If it cannot be read, or has no marks.
+pub fn with_place(document: &Path) -> Result<String> {
+    let name = document.display();
+    let text = std::fs::read_to_string(document)
+        .into_diagnostic()
+        .wrap_err_with(|| format!("{name} cannot be read"))?;
+    if splice(&text, "").is_none() {
+        let marks = format!("it needs the lines {BEGIN} and {END}");
+        return Err(miette!(help = marks, "{name} has no place for tables"));
+    }
+    Ok(text)
 }
 
 /// Replaces the text between the two marks by `part`. `None` without marks.
