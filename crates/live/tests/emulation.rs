@@ -101,6 +101,19 @@ fn flows(text: &str) -> Result<Outcome, Failed> {
     run(text, Load::Flows)
 }
 
+/// The same, once more where a busy machine's delays are like the path's own: up to five times.
+fn punctual_flows(text: &str) -> Result<Outcome, Failed> {
+    let mut outcome = flows(text)?;
+    for attempt in 1..5 {
+        if outcome.emulation.trusted && outcome.emulation.lateness.p99_s < 1e-3 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_secs(attempt));
+        outcome = flows(text)?;
+    }
+    Ok(outcome)
+}
+
 fn error(text: &str, load: Load) -> Result<LiveError, Failed> {
     match request(text, load, |request| emulate(request, &|_| true))? {
         Ok(_) => Err("it went well".into()),
@@ -288,7 +301,7 @@ fn responses() -> Checked {
 /// cycles fail; the queue never overflows, because the buffer bounds what is in flight.
 fn send_buffer() -> Checked {
     let keys = "bursts = { size = \"100 kB\", every = \"5 ms\", for = \"100 ms\" }\nsend_buffer = \"40 kB\"";
-    let outcome = flows(&scenario("", keys, ""))?;
+    let outcome = punctual_flows(&scenario("", keys, ""))?;
     let (flow, link) = (&outcome.result.flows[0], &outcome.result.links[0]);
     let seen = flow.bursts.as_ref().ok_or("it writes bursts")?;
     ensure(seen.written == 21 && seen.failed_cycles > 20, format!("{seen:?}"))?;
