@@ -81,7 +81,7 @@ fn main() -> Result<()> {
                     .into_diagnostic()
                     .wrap_err_with(|| format!("{} cannot be made", directory.display()))?;
             }
-            document.as_deref().map(report::with_place).transpose()?;
+            document.as_deref().map(|document| report::with_tables(document, "")).transpose()?;
             let report = measure(&only, repeats, htsim.as_deref())?;
             println!("{}", table::markdown(&report));
             if let Some(directory) = results {

@@ -106,9 +106,8 @@ impl Report {
     ///
     /// If the document cannot be read or written, or has no marks.
     pub fn splice(&self, document: &Path) -> Result<()> {
-        let (name, text) = (document.display(), with_place(document)?);
-        let renewed = splice(&text, &table::markdown(self)).unwrap_or(text);
-        std::fs::write(document, renewed)
+        let name = document.display();
+        std::fs::write(document, with_tables(document, &table::markdown(self))?)
             .into_diagnostic()
             .wrap_err_with(|| format!("{name} cannot be written"))?;
         eprintln!("wrote {name}");
@@ -116,21 +115,19 @@ impl Report {
     }
 }
 
-/// The text of a document that has a place for the tables.
+/// The text of a document with these tables.
 ///
 /// # Errors
 ///
 /// If it cannot be read, or has no marks.
-pub fn with_place(document: &Path) -> Result<String> {
+pub fn with_tables(document: &Path, tables: &str) -> Result<String> {
     let name = document.display();
     let text = std::fs::read_to_string(document)
         .into_diagnostic()
         .wrap_err_with(|| format!("{name} cannot be read"))?;
-    if splice(&text, "").is_none() {
-        let marks = format!("it needs the lines {BEGIN} and {END}");
-        return Err(miette!(help = marks, "{name} has no place for tables"));
-    }
-    Ok(text)
+    splice(&text, tables).ok_or_else(|| {
+        miette!(help = format!("it needs the lines {BEGIN} and {END}"), "{name} has no place for tables")
+    })
 }
 
 /// Replaces the text between the two marks by `part`. `None` without marks.

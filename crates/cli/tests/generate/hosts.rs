@@ -253,8 +253,7 @@ fn sink_goes(go: impl FnOnce(&mut Hosts) -> Checked) -> Checked {
 
 fn thousand() -> Checked {
     let hosts = Hosts::new(None)?.with_agents()?;
-    // Seldom enough that the agents' threads do not keep the controller from being heard on a slow machine.
-    let transfers = vec![("burst (blocksize=1000, period=500000, duration=2)", "tcp"); 1000];
+    let transfers = vec![("burst (blocksize=1000, period=100000, duration=2)", "tcp"); 1000];
     hosts.script("many", &transfers)?;
     let run = hosts.on(0, &["generate", "many", "--json"]).spawn()?;
     let mut most = 0;

@@ -6,7 +6,8 @@ use crate::engine::packets::{Acknowledgement, Segment};
 use ackclock_units::Time;
 
 /// When a packet is due, and its turn among those of the same instant: its cause, and then its place. Packets
-/// with the same cause come in the order of their places. From high bits to low: time, cause, place.
+/// with the same cause come as they were pushed: at a higher place than those before. From high bits to low:
+/// time, cause, place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(super) struct Key(u128);
 
@@ -104,8 +105,8 @@ impl<P: Copy + Default> Inbox<P> {
         }
     }
 
-    /// Those that stay move to the places of those that are taken, as far as they are behind all places that
-    /// are needed. Keys are in order, and stay so: what comes later has a higher place.
+    /// So many places are needed as packets stay. Those that are behind them move to free places among them.
+    /// The keys stay as they are sorted, and what is pushed later gets a higher place.
     fn move_up(&mut self, room: &mut Room) {
         debug_assert_eq!(self.sorted, self.keys.len());
         let (taken, staying) = self.keys.split_at_mut(self.head);
@@ -165,7 +166,7 @@ impl Gate {
 #[derive(Default)]
 pub(super) struct Room {
     keys: Vec<Key>,
-    /// Of keys for each stretch of time, or of places.
+    /// How many keys each stretch of time has. When packets move: the free places.
     counts: Vec<u32>,
 }
 

@@ -3,7 +3,7 @@
 /// A list of so many values grows by a quarter. Others are doubled: they fit where another one was before.
 const LARGE: usize = 1 << 15;
 /// The least room, once there was a value.
-const LEAST: usize = 8;
+pub(super) const LEAST: usize = 8;
 
 /// Values, first come, first.
 pub(super) struct Slots<T> {
