@@ -220,7 +220,7 @@ impl Session {
     fn run(&self, slots: Vec<Arc<Slot>>) {
         for slot in slots.into_iter().filter(|slot| slot.is_source()) {
             slot.spawn(|slot| if slot.spec.protocol.is_udp() { udp::run(slot) } else { tcp::run(slot) });
-            // A thousand threads may take longer to begin than the lease lasts, and the first ones look at it.
+            // A thousand threads may take longer to begin than the lease lasts, and the first look at it.
             self.shared.renew();
         }
     }
