@@ -43,6 +43,10 @@ const READ_AT_ONCE: usize = 64;
 /// Deliveries that are closer together than this may share a wake-up, as with a network card that moderates
 /// its interrupts.
 const MODERATION: Duration = Duration::from_micros(30);
+/// The same for a thread that is busy, at most: a wake-up costs more than what it delivers.
+const BUSY_MODERATION: Duration = Duration::from_micros(100);
+/// A busy thread adds at most one part in so many to the time that packets take from host to host.
+const ONE_IN: u64 = 200;
 /// The longest sleep. It decides how soon the end of a run is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(10);
 
@@ -118,6 +122,8 @@ struct Carrier<'a> {
     stepped: Vec<(usize, Vec<Option<Held>>)>,
     trains: Trains,
     delivery: Delivery,
+    /// As [`MODERATION`], for a busy thread.
+    busy_moderation: Duration,
     sent: Vec<CbrTally>,
     unroutable: u64,
     share: Share,
@@ -135,7 +141,7 @@ impl Shard<'_> {
         let busy = (schedule::thread_time() - began.1).as_secs_f64() / wall.max(1e-9);
         let behind = now.since(carrier.next_effect());
         let Carrier { part, delivery, sent, unroutable, share, .. } = carrier;
-        let Delivery { lateness, refused, .. } = delivery;
+        let (lateness, refused) = delivery.outcome();
         let Shard { looks, mut links, streams, crossings, .. } = part;
         let Seen { links, streams: passed } = looks.finish(now, &mut links, &sent);
         let passed = streams.iter().zip(passed);
@@ -180,20 +186,24 @@ impl<'a> Carrier<'a> {
             };
             lanes_of.push(it.stages.iter().enumerate().map(of_stage).collect());
         }
+        let shortest = part.ways.iter().map(|way| way.takes(0, &part.links)).min().unwrap_or(Duration::ZERO);
         Carrier {
+            busy_moderation: Duration::from_nanos(shortest.as_nanos() / ONE_IN)
+                .min(BUSY_MODERATION)
+                .max(MODERATION),
             share: Share::begin(part.clock.now()),
             sent: vec![CbrTally::default(); part.streams.len()],
             stepped: (0..part.links.len())
                 .filter(|&link| part.links[link].is_stepped())
                 .map(|link| (link, Vec::new()))
                 .collect(),
+            delivery: Delivery::to(part.hosts.len()),
             part,
             lanes,
             places,
             lanes_of,
             left,
             trains: Trains::new(),
-            delivery: Delivery::default(),
             unroutable: 0,
         }
     }
@@ -227,7 +237,8 @@ impl<'a> Carrier<'a> {
     /// The longest time to sleep.
     fn wait(&self) -> Timespec {
         let ahead = self.next_effect().since(self.part.clock.now());
-        let sleep = ahead.max(MODERATION).min(LONGEST_SLEEP);
+        let least = if self.share.is_busy() { self.busy_moderation } else { MODERATION };
+        let sleep = ahead.max(least).min(LONGEST_SLEEP);
         Timespec { tv_sec: 0, tv_nsec: sleep.as_nanos() as _ }
     }
 

@@ -1,4 +1,4 @@
-//! The share of the machine that a thread with real-time priority leaves to others.
+//! The share of a processor that a thread uses, and what it leaves to others.
 
 use crate::schedule;
 use ackclock_units::{Duration, Time};
@@ -7,6 +7,8 @@ use ackclock_units::{Duration, Time};
 const SPAN: Duration = Duration::from_millis(100);
 /// A thread that used more than this share of a processor in one span has no priority in the next.
 const MAX_SHARE: f64 = 0.9;
+/// A thread that used more than this is busy.
+const BUSY: f64 = 0.5;
 
 /// The priority of the calling thread. Below [`MAX_SHARE`] it is ahead of ordinary programs. Above it, the
 /// thread takes its turn among them, so that nothing it is asked to carry can take the machine away.
@@ -15,6 +17,7 @@ pub(crate) struct Share {
     may: bool,
     ahead: bool,
     always: bool,
+    busy: bool,
     since: Time,
     used: Duration,
 }
@@ -23,7 +26,7 @@ impl Share {
     /// Gives the calling thread real-time priority if it may have it.
     pub(crate) fn begin(now: Time) -> Share {
         let may = schedule::real_time();
-        Share { may, ahead: may, always: may, since: now, used: schedule::thread_time() }
+        Share { may, ahead: may, always: may, busy: false, since: now, used: schedule::thread_time() }
     }
 
     /// True if the thread has had real-time priority all the time.
@@ -31,13 +34,20 @@ impl Share {
         self.always
     }
 
+    /// True if the thread used more than half of a processor in the last span.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy
+    }
+
     /// To be called every now and then.
     pub(crate) fn look(&mut self, now: Time) {
-        if !self.may || now.since(self.since) < SPAN {
+        if now.since(self.since) < SPAN {
             return;
         }
         let used = schedule::thread_time();
-        let ahead = deserves(used - self.used, now.since(self.since));
+        let span = now.since(self.since);
+        self.busy = exceeds(BUSY, used - self.used, span);
+        let ahead = self.may && !exceeds(MAX_SHARE, used - self.used, span);
         (self.since, self.used) = (now, used);
         if ahead != self.ahead {
             self.ahead = ahead;
@@ -51,9 +61,9 @@ impl Share {
     }
 }
 
-/// True if a thread that used the processor for `used` out of `span` leaves enough to others.
-fn deserves(used: Duration, span: Duration) -> bool {
-    used.as_secs_f64() <= MAX_SHARE * span.as_secs_f64()
+/// True if a thread that used the processor for `used` out of `span` had more than this share of it.
+fn exceeds(share: f64, used: Duration, span: Duration) -> bool {
+    used.as_secs_f64() > share * span.as_secs_f64()
 }
 
 #[cfg(test)]
@@ -63,7 +73,8 @@ mod tests {
     #[test]
     fn a_thread_that_takes_a_whole_processor_is_not_ahead() {
         let span = Duration::from_millis(100);
-        assert!(deserves(Duration::from_millis(10), span) && deserves(Duration::from_millis(90), span));
-        assert!(!deserves(Duration::from_millis(95), span) && !deserves(span, span));
+        let not_ahead = |used| exceeds(MAX_SHARE, Duration::from_millis(used), span);
+        assert!(!not_ahead(10) && !not_ahead(90));
+        assert!(not_ahead(95) && not_ahead(100));
     }
 }
