@@ -34,8 +34,9 @@ enum Command {
         /// Write the results into this directory.
         #[arg(long, value_name = "DIR")]
         results: Option<PathBuf>,
-        /// Write the tables into this document, between its marks.
-        #[arg(long, value_name = "FILE")]
+        /// Write the tables into this document, between its marks. All cases have to run, because those of
+        /// others would be gone.
+        #[arg(long, value_name = "FILE", conflicts_with = "only")]
         document: Option<PathBuf>,
     },
     /// Run one point of a scenario in ackclock, and print the result.
@@ -137,4 +138,24 @@ fn measure(only: &[String], repeats: Option<usize>, htsim: Option<&Path>) -> Res
         trivial_rss_kb: trivial.peak_rss_kb,
         cases,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::error::ErrorKind;
+
+    #[test]
+    fn a_document_has_the_tables_of_all_cases() {
+        let parsed = |arguments: &str| {
+            let arguments = arguments.split_whitespace();
+            Arguments::try_parse_from(arguments).map(|_| ()).map_err(|error| error.kind())
+        };
+        assert_eq!(parsed("ackclock-peers run --document page.md --results results"), Ok(()));
+        assert_eq!(parsed("ackclock-peers run --only ten-flows --results results"), Ok(()));
+        assert_eq!(
+            parsed("ackclock-peers run --only ten-flows --document page.md"),
+            Err(ErrorKind::ArgumentConflict)
+        );
+    }
 }
