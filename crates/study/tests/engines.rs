@@ -241,6 +241,18 @@ fn what_is_followed_predicted_traced_and_captured_is_the_same() {
     }
 }
 
+/// Two acknowledgements arrive in the same nanosecond: one is late by a multiple of what the link takes for one.
+/// Observers are told of all that the first one sets off, and then of the second.
+#[test]
+fn acknowledgements_of_one_instant_are_told_apart() {
+    let text = "seed = 0\nduration = \"3 s\"\n[topology.dumbbell]\n\
+        bottleneck = { rate = \"205 kbit/s\", delay = \"0 us\", queue = { droptail = \"0.01 bdp\" }, \
+        reorder = { share = 0.19482940447319946, delay = \"9 ms\" } }\n\
+        reverse = { rate = \"4609 kbit/s\", delay = \"12855 us\", queue = { droptail = \"1 packets\" } }\n\
+        [[flows]]\ncontrol = \"reno\"\nrecovery = \"tahoe\"\nreverse = true\n";
+    assert_eq!(agree(&points(text)[0], false, true, &[]), Ok(true));
+}
+
 fn labelled(flows: &[String]) -> String {
     let label = |(number, flow)| format!("[[flows]]\nlabel = \"group {number}\"\n{flow}");
     flows.iter().enumerate().map(label).collect()

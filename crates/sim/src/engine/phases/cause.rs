@@ -31,6 +31,9 @@ const AGENT: u32 = 10;
 const SEGMENT: u32 = 11;
 const ACK: u32 = 12;
 
+/// How many acknowledgements that are at the same exit at the same instant are told apart.
+const TURNS: u32 = 16;
+
 impl Cause {
     const fn new(kind: u32, number: u32) -> Cause {
         Cause(kind * NUMBERS + number)
@@ -73,7 +76,13 @@ impl Cause {
     /// An acknowledgement that is at an exit.
     #[inline]
     pub(super) const fn ack(exit: u32) -> Cause {
-        Cause::new(ACK, exit)
+        Cause(ACK * NUMBERS + exit * TURNS)
+    }
+
+    /// An acknowledgement that is at an exit after so many others of the same instant. Packets come in that
+    /// order anyway. For observers it matters what each of them set off.
+    pub(super) fn another_ack(exit: u32, before: u32) -> Cause {
+        Cause(Cause::ack(exit).0 + before.min(TURNS - 1))
     }
 
     /// True if an acknowledgement set it off: all segments of the instant that were due before are gone.
@@ -121,5 +130,10 @@ mod tests {
         assert!(agents.is_sorted() && agents[3] < Cause::segment(0));
         assert!(Cause::segment(NUMBERS - 1) < Cause::ack(0));
         assert!(Cause::ack(0).is_ack() && !Cause::segment(NUMBERS - 1).is_ack());
+        assert_eq!(Cause::another_ack(3, 0), Cause::ack(3));
+        let acks = [(3, 0), (3, 1), (3, TURNS - 1), (4, 0), (NUMBERS - 1, 0), (NUMBERS - 1, TURNS - 1)];
+        let acks = acks.map(|(exit, before)| Cause::another_ack(exit, before));
+        assert!(acks.is_sorted_by(|one, next| one < next) && acks[5].is_ack());
+        assert!(Cause::another_ack(3, TURNS) < Cause::ack(4));
     }
 }

@@ -71,6 +71,7 @@ impl<W: Watch> Phases<W> {
     #[inline(always)] // one call in a loop
     fn take_acks(&mut self, number: usize, until: Time) -> Option<Time> {
         let Phases { flows, ends, post, links, data, gates, tally, looks, taken, watch, owners, .. } = self;
+        let current = &mut self.cause;
         let (flow, ends, mail) = (&mut flows[number], &ends[number], &mut post.boxes[number].acks);
         let Entrance { exit: first, alone, .. } = flow.out;
         let way @ Leg { stage, end, .. } = &data[first];
@@ -78,12 +79,12 @@ impl<W: Watch> Phases<W> {
         // On a first leg that keeps order, each segment arrives once or not at all.
         let is_simple = flow.active && flow.writer.is_none() && (end.ordered || !alone);
         let mut gate = gates.get_mut(gate as usize).filter(|_| is_simple);
-        let cause = Cause::ack(ends.ack_leg);
-        self.cause = cause;
         let mut tally = tally.of(number);
         loop {
             let &(now, ref packet) = mail.take_before(until.min(flow.timer()))?;
             *taken += 1;
+            let cause = watch.cause_of_ack(now, ends.ack_leg);
+            *current = cause;
             tally.before_window_changes(now, flow);
             let Flow { sender, draws, beyond_the_end, .. } = flow;
             let Some(gate) = &mut gate else {

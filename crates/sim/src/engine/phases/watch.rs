@@ -34,6 +34,10 @@ pub(crate) trait Watch {
     /// As [`Observer::at_sender`].
     fn at_sender(&mut self, when: When, flow: u32, sender: &Sender);
 
+    /// The cause of what an acknowledgement sets off that an endpoint takes at `now`, by its exit. Who watches
+    /// tells it from those that the endpoint took before at the same instant.
+    fn cause_of_ack(&mut self, now: Time, exit: u32) -> Cause;
+
     /// All parts have done everything before `until`.
     fn tell(&mut self, until: Time);
 }
@@ -66,6 +70,11 @@ impl Watch for Unwatched {
     fn at_sender(&mut self, _: When, _: u32, _: &Sender) {}
 
     #[inline(always)]
+    fn cause_of_ack(&mut self, _: Time, exit: u32) -> Cause {
+        Cause::ack(exit)
+    }
+
+    #[inline(always)]
     fn tell(&mut self, _: Time) {}
 }
 
@@ -77,6 +86,9 @@ pub(crate) struct Watched<'a> {
     notes: Vec<Note>,
     /// Room for those that stay.
     spare: Vec<Note>,
+    /// The last acknowledgement that an endpoint took: when, at which exit, and how many others before at the
+    /// same instant.
+    last_ack: (Time, u32, u32),
 }
 
 /// Something that is told later.
@@ -121,7 +133,13 @@ impl Noted {
 
 impl<'a> Watched<'a> {
     pub(crate) fn new(observer: &'a mut dyn Observer) -> Watched<'a> {
-        Watched { observer, turns: Vec::new(), notes: Vec::new(), spare: Vec::new() }
+        Watched {
+            observer,
+            turns: Vec::new(),
+            notes: Vec::new(),
+            spare: Vec::new(),
+            last_ack: (Time::NEVER, 0, 0),
+        }
     }
 
     fn note(&mut self, (at, cause): When, rank: u64, note: Note) {
@@ -169,6 +187,13 @@ impl Watch for Watched<'_> {
         if self.observer.minds_sender(flow as usize) {
             self.note(when, SENDER, Note::Sender(flow, SenderView::of(sender)));
         }
+    }
+
+    fn cause_of_ack(&mut self, now: Time, exit: u32) -> Cause {
+        let (last, of, before) = self.last_ack;
+        let before = if (last, of) == (now, exit) { before + 1 } else { 0 };
+        self.last_ack = (now, exit, before);
+        Cause::another_ack(exit, before)
     }
 
     fn tell(&mut self, until: Time) {
