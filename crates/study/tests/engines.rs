@@ -135,7 +135,7 @@ fn agree(point: &Point, probes: bool, observed: bool, several: &[usize]) -> Resu
     let flows = point.scenario.flows();
     let whole = point.scenario.controls().any(|control| control.window().is_none());
     same("events", &events, &phases)?;
-    if observed && !probes {
+    if observed && !probes && !floods(&phases.0) {
         agree_observed(point, &phases)?;
     }
     for &number in several {
@@ -149,6 +149,18 @@ fn agree(point: &Point, probes: bool, observed: bool, several: &[usize]) -> Resu
     }
     Ok(true)
 }
+
+/// True of a run that would take gigabytes to observe: without congestion control, flows may send a whole
+/// window of a gigabyte at once.
+fn floods(document: &str) -> bool {
+    let document: serde_json::Value = serde_json::from_str(document).expect("JSON");
+    let links = document["links"].as_array().expect("links");
+    let arrivals = links.iter().map(|link| link["arrivals"].as_u64().expect("a number"));
+    arrivals.sum::<u64>() > MOST_OBSERVED
+}
+
+/// The packets that arrive at the links of a run that is observed, at most.
+const MOST_OBSERVED: u64 = 2_000_000;
 
 /// Compares documents and samples with those of the engine in phases.
 fn same(what: &str, others: &(String, String), phases: &(String, String)) -> Result<(), String> {
@@ -241,8 +253,8 @@ fn what_is_followed_predicted_traced_and_captured_is_the_same() {
     }
 }
 
-/// Two acknowledgements arrive in the same nanosecond: one is late by a multiple of what the link takes for one.
-/// Observers are told of all that the first one sets off, and then of the second.
+/// Two acknowledgements arrive in the same nanosecond: one is late by a multiple of what the link takes for
+/// one. Observers are told of all that the first one sets off, and then of the second.
 #[test]
 fn acknowledgements_of_one_instant_are_told_apart() {
     let text = "seed = 0\nduration = \"3 s\"\n[topology.dumbbell]\n\
