@@ -34,8 +34,8 @@ pub(crate) trait Watch {
     /// As [`Observer::at_sender`].
     fn at_sender(&mut self, when: When, flow: u32, sender: &Sender);
 
-    /// The cause of what an acknowledgement sets off that an endpoint takes at `now`, by its exit. Who watches
-    /// tells it from those that the endpoint took before at the same instant.
+    /// The cause of what an acknowledgement sets off that an endpoint takes at `now`, by its exit. Who
+    /// watches tells it from those that the endpoint took before at the same instant.
     fn cause_of_ack(&mut self, now: Time, exit: u32) -> Cause;
 
     /// All parts have done everything before `until`.
