@@ -108,7 +108,7 @@ impl<W: Watch> Phases<W> {
                 self.answer(number, now, ack);
             }
         } else {
-            self.cause = self.watch.cause_of_ack(now, ends.ack_leg);
+            self.cause = self.watch.cause_of_ack(now, Cause::ack(ends.ack_leg));
             self.taken += 1;
             let Some(packet) = ends.acks.take().map(|(_, packet)| packet.0.ack) else { return };
             match agent.take_ack(counted, now, packet, &mut self.tally) {

@@ -79,10 +79,10 @@ impl Cause {
         Cause(ACK * NUMBERS + exit * TURNS)
     }
 
-    /// An acknowledgement that is at an exit after so many others of the same instant. Packets come in that
-    /// order anyway. For observers it matters what each of them set off.
-    pub(super) fn another_ack(exit: u32, before: u32) -> Cause {
-        Cause(Cause::ack(exit).0 + before.min(TURNS - 1))
+    /// The same acknowledgement after so many others at the same exit at the same instant. Packets come in
+    /// that order anyway. For observers it matters what each of them set off.
+    pub(super) fn after(self, others: u32) -> Cause {
+        Cause(self.0 + others.min(TURNS - 1))
     }
 
     /// True if an acknowledgement set it off: all segments of the instant that were due before are gone.
@@ -130,10 +130,10 @@ mod tests {
         assert!(agents.is_sorted() && agents[3] < Cause::segment(0));
         assert!(Cause::segment(NUMBERS - 1) < Cause::ack(0));
         assert!(Cause::ack(0).is_ack() && !Cause::segment(NUMBERS - 1).is_ack());
-        assert_eq!(Cause::another_ack(3, 0), Cause::ack(3));
+        assert_eq!(Cause::ack(3).after(0), Cause::ack(3));
         let acks = [(3, 0), (3, 1), (3, TURNS - 1), (4, 0), (NUMBERS - 1, 0), (NUMBERS - 1, TURNS - 1)];
-        let acks = acks.map(|(exit, before)| Cause::another_ack(exit, before));
+        let acks = acks.map(|(exit, others)| Cause::ack(exit).after(others));
         assert!(acks.is_sorted_by(|one, next| one < next) && acks[5].is_ack());
-        assert!(Cause::another_ack(3, TURNS) < Cause::ack(4));
+        assert!(Cause::ack(3).after(TURNS) < Cause::ack(4));
     }
 }

@@ -79,11 +79,12 @@ impl<W: Watch> Phases<W> {
         // On a first leg that keeps order, each segment arrives once or not at all.
         let is_simple = flow.active && flow.writer.is_none() && (end.ordered || !alone);
         let mut gate = gates.get_mut(gate as usize).filter(|_| is_simple);
+        let cause = Cause::ack(ends.ack_leg);
         let mut tally = tally.of(number);
         loop {
             let &(now, ref packet) = mail.take_before(until.min(flow.timer()))?;
             *taken += 1;
-            let cause = watch.cause_of_ack(now, ends.ack_leg);
+            let cause = watch.cause_of_ack(now, cause);
             *current = cause;
             tally.before_window_changes(now, flow);
             let Flow { sender, draws, beyond_the_end, .. } = flow;

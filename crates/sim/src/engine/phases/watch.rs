@@ -34,9 +34,9 @@ pub(crate) trait Watch {
     /// As [`Observer::at_sender`].
     fn at_sender(&mut self, when: When, flow: u32, sender: &Sender);
 
-    /// The cause of what an acknowledgement sets off that an endpoint takes at `now`, by its exit. Who
-    /// watches tells it from those that the endpoint took before at the same instant.
-    fn cause_of_ack(&mut self, now: Time, exit: u32) -> Cause;
+    /// The cause of what an acknowledgement sets off that an endpoint takes at `now`. Who watches tells it
+    /// from those that the endpoint took before at the same instant.
+    fn cause_of_ack(&mut self, now: Time, cause: Cause) -> Cause;
 
     /// All parts have done everything before `until`.
     fn tell(&mut self, until: Time);
@@ -70,8 +70,8 @@ impl Watch for Unwatched {
     fn at_sender(&mut self, _: When, _: u32, _: &Sender) {}
 
     #[inline(always)]
-    fn cause_of_ack(&mut self, _: Time, exit: u32) -> Cause {
-        Cause::ack(exit)
+    fn cause_of_ack(&mut self, _: Time, cause: Cause) -> Cause {
+        cause
     }
 
     #[inline(always)]
@@ -86,9 +86,8 @@ pub(crate) struct Watched<'a> {
     notes: Vec<Note>,
     /// Room for those that stay.
     spare: Vec<Note>,
-    /// The last acknowledgement that an endpoint took: when, at which exit, and how many others before at the
-    /// same instant.
-    last_ack: (Time, u32, u32),
+    /// The last acknowledgement that an endpoint took, and how many it had taken before at the same instant.
+    last_ack: (When, u32),
 }
 
 /// Something that is told later.
@@ -138,7 +137,7 @@ impl<'a> Watched<'a> {
             turns: Vec::new(),
             notes: Vec::new(),
             spare: Vec::new(),
-            last_ack: (Time::NEVER, 0, 0),
+            last_ack: ((Time::NEVER, Cause::ack(0)), 0),
         }
     }
 
@@ -189,11 +188,11 @@ impl Watch for Watched<'_> {
         }
     }
 
-    fn cause_of_ack(&mut self, now: Time, exit: u32) -> Cause {
-        let (last, of, before) = self.last_ack;
-        let before = if (last, of) == (now, exit) { before + 1 } else { 0 };
-        self.last_ack = (now, exit, before);
-        Cause::another_ack(exit, before)
+    fn cause_of_ack(&mut self, now: Time, cause: Cause) -> Cause {
+        let ((last, of), before) = self.last_ack;
+        let before = if (last, of) == (now, cause) { before + 1 } else { 0 };
+        self.last_ack = ((now, cause), before);
+        cause.after(before)
     }
 
     fn tell(&mut self, until: Time) {
