@@ -32,7 +32,7 @@ pub enum LiveError {
     },
     /// The kernel refused another operation.
     #[error("{what}: {reason}")]
-    #[diagnostic(help("the kernel needs network namespaces (CONFIG_NET_NS) and TUN devices (CONFIG_TUN)"))]
+    #[diagnostic(help("{}", remedy(reason)))]
     Kernel {
         /// The operation.
         what: String,
@@ -162,5 +162,15 @@ impl LiveError {
     pub(crate) fn kernel(what: impl Into<String>) -> impl FnOnce(io::Error) -> LiveError {
         let what = what.into();
         move |reason| LiveError::Kernel { what, reason }
+    }
+}
+
+/// What helps if the kernel refuses an operation.
+fn remedy(reason: &io::Error) -> &'static str {
+    match reason.raw_os_error() {
+        Some(libc::EMFILE) => {
+            "each flow needs some thirty open files: raise their limit (ulimit -Hn), or emulate fewer flows"
+        }
+        _ => "the kernel needs network namespaces (CONFIG_NET_NS) and TUN devices (CONFIG_TUN)",
     }
 }

@@ -50,6 +50,8 @@ pub(crate) struct Flow<'a> {
     pub(crate) payload: u32,
     pub(crate) clock: Clock,
     pub(crate) stop: &'a AtomicBool,
+    /// What it sends without pauses, as from [`zeros`].
+    zeros: &'a OwnedFd,
     /// Set when its server listens, if the receiving host asks for the data.
     pub(crate) listening: AtomicBool,
     tracked: Mutex<Tracked>,
@@ -138,10 +140,11 @@ impl<'a> Flow<'a> {
         payload: u32,
         clock: Clock,
         stop: &'a AtomicBool,
+        zeros: &'a OwnedFd,
     ) -> Flow<'a> {
         let (sender, receiver) = ends;
         let (listening, tracked) = (AtomicBool::new(false), Mutex::default());
-        Flow { plan, sender, receiver, control, payload, clock, stop, listening, tracked }
+        Flow { plan, sender, receiver, control, payload, clock, stop, zeros, listening, tracked }
     }
 
     pub(crate) fn tracked(&self) -> MutexGuard<'_, Tracked> {
@@ -350,9 +353,8 @@ impl<'a> Flow<'a> {
 
     /// Writes so many bytes, or until the run ends. True if all of them were written.
     pub(crate) fn write_all(&self, stream: &mut TcpStream, mut left: u64) -> io::Result<bool> {
-        let zeros = zeros()?;
         while left > 0 && self.goes_on() {
-            match sendfile(&*stream, &zeros, Some(&mut 0), (CHUNK as u64).min(left) as usize) {
+            match sendfile(&*stream, self.zeros, Some(&mut 0), (CHUNK as u64).min(left) as usize) {
                 Ok(bytes) => left -= bytes as u64,
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -415,9 +417,9 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// A file of as many zeros as a program writes at once. The kernel sends from it without a copy, as from a
-/// file server's.
-fn zeros() -> io::Result<OwnedFd> {
+/// A file of as many zeros as a program writes at once. The kernel sends from it without a copy, as it does
+/// for a file server.
+pub(crate) fn zeros() -> io::Result<OwnedFd> {
     let file = memfd_create("zeros", MemfdFlags::CLOEXEC)?;
     ftruncate(&file, CHUNK as u64)?;
     Ok(file)

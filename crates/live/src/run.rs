@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::crossings::{Crossings, longest};
 use crate::error::LiveError;
 use crate::fidelity::{Fidelity, Sensitivity};
-use crate::flow::Flow;
+use crate::flow::{Flow, zeros};
 use crate::host::Host;
 use crate::layout::{self, Layout};
 use crate::looks::{Looks, Times};
@@ -25,9 +25,11 @@ use ackclock_scenario::plan::FlowPlan;
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::series::{Glimpse, Series};
 use ackclock_scenario::{Built, Point};
+use ackclock_sockets::raise_open_files;
 use ackclock_units::{Duration, Time};
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -109,6 +111,7 @@ pub fn check(point: &Point, own: &[bool]) -> Result<(), LiveError> {
 /// kernel refuses an operation, or the run is interrupted.
 pub fn emulate(request: &Request<'_>, go_on: &dyn Fn(f64) -> bool) -> Result<Outcome, LiveError> {
     crate::privilege::check()?;
+    raise_open_files();
     let mut built = request.point.scenario.build()?;
     let own = if matches!(request.load, Load::Flows) { &*request.own } else { &[] };
     let layout = Layout::new(&built, own)?;
@@ -139,8 +142,9 @@ pub fn emulate(request: &Request<'_>, go_on: &dyn Fn(f64) -> bool) -> Result<Out
     let (clock, stop, closed) = (Clock::start(), AtomicBool::new(false), AtomicBool::new(false));
     let paced = |flow: &FlowPlan| flow.control.transport().map(|_| Arc::default());
     let told: Vec<Option<Arc<Told>>> = built.plan.flows.iter().map(paced).collect();
+    let zeros = zeros().map_err(LiveError::kernel("a file in memory cannot be made"))?;
     let (built, layout, hosts, told) = (&built, &layout, &*hosts, &*told);
-    let run = Run { request, built, layout, hosts, told, clock, stop: &stop, closed: &closed };
+    let run = Run { request, built, layout, hosts, told, zeros: &zeros, clock, stop: &stop, closed: &closed };
     run.perform(go_on)
 }
 
@@ -153,6 +157,8 @@ struct Run<'a> {
     hosts: &'a [Host],
     /// For each rate-based flow, where its path tells of losses.
     told: &'a [Option<Arc<Told>>],
+    /// What flows of the kernel's TCP send.
+    zeros: &'a OwnedFd,
     clock: Clock,
     /// True when the run is over, so that flows and programs end.
     stop: &'a AtomicBool,
@@ -252,7 +258,7 @@ impl<'a> Run<'a> {
                         Running::Paced(Paced::new(plan, transport, ends, payload, told, clock, stop))
                     }
                     None => {
-                        let flow = Flow::new(plan, ends, control, payload, clock, stop);
+                        let flow = Flow::new(plan, ends, control, payload, clock, stop, self.zeros);
                         match plan.control.window().filter(|_| self.layout.hosts[2 * number].own) {
                             Some(control) => Running::Own(Box::new(Own::new(flow, control))),
                             None => Running::Tcp(flow),

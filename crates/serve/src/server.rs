@@ -5,13 +5,12 @@ use crate::files::Tree;
 use crate::log::{Entry, Log};
 use crate::pacing::Pacing;
 use crate::service::Answers;
-use ackclock_sockets::{Prefix, covers, set_controller, set_pacing_rate, set_send_buffer};
+use ackclock_sockets::{Prefix, covers, raise_open_files, set_controller, set_pacing_rate, set_send_buffer};
 use ackclock_units::Rate;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io;
@@ -210,10 +209,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// So many connections are possible with the open files that this process may have. A quarter is left for
 /// what they are sent; a request that finds none left is refused.
 fn possible() -> usize {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, ..limit };
-    let files = if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current };
-    let most = files.map_or(u64::MAX, |files| files.saturating_sub(OWN_FILES) / 4 * 3);
+    let most = raise_open_files().saturating_sub(OWN_FILES) / 4 * 3;
     usize::try_from(most).unwrap_or(usize::MAX).max(1)
 }
 

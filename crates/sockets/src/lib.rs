@@ -6,6 +6,7 @@
 
 mod bursting;
 mod counters;
+mod open_files;
 mod options;
 mod path_errors;
 mod prefix;
@@ -14,6 +15,7 @@ mod timed;
 
 pub use bursting::{Alarm, Written, is_timeout, write_bursts, write_in_bursts};
 pub use counters::{Counts, HostCounters};
+pub use open_files::raise_open_files;
 pub use options::{
     controller, set_controller, set_low_water, set_pacing_rate, set_receive_buffer, set_send_buffer,
     set_silence, set_tcp_option, set_unsent,

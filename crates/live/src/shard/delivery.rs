@@ -38,7 +38,6 @@ struct Door {
 
 /// The doors of all hosts. Each host has a device of its own. So two trains that take turns at a link stay
 /// trains if they go to different hosts.
-#[derive(Default)]
 struct Doors {
     doors: Vec<Door>,
     /// The hosts that have a batch, in the order in which the batches began.
@@ -81,7 +80,6 @@ impl Doors {
 }
 
 /// Hands packets over to hosts, and knows how late that was.
-#[derive(Default)]
 pub(super) struct Delivery {
     doors: Doors,
     tally: Tally,
@@ -91,6 +89,7 @@ pub(super) struct Delivery {
 struct Tally {
     head: Head,
     lateness: Lateness,
+    /// Packets that the receiving kernel did not accept.
     refused: u64,
 }
 
