@@ -293,7 +293,11 @@ impl<'a> Run<'a> {
         from.dedup();
         let sources = from.into_iter().map(|host| {
             let reached = self.layout.reached(host, paths).into_iter();
-            Source { host, ways: reached.map(|(address, path)| (address, place(path))).collect() }
+            Source {
+                host,
+                zeros: self.sends_zeros(host),
+                ways: reached.map(|(address, path)| (address, place(path))).collect(),
+            }
         });
         let streams = paths.iter().enumerate().filter(|(_, path)| **path >= first_stream);
         let streams = streams.map(|(way, path)| {
@@ -319,6 +323,16 @@ impl<'a> Run<'a> {
             capture,
             stop: self.closed,
         }
+    }
+
+    /// True if nobody looks at what this host sends: it sends data of one of the kernel's flows, or acknowledges
+    /// them. A client's requests are looked at.
+    fn sends_zeros(self, host: usize) -> bool {
+        let plan = &self.built.plan.flows[host / 2];
+        matches!(self.request.load, Load::Flows)
+            && !self.hosts[host].is_own()
+            && plan.control.window().is_some()
+            && plan.asking.is_none()
     }
 
     /// Those of these links that are on the way of a followed flow.

@@ -29,7 +29,7 @@ use ackclock_scenario::flow_trace::Crossing;
 use ackclock_scenario::measured::CbrTally;
 use ackclock_units::{Duration, Time};
 use ackclock_wire::packet;
-use ackclock_wire::{GsoBatch, MAX_BYTES};
+use ackclock_wire::{BEGIN_BYTES, GsoBatch, MAX_BYTES};
 use delivery::Delivery;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
@@ -319,9 +319,10 @@ impl<'a> Carrier<'a> {
 
     /// Reads packets from the device of a source.
     fn take(&mut self, source: usize, buffer: &mut Vec<u8>) -> Result<(), LiveError> {
-        let host = self.part.sources[source].host;
+        let Source { host, zeros, .. } = self.part.sources[source];
+        let room = if zeros { BEGIN_BYTES } else { buffer.len() };
         for _ in 0..READ_AT_ONCE {
-            let read = self.part.hosts[host].tun.read(buffer);
+            let read = self.part.hosts[host].tun.read(&mut buffer[..room]);
             let name = &self.part.hosts[host].name;
             let Some(bytes) =
                 read.map_err(LiveError::kernel(format!("the device of {name} cannot be read")))?
@@ -329,7 +330,8 @@ impl<'a> Carrier<'a> {
                 break;
             };
             let now = self.part.clock.now();
-            match GsoBatch::new(self.trains.taken(buffer, bytes)) {
+            let bytes = self.trains.taken(buffer, bytes);
+            match if zeros { GsoBatch::of_zeros(bytes) } else { GsoBatch::new(bytes) } {
                 Ok(train) => self.depart(source, now, train),
                 Err(buffer) => {
                     self.unroutable += 1;

@@ -3,8 +3,8 @@
 use crate::lanes::NO_TRAIN;
 use ackclock_wire::GsoBatch;
 
-/// The sizes of buffers that are kept: for one segment, short trains, long trains.
-const SIZES: [usize; 3] = [2 << 10, 16 << 10, 66 << 10];
+/// The sizes of buffers that are kept: for headers, one segment, short trains, long trains.
+const SIZES: [usize; 4] = [300, 2 << 10, 16 << 10, 66 << 10];
 /// The largest number of kept buffers of each size.
 const MAX_KEPT: usize = 4096;
 

@@ -14,6 +14,6 @@ pub mod packet;
 mod simulated;
 
 pub use captured::{Framing, Segment};
-pub use gso_batch::{GsoBatch, Head, MAX_BYTES};
+pub use gso_batch::{BEGIN_BYTES, GsoBatch, Head, MAX_BYTES};
 pub use options::{EchoedBytes, MAX_OPTIONS, MAX_SACKS, Options};
 pub use simulated::{Connection, Frame, MAX_HEADERS, MAX_PAYLOAD, datagram, rate_data, rate_report};

@@ -35,14 +35,20 @@ pub(crate) const CHECKSUM: usize = 16;
 /// The CE codepoint in the IP header (RFC 3168 section 5).
 const CE: u8 = 0b11;
 
-/// The size of the IP header, if this is a complete IP packet.
-pub(crate) fn ip_header(packet: &[u8]) -> Option<usize> {
+/// The sizes of the IP header and of the whole packet, if this is an IP packet or its begin.
+pub(crate) fn lengths(packet: &[u8]) -> Option<(usize, usize)> {
     let (header, length) = match packet.first()? >> 4 {
         4 if packet.len() >= IPV4 => (usize::from(packet[0] & 0xf) * 4, usize::from(word(packet, 2))),
         6 if packet.len() >= IPV6 => (IPV6, IPV6 + usize::from(word(packet, 4))),
         _ => return None,
     };
-    (header >= IPV4 && header <= length && length == packet.len()).then_some(header)
+    (header >= IPV4 && header <= packet.len() && packet.len() <= length).then_some((header, length))
+}
+
+/// The size of the IP header, if this is a complete IP packet.
+pub(crate) fn ip_header(packet: &[u8]) -> Option<usize> {
+    let (header, length) = lengths(packet)?;
+    (length == packet.len()).then_some(header)
 }
 
 /// The destination of a packet for which `ip_header` returned a size.

@@ -30,6 +30,8 @@ impl Route {
 /// A host from which packets are read.
 pub(crate) struct Source {
     pub(crate) host: usize,
+    /// The payload of all that it sends is zeros, so nobody needs to read it.
+    pub(crate) zeros: bool,
     /// The paths to the destinations that it can reach.
     pub(crate) ways: Vec<(IpAddr, usize)>,
 }
