@@ -11,7 +11,7 @@ use ackclock_scenario::measured::Transfer;
 use ackclock_scenario::plan::FlowPlan;
 use ackclock_scenario::writing::BurstTally;
 use ackclock_sockets::{
-    HostCounters, TcpInfo, is_timeout, set_controller, set_send_buffer, set_tcp_option, set_unsent,
+    HostCounters, TcpInfo, Waking, is_timeout, set_controller, set_send_buffer, set_tcp_option, set_unsent,
 };
 use ackclock_units::{Duration, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -31,6 +31,9 @@ const NO_THRESHOLD: u32 = i32::MAX as u32;
 pub(crate) const PORT: u16 = 5001;
 /// The size of one write or read, bytes.
 pub(crate) const CHUNK: usize = 256 << 10;
+/// A receiving program is woken for a whole read if so much comes within this. It is a small part of what its
+/// buffer holds, and TCP does not wait for the program.
+const SOON: Duration = Duration::from_millis(1);
 /// The bytes that may wait in the socket in addition to those in flight.
 const UNSENT: u32 = 2 << 20;
 /// A simulated connection never gives up, so a real one must not either. This is the largest number of SYN
@@ -199,6 +202,10 @@ impl<'a> Flow<'a> {
     fn drain(&self, stream: TcpStream, buffer: &mut [u8], complete: &Sender<Time>) {
         let (mut received, mut reads) = (0, None::<(Time, Time)>);
         let mut window = self.window();
+        // Where the program decides what may be sent, or when the last byte of a burst counts, it reads at once.
+        let prompt = window.is_limited() || self.plan.writing.is_some();
+        let mut waking = (!prompt).then(|| Waking::new(CHUNK, SOON, PATIENCE, self.clock.now()));
+        let mut wake = |now, bytes| waking.as_mut().map_or(Ok(()), |it| it.read(&stream, now, bytes));
         let ended = loop {
             // Nobody looks at the bytes, so the kernel drops them without a copy: TRUNC, tcp(7).
             match recv(&stream, &mut *buffer, RecvFlags::TRUNC) {
@@ -207,11 +214,16 @@ impl<'a> Flow<'a> {
                     let now = self.clock.now();
                     received += bytes as u64;
                     reads = Some((reads.map_or(now, |(first, _)| first), now));
-                    if window.hold(&stream, now).is_err() {
+                    if window.hold(&stream, now).and_then(|()| wake(now, bytes as u64)).is_err() {
                         break false; // the connection is gone
                     }
                 }
-                Err(Errno::AGAIN | Errno::INTR) if !self.over() => {}
+                Err(Errno::AGAIN) if !self.over() => {
+                    if wake(self.clock.now(), 0).is_err() {
+                        break false;
+                    }
+                }
+                Err(Errno::INTR) if !self.over() => {}
                 Err(_) => break false,
             }
             if self.over() {

@@ -216,7 +216,7 @@ impl<'a> Carrier<'a> {
             let now = self.part.clock.now();
             self.share.look(now);
             self.advance(now)?;
-            let wait = self.wait();
+            let wait = self.wait(if self.share.is_busy() { self.rest() } else { MODERATION });
             let ready = match epoll::wait(epoll, &mut events, Some(&wait)) {
                 Ok((ready, _)) => ready,
                 Err(Errno::INTR) => continue,
@@ -235,10 +235,16 @@ impl<'a> Carrier<'a> {
         self.advance(self.part.clock.now())
     }
 
-    /// The longest time to sleep.
-    fn wait(&self) -> Timespec {
+    /// A busy thread rests. Whatever comes meanwhile does not wake it, and is read together. What is due then need
+    /// not wait any longer.
+    fn rest(&self) -> Duration {
+        std::thread::sleep(std::time::Duration::from_nanos(self.busy_moderation.as_nanos()));
+        Duration::ZERO
+    }
+
+    /// The longest time to sleep, at least this.
+    fn wait(&self, least: Duration) -> Timespec {
         let ahead = self.next_effect().since(self.part.clock.now());
-        let least = if self.share.is_busy() { self.busy_moderation } else { MODERATION };
         let sleep = ahead.max(least).min(LONGEST_SLEEP);
         Timespec { tv_sec: 0, tv_nsec: sleep.as_nanos() as _ }
     }

@@ -38,6 +38,11 @@ impl ReceiveWindow {
         ReceiveWindow { bytes, memory, again: None }
     }
 
+    /// True if the scenario has a limit.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.bytes.is_some()
+    }
+
     /// Sets it for a connection to come. `socket` listens, or is not connected yet.
     pub(crate) fn announce(&self, socket: impl AsFd) -> io::Result<()> {
         // Linux doubles what it is asked for.

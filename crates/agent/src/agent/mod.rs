@@ -8,7 +8,6 @@ mod session;
 mod slot;
 pub(crate) mod tcp;
 mod udp;
-pub(crate) mod waking;
 pub(crate) mod writing;
 
 use crate::listening::{Crowd, Place, accept};
