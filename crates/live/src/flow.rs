@@ -11,13 +11,16 @@ use ackclock_scenario::measured::Transfer;
 use ackclock_scenario::plan::FlowPlan;
 use ackclock_scenario::writing::BurstTally;
 use ackclock_sockets::{
-    HostCounters, TcpInfo, Waking, is_timeout, set_controller, set_send_buffer, set_tcp_option, set_unsent,
+    HostCounters, TcpInfo, is_timeout, set_controller, set_low_water, set_send_buffer, set_tcp_option,
+    set_unsent,
 };
 use ackclock_units::{Duration, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create, sendfile};
 use rustix::io::{Errno, ioctl_fionbio};
-use rustix::net::sockopt::{Timeout, set_socket_linger, set_socket_timeout, socket_error};
+use rustix::net::sockopt::{
+    Timeout, set_socket_linger, set_socket_timeout, socket_error, socket_recv_buffer_size,
+};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, connect, ipproto, recv, socket_with};
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
@@ -31,9 +34,9 @@ const NO_THRESHOLD: u32 = i32::MAX as u32;
 pub(crate) const PORT: u16 = 5001;
 /// The size of one write or read, bytes.
 pub(crate) const CHUNK: usize = 256 << 10;
-/// A receiving program is woken for a whole read if so much comes within this. It is a small part of what its
-/// buffer holds, and TCP does not wait for the program.
-const SOON: Duration = Duration::from_millis(1);
+/// A receiving program is woken when one part in so many of its buffer is full. The buffer is eight times
+/// what the path needs, and a small segment takes up to 16 times its bytes.
+const UNREAD: u64 = 64;
 /// The bytes that may wait in the socket in addition to those in flight.
 const UNSENT: u32 = 2 << 20;
 /// A simulated connection never gives up, so a real one must not either. This is the largest number of SYN
@@ -202,10 +205,13 @@ impl<'a> Flow<'a> {
     fn drain(&self, stream: TcpStream, buffer: &mut [u8], complete: &Sender<Time>) {
         let (mut received, mut reads) = (0, None::<(Time, Time)>);
         let mut window = self.window();
-        // Where the program decides what may be sent, or when the last byte of a burst counts, it reads at once.
-        let prompt = window.is_limited() || self.plan.writing.is_some();
-        let mut waking = (!prompt).then(|| Waking::new(CHUNK, SOON, PATIENCE, self.clock.now()));
-        let mut wake = |now, bytes| waking.as_mut().map_or(Ok(()), |it| it.read(&stream, now, bytes));
+        // To wake the program for every segment costs as much as to carry it. It has to read at once only
+        // where its window decides what may be sent, or the last byte of a burst counts.
+        if !window.is_limited() && self.plan.writing.is_none() {
+            let room = socket_recv_buffer_size(&stream).unwrap_or(0) as u64;
+            // If it cannot be set, the program is woken more often.
+            let _ = set_low_water(&stream, (room / UNREAD).clamp(1, CHUNK as u64));
+        }
         let ended = loop {
             // Nobody looks at the bytes, so the kernel drops them without a copy: TRUNC, tcp(7).
             match recv(&stream, &mut *buffer, RecvFlags::TRUNC) {
@@ -214,16 +220,11 @@ impl<'a> Flow<'a> {
                     let now = self.clock.now();
                     received += bytes as u64;
                     reads = Some((reads.map_or(now, |(first, _)| first), now));
-                    if window.hold(&stream, now).and_then(|()| wake(now, bytes as u64)).is_err() {
+                    if window.hold(&stream, now).is_err() {
                         break false; // the connection is gone
                     }
                 }
-                Err(Errno::AGAIN) if !self.over() => {
-                    if wake(self.clock.now(), 0).is_err() {
-                        break false;
-                    }
-                }
-                Err(Errno::INTR) if !self.over() => {}
+                Err(Errno::AGAIN | Errno::INTR) if !self.over() => {}
                 Err(_) => break false,
             }
             if self.over() {

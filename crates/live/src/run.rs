@@ -325,8 +325,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// True if nobody looks at what this host sends: it sends data of one of the kernel's flows, or acknowledges
-    /// them. A client's requests are looked at.
+    /// True if nobody looks at what this host sends: data of one of the kernel's flows, or acknowledgements
+    /// of it. A client's requests are looked at.
     fn sends_zeros(self, host: usize) -> bool {
         let plan = &self.built.plan.flows[host / 2];
         matches!(self.request.load, Load::Flows)

@@ -44,7 +44,7 @@ const READ_AT_ONCE: usize = 64;
 /// its interrupts.
 const MODERATION: Duration = Duration::from_micros(30);
 /// The same for a thread that is busy, at most: a wake-up costs more than what it delivers.
-const BUSY_MODERATION: Duration = Duration::from_micros(100);
+const BUSY_MODERATION: Duration = Duration::from_micros(50);
 /// By that, a busy thread adds at most one part in so many to the time that packets take from host to host.
 /// On the average it is half of that, a quarter of the mean lateness that raises doubts.
 const ONE_IN: u64 = 200;
@@ -235,8 +235,8 @@ impl<'a> Carrier<'a> {
         self.advance(self.part.clock.now())
     }
 
-    /// A busy thread rests. Whatever comes meanwhile does not wake it, and is read together. What is due then need
-    /// not wait any longer.
+    /// A busy thread rests. Whatever comes meanwhile does not wake it, and is read together. What is due then
+    /// need not wait any longer.
     fn rest(&self) -> Duration {
         std::thread::sleep(std::time::Duration::from_nanos(self.busy_moderation.as_nanos()));
         Duration::ZERO

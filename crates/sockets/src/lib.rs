@@ -1,6 +1,5 @@
 //! What a program asks of a TCP socket of the running kernel (Linux): its state ([`TcpInfo`]), its options,
-//! bursts that are written by a timer ([`write_bursts`]), what must be done in time ([`Timed`]), and how often a
-//! fast reader is woken ([`Waking`]).
+//! bursts that are written by a timer ([`write_bursts`]), and what must be done in time ([`Timed`]).
 //! [`Prefix`] says towards which peers something is allowed.
 //!
 //! Everything blocks. There is no runtime, no thread and no state of its own.
@@ -13,7 +12,6 @@ mod path_errors;
 mod prefix;
 mod tcp_info;
 mod timed;
-mod waking;
 
 pub use bursting::{Alarm, Written, is_timeout, write_bursts, write_in_bursts};
 pub use counters::{Counts, HostCounters};
@@ -26,4 +24,3 @@ pub use path_errors::{PathError, keep_path_errors, path_error};
 pub use prefix::{Prefix, PrefixError, covers};
 pub use tcp_info::TcpInfo;
 pub use timed::{Timed, read_within};
-pub use waking::Waking;

@@ -4,9 +4,9 @@
 //! The bytes stay where they were read. Segments of a train that arrive together are delivered to the
 //! receiving kernel together, as by a network card with receive offload.
 //!
-//! If it is known that a host sends nothing but zeros, they need not be carried: only the begin of each packet
-//! is read, and the zeros are written anew. At 10 Gbit/s and 40 ms, 50 megabytes would be under way otherwise,
-//! and every byte would pass the memory three times.
+//! If it is known that a host sends nothing but zeros, they need not be carried: only the begin of each
+//! packet is read, and the zeros are written anew. At 10 Gbit/s and 40 ms, 50 megabytes would be under way
+//! otherwise, and every byte would pass the memory three times.
 
 use crate::offload::{self, LENGTH, Offload};
 use crate::packet;

@@ -8,6 +8,7 @@ mod session;
 mod slot;
 pub(crate) mod tcp;
 mod udp;
+pub(crate) mod waking;
 pub(crate) mod writing;
 
 use crate::listening::{Crowd, Place, accept};

@@ -2,16 +2,17 @@
 
 use super::guard::Guard;
 use super::slot::{Connection, Slot};
+use super::waking::Waking;
 use super::writing::{Outlet, Writer};
 use crate::consent::{ANSWER, Verdict};
 use crate::protocol::{Refusal, State};
 use crate::report::Tally;
 use crate::spec::{Protocol, Role};
 use ackclock_sockets::{
-    TcpInfo, Waking, controller, is_timeout, set_controller, set_pacing_rate, set_receive_buffer,
-    set_send_buffer, set_tcp_option,
+    TcpInfo, controller, is_timeout, set_controller, set_pacing_rate, set_receive_buffer, set_send_buffer,
+    set_tcp_option,
 };
-use ackclock_units::{Duration as Span, Rate, Time};
+use ackclock_units::{Rate, Time};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with, sockopt};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -23,8 +24,6 @@ use std::time::Duration;
 pub(crate) const STEP: Duration = Duration::from_millis(100);
 /// How long a host has to take a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A reader is woken for a whole block if it comes within this.
-pub(crate) const SOON: Span = Span::from_micros(100);
 /// The kernel's name of the controller that never reduces its window, as `ackclock kernel load none` gives
 /// it.
 const NO_CONTROL: &str = "ac_none";
@@ -320,7 +319,7 @@ pub(super) fn receive(slot: &Arc<Slot>, stream: TcpStream) {
     let mut tally = Tally::new(slot.spec.stamps);
     let mut buffer = vec![0; slot.read_size(blocksize)];
     let mut outcome = stream.set_read_timeout(Some(STEP));
-    let mut waking = Waking::new(buffer.len(), SOON, STEP, slot.now());
+    let mut waking = Waking::new(buffer.len(), STEP, slot.now());
     let mut whole = true;
     while whole && outcome.is_ok() && slot.goes_on() {
         match (&mut &stream).read(&mut buffer) {

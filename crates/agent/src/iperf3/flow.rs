@@ -3,9 +3,10 @@
 use super::message::{Parameters, StreamResult, read_header, write_header};
 use crate::agent::clock::Clock;
 use crate::agent::guard::Guard;
-use crate::agent::tcp::{SOON, ZEROS};
+use crate::agent::tcp::ZEROS;
+use crate::agent::waking::Waking;
 use crate::policy::Grant;
-use ackclock_sockets::{TcpInfo, Waking, controller, is_timeout, set_controller, set_pacing_rate};
+use ackclock_sockets::{TcpInfo, controller, is_timeout, set_controller, set_pacing_rate};
 use ackclock_units::{Duration as Span, Rate, Time};
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -329,7 +330,7 @@ impl Work<'_> {
 
     fn receive_tcp(mut self, mut stream: &TcpStream) {
         let mut buffer = vec![0; self.terms.asked.len.clamp(4096, 128 << 10) as usize];
-        let mut waking = Waking::new(buffer.len(), SOON, STEP, self.terms.clock.now());
+        let mut waking = Waking::new(buffer.len(), STEP, self.terms.clock.now());
         while !self.terms.stop_receiving.load(Ordering::Relaxed) {
             let bytes = match stream.read(&mut buffer) {
                 Ok(0) => break,

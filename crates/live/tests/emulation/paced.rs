@@ -139,7 +139,7 @@ fn nothing_arrives() -> Checked {
     ensure(begun.elapsed().as_secs_f64() < 6.0, format!("{:?}", begun.elapsed()))
 }
 
-/// GCC with a least rate goes on at it, though every second packet is lost: in each round, not on the average.
+/// GCC with a least rate goes on at it, though every second packet is lost, not only on the average.
 fn gives_up() -> Checked {
     let text = paced(", loss = { every = 2 }", "{ gcc = { start = 1e7, least_rate = 5e6 } }", "", "");
     // A short round trip, so that its rounds are soon over.

@@ -1,26 +1,26 @@
 //! When a reader is woken. A sender over loopback or at tens of Gbit/s otherwise spends a quarter of its time
-//! on waking a reader for every segment, and the reader's reads are small. So where blocks come fast, the reader
-//! is woken for whole blocks (SO_RCVLOWAT). Acknowledgements do not wait for that: Linux sends them at once
-//! while data below the mark is unread.
+//! on waking a reader for every segment, and the reader's reads are small. So where a block comes within
+//! [`SOON`], the reader is woken for whole blocks (SO_RCVLOWAT). Acknowledgements do not wait for that:
+//! Linux sends them at once while data below the mark is unread.
 //!
 //! What is left below a block when a fast sender pauses is read when [`PATIENCE`] is over. The kernel rounds
 //! that up to two or three of its ticks.
 
-use crate::set_low_water;
+use ackclock_sockets::set_low_water;
 use ackclock_units::{Duration, Time};
 use std::io;
 use std::net::TcpStream;
 
+/// A block that comes within this is waited for.
+const SOON: Duration = Duration::from_micros(100);
 /// Over this time the rate is measured.
 const SPAN: Duration = Duration::from_millis(10);
 /// The longest wait for the rest of a block.
 const PATIENCE: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// When the reader of a connection is woken.
-pub struct Waking {
+pub(crate) struct Waking {
     block: u64,
-    /// A block that comes within this is waited for.
-    soon: Duration,
     /// The longest wait for a first byte.
     step: std::time::Duration,
     for_blocks: bool,
@@ -30,24 +30,20 @@ pub struct Waking {
 }
 
 impl Waking {
-    /// For every segment at first. `block`: what the reader takes at once, bytes. It is waited for where it comes
-    /// within `soon`, at most 10 ms. `step`: the socket's own time-out.
-    pub fn new(block: usize, soon: Duration, step: std::time::Duration, now: Time) -> Waking {
-        Waking { block: block as u64, soon, step, for_blocks: false, began: now, bytes: 0 }
+    /// For every segment at first. `block`: what the reader takes at once, bytes. `step`: the socket's own
+    /// time-out.
+    pub(crate) fn new(block: usize, step: std::time::Duration, now: Time) -> Waking {
+        Waking { block: block as u64, step, for_blocks: false, began: now, bytes: 0 }
     }
 
     /// So many bytes were read at `now`; none if the time was over.
-    ///
-    /// # Errors
-    ///
-    /// If the kernel refuses the socket's options.
-    pub fn read(&mut self, stream: &TcpStream, now: Time, bytes: u64) -> io::Result<()> {
+    pub(crate) fn read(&mut self, stream: &TcpStream, now: Time, bytes: u64) -> io::Result<()> {
         self.bytes += bytes;
         let span = now.since(self.began);
         if span < SPAN && bytes > 0 {
             return Ok(());
         }
-        let is_fast = bytes > 0 && self.bytes / self.block >= span.as_nanos() / self.soon.as_nanos().max(1);
+        let is_fast = bytes > 0 && self.bytes / self.block >= span.as_nanos() / SOON.as_nanos();
         (self.began, self.bytes) = (now, 0);
         if is_fast == self.for_blocks {
             return Ok(());
@@ -61,7 +57,7 @@ impl Waking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::is_timeout;
+    use ackclock_sockets::is_timeout;
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
@@ -74,7 +70,7 @@ mod tests {
         let mut reader = listener.accept()?.0;
         reader.set_read_timeout(Some(STEP))?;
         let at = |us: u64| Time::from_nanos(us * 1000);
-        let mut waking = Waking::new(1000, Duration::from_micros(100), STEP, at(0));
+        let mut waking = Waking::new(1000, STEP, at(0));
         waking.read(&reader, at(9_999), 100_000)?;
         assert!(!waking.for_blocks, "the span is not over");
         waking.read(&reader, at(10_000), 1)?;
