@@ -320,7 +320,7 @@ ENGINE_CASES = 2000
 
 .PHONY: engines
 engines: ## both engines on thousands of random scenarios and on every scenario and experiment (ENGINE_CASES=2000)
-	PROPTEST_CASES=$(ENGINE_CASES) cargo test --release -q -p ackclock-study --test engines -- --include-ignored
+	PROPTEST_CASES=$(ENGINE_CASES) cargo test $(DIST) -q -p ackclock-study --test engines -- --include-ignored
 
 .PHONY: bench bench-quic
 bench: ## the benches, timed; for information only

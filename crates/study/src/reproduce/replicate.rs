@@ -23,6 +23,9 @@ const MEANT_FOR_SEGMENTS: f64 = 40e6;
 const TIMES: std::ops::RangeInclusive<f64> = 0.25..=100.0;
 /// A claim that needs so many times the allowed number of runs gets none.
 const HOPELESS: f64 = 4.0;
+/// It gets them all the same if each of its points delivers at most so many segments in all of its runs: as
+/// many as the first runs of a cheap point. What few runs say of how many would decide is uncertain itself.
+const TRIFLE: u64 = LEAST_CHEAP as u64 * CHEAP_SEGMENTS;
 
 /// The largest number of runs of a point that delivers so many segments.
 fn allowed(most: usize, segments: u64) -> usize {
@@ -75,7 +78,8 @@ impl Plan<'_> {
             let cases = claims.flat_map(|claim| &claim.cases).filter(|case| {
                 let segments = case.readings.iter().map(|reading| reading.segments).max().unwrap_or(0);
                 let reach = HOPELESS * allowed(most, segments) as f64;
-                case.verdict == Verdict::Undecided && case.runs_to_decide.is_none_or(|runs| runs <= reach)
+                let hopeless = case.runs_to_decide.is_some_and(|runs| runs > reach);
+                case.verdict == Verdict::Undecided && (!hopeless || segments * 2 * case.runs as u64 <= TRIFLE)
             });
             let readings = cases.flat_map(|case| &case.readings);
             for reading in readings.filter(|reading| reading.drawn && !reading.chosen) {
