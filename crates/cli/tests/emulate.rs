@@ -379,7 +379,6 @@ fn followed() -> Checked {
     ensure(report.contains("<figure class=\"packets\">"), "the queue that it met")
 }
 
-/// Runs a program in a host, ends the emulator by a signal, and looks for what is left.
 /// Most systems begin with 1024 open files, which are too few for the hosts of some forty flows. The emulator
 /// raises that limit as far as it may. Where it may not, it says what is missing.
 fn open_files() -> Checked {
@@ -397,6 +396,7 @@ fn open_files() -> Checked {
     ensure(raised.status.code() == Some(0), stderr(&raised))
 }
 
+/// Runs a program in a host, ends the emulator by a signal, and looks for what is left.
 fn ended_by(signal: &str, expected: Option<i32>) -> Checked {
     let directory = directory(SHORT)?;
     let mark = format!("{}.{}", std::process::id(), signal.len() + usize::from(expected.is_none()));

@@ -28,12 +28,19 @@ static ZEROS: [u8; MAX_BYTES] = [0; MAX_BYTES];
 pub struct GsoBatch {
     /// The offload header and the packet, as read.
     bytes: Vec<u8>,
+    shape: Shape,
+}
+
+/// What a packet consists of.
+#[derive(Debug)]
+struct Shape {
     /// The size of the packet, bytes. What was not read of it is zeros.
     length: usize,
     offload: Offload,
     /// The size of the IP header, bytes.
     ip: usize,
-    /// The bytes before the payload. For a single packet: the size of its IP header.
+    /// The bytes before the payload. For a single packet: the size of its IP header, or what was read if it
+    /// goes on with zeros.
     headers: usize,
     /// The payload of every segment except the last, bytes.
     size: usize,
@@ -80,9 +87,10 @@ impl GsoBatch {
 
     /// A packet, if as many bytes of it were read as `suffice` for its length.
     fn read(bytes: Vec<u8>, suffice: impl FnOnce(usize, usize) -> bool) -> Result<GsoBatch, Vec<u8>> {
-        let Some(parts) = parts(&bytes, suffice) else { return Err(bytes) };
-        let Parts { length, offload, ip, headers, size, segments } = parts;
-        Ok(GsoBatch { bytes, length, offload, ip, headers, size, segments })
+        match shape(&bytes, suffice) {
+            Some(shape) => Ok(GsoBatch { bytes, shape }),
+            None => Err(bytes),
+        }
     }
 
     /// The buffer, for another packet.
@@ -97,52 +105,53 @@ impl GsoBatch {
 
     /// The number of packets on the wire.
     pub fn segments(&self) -> u16 {
-        self.segments
+        self.shape.segments
     }
 
     /// The size of one of them on the wire, bytes.
     pub fn wire_bytes(&self, segment: u16) -> u32 {
-        if self.segments == 1 {
-            return self.length as u32;
+        if self.shape.segments == 1 {
+            return self.shape.length as u32;
         }
-        (self.headers + self.payload(segment, 1).len()) as u32
+        (self.shape.headers + self.payload(segment, 1).len()) as u32
     }
 
     /// The position of the payload of `count` segments from `first` on.
     fn payload(&self, first: u16, count: u16) -> Range<usize> {
-        let end = self.length;
-        let from = self.headers + usize::from(first) * self.size;
-        from.min(end)..(from + usize::from(count) * self.size).min(end)
+        let end = self.shape.length;
+        let from = self.shape.headers + usize::from(first) * self.shape.size;
+        from.min(end)..(from + usize::from(count) * self.shape.size).min(end)
     }
 
     /// The bytes to write for `count` segments from `first` on, marked or not: `head`, then the returned
     /// bytes.
     pub fn write<'a>(&'a self, first: u16, count: u16, marked: bool, head: &mut Head) -> &'a [u8] {
-        if count == self.segments && !marked {
+        if count == self.shape.segments && !marked {
             return self.whole(head);
         }
-        let offload = if self.segments == 1 { self.offload } else { self.offload_of(first, count) };
-        head.length = LENGTH + self.headers;
+        let offload =
+            if self.shape.segments == 1 { self.shape.offload } else { self.offload_of(first, count) };
+        head.length = LENGTH + self.shape.headers;
         head.bytes[..LENGTH].copy_from_slice(&offload.write());
-        let changed = &mut head.bytes[LENGTH..LENGTH + self.headers];
-        changed.copy_from_slice(&self.packet()[..self.headers]);
+        let changed = &mut head.bytes[LENGTH..LENGTH + self.shape.headers];
+        changed.copy_from_slice(&self.packet()[..self.shape.headers]);
         if marked {
             packet::set_ce(changed);
         }
-        let payload = if self.segments == 1 {
-            self.headers..self.length
+        let payload = if self.shape.segments == 1 {
+            self.shape.headers..self.shape.length
         } else {
             let payload = self.payload(first, count);
             self.renumber(changed, first, count, payload.len());
             payload
         };
-        packet::renew_ip_checksum(&mut changed[..self.ip]);
+        packet::renew_ip_checksum(&mut changed[..self.shape.ip]);
         if self.is_whole() { &self.packet()[payload] } else { &ZEROS[..payload.len()] }
     }
 
     /// True if all of it was read.
     fn is_whole(&self) -> bool {
-        self.length == self.packet().len()
+        self.shape.length == self.packet().len()
     }
 
     /// As `write`, for all segments without a mark.
@@ -153,29 +162,29 @@ impl GsoBatch {
         }
         head.length = self.bytes.len();
         head.bytes[..head.length].copy_from_slice(&self.bytes);
-        &ZEROS[..self.length - self.packet().len()]
+        &ZEROS[..self.shape.length - self.packet().len()]
     }
 
     fn offload_of(&self, first: u16, count: u16) -> Offload {
         if count == 1 {
-            return Offload { kind: 0, size: 0, headers: 0, ..self.offload };
+            return Offload { kind: 0, size: 0, headers: 0, ..self.shape.offload };
         }
-        let cwr = if first == 0 { self.offload.kind & offload::WITH_CWR } else { 0 };
-        let kind = self.offload.kind & !offload::WITH_CWR | cwr;
-        Offload { kind, headers: self.headers as u16, ..self.offload }
+        let cwr = if first == 0 { self.shape.offload.kind & offload::WITH_CWR } else { 0 };
+        let kind = self.shape.offload.kind & !offload::WITH_CWR | cwr;
+        Offload { kind, headers: self.shape.headers as u16, ..self.shape.offload }
     }
 
     /// Changes the headers of the train to those of some of its segments (RFC 9293 section 3.1).
     fn renumber(&self, headers: &mut [u8], first: u16, count: u16, payload: usize) {
-        packet::set_length(headers, self.headers + payload);
+        packet::set_length(headers, self.shape.headers + payload);
         if headers[0] >> 4 == 4 {
             let number = packet::word(headers, 4).wrapping_add(first);
             packet::set_word(headers, 4, number);
         }
-        let (ip, tcp) = headers.split_at_mut(usize::from(self.offload.start));
-        let sequence = packet::double_word(tcp, 4).wrapping_add(u32::from(first) * self.size as u32);
+        let (ip, tcp) = headers.split_at_mut(usize::from(self.shape.offload.start));
+        let sequence = packet::double_word(tcp, 4).wrapping_add(u32::from(first) * self.shape.size as u32);
         packet::set_double_word(tcp, 4, sequence);
-        if first + count < self.segments {
+        if first + count < self.shape.segments {
             tcp[packet::FLAGS] &= !(packet::FIN | packet::PSH);
         }
         if first > 0 {
@@ -191,25 +200,19 @@ impl GsoBatch {
         let rest = self.write(segment, 1, marked, &mut head);
         let mut packet = [head.bytes(), rest].concat();
         packet.drain(..LENGTH);
-        if self.offload.needs_checksum() {
-            packet::finish_checksum(&mut packet, self.offload.start.into(), self.offload.offset.into());
+        if self.shape.offload.needs_checksum() {
+            packet::finish_checksum(
+                &mut packet,
+                self.shape.offload.start.into(),
+                self.shape.offload.offset.into(),
+            );
         }
         packet
     }
 }
 
-/// What a packet consists of, as in [`GsoBatch`].
-struct Parts {
-    length: usize,
-    offload: Offload,
-    ip: usize,
-    headers: usize,
-    size: usize,
-    segments: u16,
-}
-
-/// The parts of a packet, if as many bytes of it were read as `suffice` for its length.
-fn parts(bytes: &[u8], suffice: impl FnOnce(usize, usize) -> bool) -> Option<Parts> {
+/// The shape of a packet, if as many bytes of it were read as `suffice` for its length.
+fn shape(bytes: &[u8], suffice: impl FnOnce(usize, usize) -> bool) -> Option<Shape> {
     let offload = Offload::read(bytes.first_chunk()?);
     let packet = &bytes[LENGTH..];
     let (ip, length) = packet::lengths(packet)?;
@@ -223,7 +226,7 @@ fn parts(bytes: &[u8], suffice: impl FnOnce(usize, usize) -> bool) -> Option<Par
     if offload.kind == 0 {
         // What is known of a packet of zeros stays in front of them.
         let headers = if packet.len() < length { packet.len() } else { ip };
-        return Some(Parts { length, offload, ip, headers, size: length, segments: 1 });
+        return Some(Shape { length, offload, ip, headers, size: length, segments: 1 });
     }
     let is_tcp = matches!(offload.kind & !offload::WITH_CWR, offload::TCP4 | offload::TCP6);
     let tcp = packet.get(start..).filter(|tcp| tcp.len() >= packet::TCP)?;
@@ -234,7 +237,7 @@ fn parts(bytes: &[u8], suffice: impl FnOnce(usize, usize) -> bool) -> Option<Par
     }
     let size = usize::from(offload.size);
     let segments = u16::try_from((length - headers).div_ceil(size).max(1)).ok()?;
-    Some(Parts { length, offload, ip, headers, size, segments })
+    Some(Shape { length, offload, ip, headers, size, segments })
 }
 
 #[cfg(test)]
