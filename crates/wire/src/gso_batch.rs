@@ -232,7 +232,9 @@ fn shape(bytes: &[u8], suffice: impl FnOnce(usize, usize) -> bool) -> Option<Sha
     let tcp = packet.get(start..).filter(|tcp| tcp.len() >= packet::TCP)?;
     let headers = start + usize::from(tcp[12] >> 4) * 4;
     let fits = headers >= start + packet::TCP && headers <= packet.len() && headers <= MAX_HEADERS;
-    if !is_tcp || !offload.needs_checksum() || !fits || offload.size == 0 {
+    // A packet socket lets its program choose where the checksum is. Every segment must have that place.
+    let sums = offload.needs_checksum() && usize::from(offload.offset) == packet::CHECKSUM;
+    if !is_tcp || !sums || !fits || offload.size == 0 {
         return None;
     }
     let size = usize::from(offload.size);
@@ -411,6 +413,29 @@ mod tests {
             let all = whole.segments();
             prop_assert_eq!(written(&begin, 0, all), written(&whole, 0, all));
             prop_assert_eq!(packet::pure_ack(begin.packet()), packet::pure_ack(whole.packet()));
+        }
+
+        /// Whatever a header claims, nothing is read or written beyond what there is.
+        #[test]
+        fn headers_that_lie_do_no_harm(
+            sent in sent(),
+            lies in prop::collection::vec((0_usize..120, any::<u8>()), 1..6),
+            marked in any::<bool>(),
+        ) {
+            let mut bytes = handed_over(&sent);
+            for (at, lie) in lies {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte = lie;
+                }
+            }
+            let begin = bytes[..bytes.len().min(BEGIN_BYTES)].to_vec();
+            for train in [GsoBatch::new(bytes), GsoBatch::of_zeros(begin)].into_iter().flatten() {
+                let last = train.segments() - 1;
+                for (first, count) in [(0, 1), (last, 1), (0, train.segments()), (last / 2, last / 2 + 1)] {
+                    train.write(first, count.min(train.segments() - first), marked, &mut Head::default());
+                    train.on_the_wire(first, marked);
+                }
+            }
         }
 
         #[test]
