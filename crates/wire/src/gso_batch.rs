@@ -232,7 +232,7 @@ fn shape(bytes: &[u8], suffice: impl FnOnce(usize, usize) -> bool) -> Option<Sha
     let tcp = packet.get(start..).filter(|tcp| tcp.len() >= packet::TCP)?;
     let headers = start + usize::from(tcp[12] >> 4) * 4;
     let fits = headers >= start + packet::TCP && headers <= packet.len() && headers <= MAX_HEADERS;
-    // A packet socket lets its program choose where the checksum is. Every segment must have that place.
+    // A program with a packet socket chooses where the checksum is, and not every kernel looks at it.
     let sums = offload.needs_checksum() && usize::from(offload.offset) == packet::CHECKSUM;
     if !is_tcp || !sums || !fits || offload.size == 0 {
         return None;
