@@ -299,6 +299,7 @@ reproduction: ## every published experiment, and the book's pages on them; two h
 		number=$$((number + 1)); echo "$$family, $$number of $$#" >&2; also=; \
 		if [ $$family = nocc ]; then also=$$how; fi; \
 		reproduce $$family $$also --out target/reproduction/$$family && \
+		mkdir -p target/reproduction/$$family/pictures && \
 		cp target/reproduction/$$family/reproduction.md docs/src/reproduction/$$family.md && \
 		cp -r target/reproduction/$$family/pictures/. docs/src/reproduction/pictures/ || exit 1; \
 	done; \
