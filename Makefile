@@ -14,14 +14,20 @@ help: ## list these targets
 # --- Tests ---
 
 .PHONY: test lint clippy beside
-# Many tests wait for real time. What is built apart from this workspace is built meanwhile, and gives way.
+# These tests wait for real time, so they have the machine first. All others run meanwhile, after what is built apart
+# from this workspace, and give way. What they say follows at the end.
+WAITING = emulate emulation generate host kernel lab linux loopback monitor owners proxy serve transfer
+TEST_FILES = $(wildcard crates/*/tests/*.rs crates/*/tests/*/main.rs benches/*/tests/*.rs)
+OTHERS = $(sort $(filter-out $(WAITING), $(basename $(notdir $(patsubst %/main.rs,%,$(filter-out \
+	crates/python/% crates/quic/%, $(TEST_FILES)))))))
+TESTED = features="$$($(KERNEL_FEATURES))"; cargo test --workspace $$features
+
 test: clippy ## everything that a change must pass; as root it installs what it needs
-	nice -n 19 $(MAKE) -s beside > target/beside.log 2>&1 & beside=$$!; trap 'kill $$beside 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
-	features="$$($(KERNEL_FEATURES))"; cargo test --workspace $$features; tested=$$?; \
-	wait $$beside || { cat target/beside.log >&2; exit 1; }; exit $$tested
-	$(MAKE) python
-	@$(IN_BROWSER)
-	$(QUIC_TESTED)
+	@mkdir -p target; nice -n 19 $(MAKE) -s beside > target/beside.log 2>&1 & beside=$$!; \
+	trap 'kill $$beside 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
+	$(TESTED) --no-run && $(TESTED) $(addprefix --test ,$(WAITING)) && { $(IN_BROWSER); }; tested=$$?; \
+	test $$tested != 0 || { echo "the other tests run until they end: target/beside.log"; wait $$beside; tested=$$?; }; \
+	cat target/beside.log; exit $$tested
 	@{ $(KERNEL_TOOLS); } || \
 		echo "SKIPPED: eBPF controllers: clang, llvm-strip, bpftool, libelf or the kernel's BTF is missing"
 
@@ -41,11 +47,15 @@ DOCUMENTED = RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps -q
 CHECKED = RUSTFLAGS="--cfg fuzzing -D warnings" cargo check -q --manifest-path fuzz/Cargo.toml --target-dir target/fuzz && \
 	cargo check -q --manifest-path benches/quic/Cargo.toml --target-dir target/quic
 
-beside: $(VENV)/ready ## what `make test` builds while tests wait: the wheel, QUIC's tests, documentation, fuzz targets
-	$(WHEEL)
+# The tests wait for cargo's lock until all of them are built.
+beside: $(VENV)/ready ## what `make test` does while tests wait: other tests, Python, QUIC, documentation, fuzz targets
 	$(QUIC_TESTED) --no-run
+	$(TESTED) --lib --bins $(addprefix --test ,$(OTHERS))
+	$(TESTED) --doc
 	$(DOCUMENTED)
 	$(CHECKED)
+	$(MAKE) python
+	$(QUIC_TESTED)
 
 # The tools that the feature `kernel` needs.
 KERNEL_TOOLS = command -v clang >/dev/null && command -v llvm-strip >/dev/null && \
@@ -290,7 +300,7 @@ SEEDS_MAX = 20
 # All pages from one build. Finished points are kept, so what was interrupted goes on where it was. As root, and with
 # the tools for eBPF, the transfers without congestion control are also emulated, which takes 20 minutes.
 .PHONY: reproduction
-reproduction: ## every published experiment, and the book's pages on them; two hours (SEEDS_MAX=20)
+reproduction: ## every published experiment, and the book's pages on them; up to two hours (SEEDS_MAX=20)
 	@mkdir -p docs/src/reproduction/pictures; how=; feature=; \
 	if [ "$$(id -u)" = 0 ] && { $(KERNEL_TOOLS); }; then how="--emulate --at-once 2"; feature="--features kernel"; fi; \
 	reproduce() { cargo run $(DIST) -q -p ackclock $$feature -- reproduce "$$@" --seeds-max $(SEEDS_MAX) > /dev/null; }; \

@@ -60,6 +60,11 @@ pub(crate) fn prepare() {
     limit::return_large_blocks();
 }
 
+/// Gives what was freed back to the system, after much of it.
+pub(crate) fn give_back() {
+    limit::return_free();
+}
+
 /// From now on an allocation that finds no memory ends the program with a message and status 2.
 pub(crate) fn limit() {
     if let Some(available) = available() {
@@ -147,6 +152,13 @@ mod tests {
         assert_eq!(inside(None, 1, need, 1.3e9), Threads::One, "there is no room for a copy");
         assert_eq!(inside(Some(1), 1, need, 1e12), Threads::One);
         assert_eq!(inside(None, 9000, need, 1e15), Threads::One);
+    }
+
+    #[test]
+    fn a_limit_of_our_own_is_none_of_the_users() {
+        let before = limit::left();
+        limit::set(1 << 45);
+        assert!(limit::left().is_none_or(|left| before.is_some_and(|before| left <= before + (1 << 30))));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The book's pages on reproduction were made from the experiment files as they are.
 
 use ackclock_study::reproduce::Library;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Begins the line that says what a page was made from.
@@ -46,4 +47,59 @@ fn a_stamp_is_found_where_it_is() {
     let text = "# Title\n\n<!-- ackclock reproduce nocc --emulate: build 12, experiment files 34 -->\n\nMore";
     assert_eq!(stamp(text), Some(("nocc", "34")));
     assert_eq!(stamp("# Title\n"), None);
+}
+
+/// The cells of a table's row. A pipe within a cell is escaped.
+fn cells(row: &str) -> Vec<String> {
+    let cells = row.trim_matches('|').replace("\\|", "\0");
+    cells.split('|').map(|cell| cell.trim().replace('\0', "|")).collect()
+}
+
+/// The claims of sources that fail or are undecided in the simulator, by a family's page: `ltcp-table-5 O1`.
+fn not_holding(page: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let (mut id, mut verdict) = (String::new(), 1);
+    for line in page.lines() {
+        if let Some(heading) =
+            line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'))
+        {
+            id = heading.split(' ').next().unwrap_or_default().to_owned();
+        }
+        if !line.starts_with('|') {
+            continue;
+        }
+        let cells = cells(line);
+        if cells[0] == "claim" {
+            verdict = cells.iter().position(|it| it == "verdict" || it == "simulator").expect("a verdict");
+        }
+        let whose = cells[0].rsplit("<br>").next().unwrap_or_default();
+        let told = cells.get(verdict).map_or("", |it| it.trim_start_matches('*'));
+        if whose.starts_with('O') && (told.starts_with("fails") || told.starts_with("undecided")) {
+            found.insert(format!("{id} {whose}"));
+        }
+    }
+    found
+}
+
+/// Nothing that a source claims is passed over in silence.
+#[test]
+fn what_does_not_hold_has_a_place_in_the_book() {
+    let pages = std::fs::read_dir(root().join("docs/src/reproduction")).expect("the pages");
+    let pages =
+        pages.map(|it| it.expect("a page").path()).filter(|it| it.extension().is_some_and(|it| it == "md"));
+    let failing: BTreeSet<String> =
+        pages.flat_map(|it| not_holding(&std::fs::read_to_string(it).expect("a page"))).collect();
+    assert!(failing.len() > 100, "the pages are read wrongly: {failing:?}");
+    let book = std::fs::read_to_string(root().join("docs/src/not-reproduced.md")).expect("the page");
+    let listed: Vec<String> = book
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .map(|line| cells(line).swap_remove(0))
+        .filter(|cell| cell.rsplit(' ').next().is_some_and(|it| it.starts_with('O') && it.len() > 1))
+        .collect();
+    let once: BTreeSet<String> = listed.iter().cloned().collect();
+    assert_eq!(listed.len(), once.len(), "a claim is listed twice");
+    let missing: Vec<&String> = failing.difference(&once).collect();
+    let gone: Vec<&String> = once.difference(&failing).collect();
+    assert!(missing.is_empty() && gone.is_empty(), "not-reproduced.md lacks {missing:?} and has {gone:?}");
 }

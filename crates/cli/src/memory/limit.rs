@@ -7,6 +7,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::OnceLock;
 
 /// The columns of `/proc/self/statm` (proc(5)), pages.
 #[derive(Clone, Copy)]
@@ -24,16 +25,24 @@ fn taken(column: Column) -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
+/// The user's own limit of data (`ulimit -d`), from before this process had one of its own.
+fn of_the_user() -> Option<u64> {
+    static LIMIT: OnceLock<Option<u64>> = OnceLock::new();
+    *LIMIT.get_or_init(|| getrlimit(Resource::Data).current)
+}
+
 /// What the user's own limits (`ulimit -v`, `ulimit -d`) leave, bytes, where there are any.
 pub(super) fn left() -> Option<u64> {
-    let left = |(resource, column)| Some(getrlimit(resource).current?.saturating_sub(taken(column)?));
-    [(Resource::As, Column::Size), (Resource::Data, Column::Data)].into_iter().filter_map(left).min()
+    let limits = [(getrlimit(Resource::As).current, Column::Size), (of_the_user(), Column::Data)];
+    let left = |(limit, column): (Option<u64>, _)| Some(limit?.saturating_sub(taken(column)?));
+    limits.into_iter().filter_map(left).min()
 }
 
 /// From now on this process gets so many bytes more, and no others. Where the system knows no such limit,
-/// nothing changes.
+/// nothing changes. The user's limit is one of those by which `available` was found.
 pub(super) fn set(available: u64) {
     let Some(taken) = taken(Column::Data) else { return };
+    of_the_user();
     let current = Some(taken.saturating_add(available));
     let maximum = getrlimit(Resource::Data).maximum;
     // A limit that the system refuses is as good as none: the estimate before the run still holds.
@@ -53,6 +62,18 @@ pub(super) fn return_large_blocks() {
     #[allow(unsafe_code, reason = "nothing else tells the allocator so")]
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
+    }
+}
+
+/// Gives what was freed back to the system. glibc keeps free pages between those that are used, and 12 GB of
+/// them were missing for whatever came after the largest experiments. They stay in the address space, so a limit
+/// that is set later allows as much more.
+pub(super) fn return_free() {
+    // SAFETY: `malloc_trim` takes any padding, and threads may allocate meanwhile.
+    #[cfg(target_env = "gnu")]
+    #[allow(unsafe_code, reason = "nothing else tells the allocator so")]
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 

@@ -181,6 +181,8 @@ fn find(command: &args::Reproduce, plans: Vec<Plan<'_>>, files: Option<&Files>) 
         }
         found.reproductions.extend(reproductions);
         found.emulated = emulated;
+        drop((plan, asked));
+        memory::give_back();
     }
     Ok(found)
 }
