@@ -230,7 +230,7 @@ pub(crate) fn locate<'py>(
 /// The identity of the build: a digest of the library that computes.
 #[pyfunction]
 pub(crate) fn build(library: &str) -> PyResult<String> {
-    let bytes =
-        std::fs::read(library).map_err(|error| wrong(format!("{library}: {error}"), "install it again"))?;
-    Ok(Build::of(&bytes).word().to_owned())
+    let build = Build::of_file(library.as_ref())
+        .map_err(|error| wrong(format!("{library}: {error}"), "install it again"))?;
+    Ok(build.word().to_owned())
 }

@@ -14,6 +14,7 @@ use ackclock_scenario::series::Series;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
@@ -30,13 +31,29 @@ impl Build {
         Build(digest_of(bytes))
     }
 
+    /// The build that consists of the bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn of_file(path: &Path) -> io::Result<Build> {
+        // A program with its line numbers has a hundred megabytes, so it is not held in memory.
+        let (mut file, mut piece, mut sum) = (File::open(path)?, [0; 1 << 16], Sha256::new());
+        loop {
+            match file.read(&mut piece)? {
+                0 => return Ok(Build(short(sum))),
+                length => sum.update(&piece[..length]),
+            }
+        }
+    }
+
     /// The build of the program that runs.
     ///
     /// # Errors
     ///
     /// The program's own file cannot be read.
     pub fn of_this_program() -> io::Result<Build> {
-        Ok(Build::of(&std::fs::read(std::env::current_exe()?)?))
+        Build::of_file(&std::env::current_exe()?)
     }
 
     /// A word for it that can be the name of a directory.
@@ -222,7 +239,11 @@ pub fn digest(point: &Point) -> String {
 
 /// A short digest of bytes.
 pub fn digest_of(bytes: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(bytes)[..16])
+    short(Sha256::new_with_prefix(bytes))
+}
+
+fn short(sum: Sha256) -> String {
+    hexadecimal(&sum.finalize()[..16])
 }
 
 #[cfg(test)]
@@ -314,6 +335,14 @@ mod tests {
         assert!(store.get(point).is_none(), "a changed digit is believed");
         fs::write(directory.path().join(store.name(other, "json")), text).expect("written");
         assert!(store.get(other).is_none(), "another point's result is believed");
+    }
+
+    #[test]
+    fn a_file_is_the_build_of_its_bytes() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let (path, bytes) = (directory.path().join("program"), [7; 200_000]);
+        fs::write(&path, bytes).expect("written");
+        assert_eq!(Build::of_file(&path).expect("it can be read"), Build::of(&bytes));
     }
 
     #[test]
