@@ -50,7 +50,7 @@ CHECKED = RUSTFLAGS="--cfg fuzzing -D warnings" cargo check -q --manifest-path f
 # The tests wait for cargo's lock until all of them are built.
 beside: $(VENV)/ready ## what `make test` does while tests wait: other tests, Python, QUIC, documentation, fuzz targets
 	$(QUIC_TESTED) --no-run
-	$(TESTED) --lib --bins $(addprefix --test ,$(OTHERS))
+	$(TESTED) --no-fail-fast --lib --bins $(addprefix --test ,$(OTHERS))
 	$(TESTED) --doc
 	$(DOCUMENTED)
 	$(CHECKED)

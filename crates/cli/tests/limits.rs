@@ -73,6 +73,37 @@ fn runs_that_do_not_fit_leave_a_claim_undecided() {
     assert_eq!(document(&first)["counts"]["undecided"], 1);
 }
 
+/// The runs of two experiments do not fit together, and each of them fits alone.
+#[test]
+fn experiments_that_do_not_fit_together_run_apart() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path().join("experiments/tiny1999");
+    std::fs::create_dir_all(&folder).expect("a directory");
+    let claim = "[[claim]]\ntext = \"It is above.\"\nthat = \"goodput('reno') > 1\"\n";
+    for (name, duration) in [("fig-1", "20 s"), ("fig-2", "21 s"), ("fig-3", "22 s")] {
+        let text = PROBED
+            .replace("fig-1", name)
+            .replace("duration = \"20 s\"", &format!("duration = \"{duration}\""));
+        std::fs::write(folder.join(format!("{name}.toml")), text + claim).expect("a file");
+    }
+    let program = env!("CARGO_BIN_EXE_ackclock");
+    let run = |what: &str, limit: u64, store: &str| {
+        let line = format!(
+            "ulimit -v {limit}; exec {program} reproduce {what} --experiments experiments --threads 1 --json \
+             --store {store}"
+        );
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]).current_dir(directory.path()).output().expect("a shell")
+    };
+    // The least memory in which the largest of them ends, and some pages more.
+    let alone = (16..60).map(|limit| limit * 25_000);
+    let least = alone.into_iter().find(|&limit| run("fig-3", limit, "one").status.success());
+    let both = run("all", least.expect("1.5 GB are enough") + 25_000, "all");
+    assert_eq!(both.status.code(), Some(0), "{}", stderr(&both));
+    let document = serde_json::from_str::<serde_json::Value>(&stdout(&both)).expect("JSON");
+    assert_eq!(document["counts"]["holds"], 3, "{}", document["counts"]);
+}
+
 /// Probes see much in a short time.
 const PROBED: &str = r#"
     id = "fig-1"

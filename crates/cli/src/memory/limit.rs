@@ -66,8 +66,8 @@ pub(super) fn return_large_blocks() {
 }
 
 /// Gives what was freed back to the system. glibc keeps free pages between those that are used, and 12 GB of
-/// them were missing for whatever came after the largest experiments. They stay in the address space, so a limit
-/// that is set later allows as much more.
+/// them were missing for whatever came after the largest experiments. They stay in the address space, so a
+/// limit that is set later allows as much more.
 pub(super) fn return_free() {
     // SAFETY: `malloc_trim` takes any padding, and threads may allocate meanwhile.
     #[cfg(target_env = "gnu")]

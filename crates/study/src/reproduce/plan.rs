@@ -63,6 +63,23 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
+    /// The number of experiments.
+    pub fn experiments(&self) -> usize {
+        self.experiments.len()
+    }
+
+    /// The first half of the experiments, and the second one, as far as they have any: whoever has too little
+    /// memory for all of them may have enough for half of them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::new`].
+    pub fn halves(&self, library: &Library) -> Result<Vec<Plan<'a>>, ScenarioError> {
+        let (first, second) = self.experiments.split_at(self.experiments.len() / 2);
+        let halves = [first, second].into_iter().filter(|half| !half.is_empty());
+        halves.map(|half| Plan::new(library, half.to_vec())).collect()
+    }
+
     /// The points to run.
     pub fn points(&self) -> &[Point] {
         &self.points

@@ -22,6 +22,8 @@ use page::{Origin, page};
 pub(crate) use print::describe;
 use serde_json::{Value, json};
 use shown::total;
+use simulate::Outcome;
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 /// The page of some experiments, and that of one table, in the output directory.
@@ -59,7 +61,7 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
             .try_for_each(|plan| emulated::admissible(plan.points(), usize::from(command.at_once)))?;
     }
     let files = command.out.as_deref().map(Files::open).transpose()?;
-    let found = find(command, plans, files.as_ref())?;
+    let found = find(command, &library, plans, files.as_ref())?;
     let rows = rows(&library, &found.reproductions);
     let origin = Origin {
         command: command.what.clone()
@@ -158,17 +160,35 @@ fn packed<T>(needs: Vec<(T, f64)>, room: f64) -> Vec<Vec<T>> {
     groups
 }
 
-/// Runs and judges all plans, and writes their points and pictures.
-fn find(command: &args::Reproduce, plans: Vec<Plan<'_>>, files: Option<&Files>) -> Result<Found, Failure> {
+/// Runs and judges all plans, and writes their points and pictures. A plan that needs too much memory goes on
+/// in halves.
+fn find(
+    command: &args::Reproduce,
+    library: &Library,
+    plans: Vec<Plan<'_>>,
+    files: Option<&Files>,
+) -> Result<Found, Failure> {
     let store = match &command.store {
         Some(directory) => directory.clone(),
         None => PathBuf::from("ackclock-out/points").join(program::build()?.word()),
     };
     let stop = interrupt::listen()?;
     let mut found = Found::default();
-    for mut plan in plans {
+    let mut waiting = VecDeque::from(plans);
+    while let Some(mut plan) = waiting.pop_front() {
         let asked = plan.clone();
-        let mut reproductions = simulate::reproduce(command, &mut plan, &store, stop)?;
+        // What is emulated has one table for all experiments.
+        let divisible = plan.experiments() > 1 && !command.emulate;
+        let mut reproductions = match simulate::reproduce(command, &mut plan, divisible, &store, stop)? {
+            Outcome::Judged(reproductions) => reproductions,
+            Outcome::TooLarge => {
+                for half in asked.halves(library)?.into_iter().rev() {
+                    waiting.push_front(half);
+                }
+                memory::give_back();
+                continue;
+            }
+        };
         let emulate =
             || emulated::emulate(&asked, &store, command.own_host, usize::from(command.at_once), stop);
         let emulated = command.emulate.then(emulate).transpose()?;

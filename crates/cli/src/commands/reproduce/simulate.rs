@@ -14,32 +14,46 @@ use miette::miette;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Runs a plan, and judges it.
+/// What came of a plan.
+pub(super) enum Outcome {
+    Judged(Vec<Reproduction>),
+    /// There is too little memory for all of its experiments together.
+    TooLarge,
+}
+
+/// Runs a plan, and judges it. One that may not be divided goes on as long as it can.
 pub(super) fn reproduce(
     command: &args::Reproduce,
     plan: &mut Plan<'_>,
+    divisible: bool,
     store: &Path,
     stop: &AtomicBool,
-) -> Result<Vec<Reproduction>, Failure> {
+) -> Result<Outcome, Failure> {
     let most = command.seeds_max;
     let mut results = simulate(command, plan.points(), store, stop)?;
     if !plan.replicate_drawn(&results, most)?.is_empty() {
-        results.extend(simulate(command, &plan.points()[results.len()..], store, stop)?);
+        let more = &plan.points()[results.len()..];
+        let mut need = check(more, false)?;
+        need.kept += check(plan.points(), false)?.kept; // whoever judges results copies them
+        if divisible && memory::check(need, memory::at_once(command.threads, more.len())).is_err() {
+            return Ok(Outcome::TooLarge);
+        }
+        results.extend(simulate(command, more, store, stop)?);
     }
     let mut reproductions = plan.judge(&results);
     loop {
         let before = plan.clone();
         let changed = plan.replicate_undecided(&reproductions, most)?;
         if changed.is_empty() {
-            return Ok(reproductions);
+            return Ok(Outcome::Judged(reproductions));
         }
         let more = &plan.points()[results.len()..];
         if let Err(error) = memory::check(check(more, false)?, memory::at_once(command.threads, more.len())) {
             tell!("Some claims stay undecided, because more runs need more memory: {error}.");
             *plan = before;
-            return Ok(reproductions);
+            return Ok(Outcome::Judged(reproductions));
         }
-        results.extend(simulate(command, &plan.points()[results.len()..], store, stop)?);
+        results.extend(simulate(command, more, store, stop)?);
         for number in changed {
             reproductions[number] = plan.judge_one(number, &results);
         }
