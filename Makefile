@@ -16,7 +16,7 @@ help: ## list these targets
 .PHONY: test lint clippy beside
 # These tests wait for real time, so they have the machine first. All others run meanwhile, after what is built apart
 # from this workspace, and give way. What they say follows at the end.
-WAITING = emulate emulation generate host kernel lab linux loopback monitor owners proxy serve transfer
+WAITING = emulate emulation files generate host kernel lab linux loopback monitor owners proxy serve transfer
 TEST_FILES = $(wildcard crates/*/tests/*.rs crates/*/tests/*/main.rs benches/*/tests/*.rs)
 OTHERS = $(sort $(filter-out $(WAITING), $(basename $(notdir $(patsubst %/main.rs,%,$(filter-out \
 	crates/python/% crates/quic/%, $(TEST_FILES)))))))
