@@ -14,8 +14,8 @@ help: ## list these targets
 # --- Tests ---
 
 .PHONY: test lint clippy beside
-# These tests wait for real time, so they have the machine first. All others run meanwhile, after what is built apart
-# from this workspace, and give way. What they say follows at the end.
+# These tests wait for real time, so they have the machine first. All others run meanwhile, and give way. What they say
+# follows at the end.
 WAITING = emulate emulation files generate host kernel lab linux loopback monitor owners proxy serve transfer
 TEST_FILES = $(wildcard crates/*/tests/*.rs crates/*/tests/*/main.rs benches/*/tests/*.rs)
 OTHERS = $(sort $(filter-out $(WAITING), $(basename $(notdir $(patsubst %/main.rs,%,$(filter-out \
@@ -25,7 +25,7 @@ TESTED = features="$$($(KERNEL_FEATURES))"; cargo test --workspace $$features
 test: clippy ## everything that a change must pass; as root it installs what it needs
 	@mkdir -p target; nice -n 19 $(MAKE) -s beside > target/beside.log 2>&1 & beside=$$!; \
 	trap 'kill $$beside 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
-	$(TESTED) --no-run && $(TESTED) $(addprefix --test ,$(WAITING)) && { $(IN_BROWSER); }; tested=$$?; \
+	$(TESTED) --no-run && $(TESTED) $(addprefix --test ,$(WAITING)) && ( $(IN_BROWSER) ); tested=$$?; \
 	test $$tested != 0 || { echo "the other tests run until they end: target/beside.log"; wait $$beside; tested=$$?; }; \
 	cat target/beside.log; exit $$tested
 	@{ $(KERNEL_TOOLS); } || \

@@ -102,4 +102,30 @@ fn what_does_not_hold_has_a_place_in_the_book() {
     let missing: Vec<&String> = failing.difference(&once).collect();
     let gone: Vec<&String> = once.difference(&failing).collect();
     assert!(missing.is_empty() && gone.is_empty(), "not-reproduced.md lacks {missing:?} and has {gone:?}");
+
+    // What the page says of how many there are.
+    let rows =
+        |part: &str| part.lines().filter(|line| line.starts_with("| ") && line.contains("<br>")).count();
+    let counts: Vec<usize> = book.split("\n## ").skip(1).map(rows).collect();
+    let [contradicted, settings, some, none, undecided] = counts[..] else {
+        panic!("five tables: {counts:?}")
+    };
+    for (anchor, count) in
+        [("contradicts", contradicted), ("setting", settings), ("cases", some), ("nothing", none)]
+    {
+        let told = book.lines().find(|line| line.starts_with("| [") && line.contains(anchor)).map(cells);
+        assert_eq!(told.expect("a row")[1], count.to_string(), "{anchor}");
+    }
+    let table = std::fs::read_to_string(root().join("docs/src/reproduction.md")).expect("the table");
+    let all = cells(table.lines().find(|line| line.starts_with("| all |")).expect("all works"));
+    let [hold, fail]: [usize; 2] = [4, 5].map(|column| all[column].parse().expect("a number"));
+    assert_eq!((fail, all[7].clone()), (contradicted + settings + some + none, undecided.to_string()));
+    let most = hold + contradicted + settings + undecided;
+    for told in [
+        format!("{fail} fail here, and {undecided} are undecided"),
+        format!("{hold} hold."),
+        format!("{most} would hold"),
+    ] {
+        assert!(book.contains(&told), "the page does not say: {told}");
+    }
 }
