@@ -159,8 +159,10 @@ BROWSER = tests/browser
 BROWSER_TOOLS = command -v chromium >/dev/null && command -v npm >/dev/null && \
 	node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18 ? 1 : 0)'
 
+# A page that never answers is a failure, not a wait.
+IN_TIME = timeout --verbose --foreground -k 10 1200
 # With the program that is there: `make test` has built it for its other tests.
-IN_BROWSER = if { $(BROWSER_TOOLS); }; then $(MAKE) -s $(BROWSER)/node_modules/ready && cd $(BROWSER) && npm test --silent; \
+IN_BROWSER = if { $(BROWSER_TOOLS); }; then $(MAKE) -s $(BROWSER)/node_modules/ready && cd $(BROWSER) && $(IN_TIME) npm test --silent; \
 	else echo "SKIPPED: pages in a browser: chromium, npm or node 18 is missing" >&2; fi
 
 .PHONY: browser

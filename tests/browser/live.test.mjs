@@ -72,13 +72,18 @@ test("the kernel's own TCP is drawn as it happens, and stops", async (t) => {
         const before = await page.evaluate(() => document.body.dataset.complete);
         await page.locator("#text").fill(scenario("1 s"));
         await page.waitForFunction((before) => document.body.dataset.complete !== before, before);
-        // The one before takes down its hosts first.
-        for (;;) {
-          await page.getByRole("button", { name: "Emulate" }).click();
-          await page.getByRole("button", { name: "Emulate" }).waitFor();
-          if (!(await page.locator("#problem", { hasText: "another emulated run" }).isVisible())) break;
-        }
+        // Another page emulates at this moment.
+        const problem = { message: "another emulated run is under way", help: null };
+        const body = `event: refused\ndata: ${JSON.stringify({ variant: 0, problem })}\n\n`;
+        const refusal = { contentType: "text/event-stream", body };
+        await page.route("**/api/emulate", (route) => route.fulfill(refusal), { times: 1 });
+        await page.getByRole("button", { name: "Emulate" }).click();
+        await page.locator("#problem", { hasText: problem.message }).waitFor();
+        // Our own run takes down its hosts first.
+        await page.getByRole("button", { name: "Emulate" }).click();
+        await says("Emulated: ");
         assert.match((await status.textContent()) ?? "", /Emulated: \d+ deliveries, late by [\d.]+ ms/);
+        assert.equal(await page.locator("#problem").isVisible(), false, "what was refused is past");
         assert.ok((await page.locator("#tables tbody tr").count()) >= 2);
       },
       { width: 1280, height: 900 },

@@ -393,6 +393,7 @@ async function emulate() {
       );
   };
   say("Setting up hosts", 0);
+  part("problem").hidden = true;
   try {
     await follow("/api/emulate", asked([chosen()]), own.signal, (name, data) => {
       if (name === "emulating") live = new Live(data);

@@ -237,6 +237,7 @@ impl Answers {
             return text(StatusCode::SERVICE_UNAVAILABLE, words);
         };
         let (stop, turn, runs) = (ticket.stop.clone(), ticket.turn.clone(), self.runs.clone());
+        let place = ticket.place.clone();
         let (telling, content) = events(ticket);
         tokio::spawn(async move {
             // One after the other: whoever was before has been told to stop.
@@ -245,6 +246,7 @@ impl Answers {
                 return;
             }
             spawn_blocking(move || {
+                let _place = place;
                 let _turn = turn;
                 let tell = |told, certain| telling.tell(told, certain);
                 match emulator {
@@ -273,7 +275,9 @@ impl Answers {
         };
         let runs = self.runs.clone();
         let (stop, turn) = (ticket.stop.clone(), ticket.turn.clone().lock_owned().await);
+        let place = ticket.place.clone();
         let made = blocking(move || {
+            let _place = place;
             let _turn = turn;
             match runs.export(&asked, &what, &stop) {
                 Ok(file) => json(&json!({"file": file})),

@@ -116,15 +116,26 @@ struct Tab {
 
 /// A run of a tab that may begin when the one before has ended.
 pub(crate) struct Ticket {
-    runs: Arc<Runs>,
-    tab: String,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
+    pub(crate) place: Arc<Place>,
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What keeps a tab: somebody reads its answer, or a run that was told to stop has not ended yet. So the next
+/// run waits for it.
+pub(crate) struct Place {
+    runs: Arc<Runs>,
+    tab: String,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
         let mut tabs = self.runs.tabs();
         if let Some(tab) = tabs.get_mut(&self.tab) {
             tab.tickets -= 1;
@@ -165,7 +176,8 @@ impl Runs {
         entry.tickets += 1;
         let (stop, turn) = (entry.stop.clone(), entry.turn.clone());
         drop(tabs);
-        Some(Ticket { runs: self.clone(), tab: tab.to_owned(), stop, turn })
+        let place = Arc::new(Place { runs: self.clone(), tab: tab.to_owned() });
+        Some(Ticket { stop, turn, place })
     }
 
     /// Ends everything.

@@ -132,9 +132,12 @@ impl Open {
 }
 
 /// An emulator that simulates. It shows so many looks at one flow, then waits to be told to end if it holds.
+/// After that it takes down what it would have set up.
+#[derive(Default)]
 struct Fake {
     looks: u64,
     holds: bool,
+    takes_down: Duration,
 }
 
 impl Fake {
@@ -157,6 +160,7 @@ impl Emulator for Fake {
         while self.holds && go_on(0.5) {
             sleep(Duration::from_millis(5));
         }
+        sleep(self.takes_down);
         let result = run_point(point, true, &AtomicBool::new(false))?;
         Ok((result, json!({"trusted": true})))
     }
@@ -281,7 +285,7 @@ fn a_run_that_takes_too_much_is_stopped() {
 /// A page that reads slowly misses glimpses, but none of what was delivered.
 #[test]
 fn a_missed_glimpse_loses_nothing() {
-    let lab = Fake { looks: 5000, holds: false }.lab();
+    let lab = Fake { looks: 5000, ..Fake::default() }.lab();
     let events = lab.events("/api/emulate", &asked("one", &[QUICK]));
     let glimpses: Vec<&Value> = events.iter().filter(|(name, _)| name == "glimpse").map(|it| &it.1).collect();
     assert!(!glimpses.is_empty());
@@ -295,7 +299,7 @@ fn a_missed_glimpse_loses_nothing() {
 /// One emulated run at a time, of one point, for so long at most.
 #[test]
 fn an_emulated_run_has_limits() {
-    let lab = Fake { looks: 1, holds: true }.lab();
+    let lab = Fake { looks: 1, holds: true, ..Fake::default() }.lab();
     let refused = |tab: &str, text: &str, says: &str| {
         let events = lab.events("/api/emulate", &asked(tab, &[text]));
         let (name, data) = events.last().expect("an event");
@@ -326,6 +330,21 @@ fn an_emulated_run_has_limits() {
         }
         sleep(Duration::from_millis(20));
     }
+}
+
+/// Who stops an emulated run and begins another one waits until the first has taken down its hosts.
+#[test]
+fn who_emulates_again_is_not_refused_by_the_own_run() {
+    let lab = Fake { looks: 1, holds: true, takes_down: Duration::from_millis(300) }.lab();
+    for _ in 0..3 {
+        let mut run = BufReader::new(lab.connect());
+        let request = lab.request("/api/emulate", &asked("one", &[QUICK]));
+        run.get_mut().write_all(request.as_bytes()).expect("room");
+        let lines = run.by_ref().lines().map_while(Result::ok).filter(|line| line.starts_with("event: "));
+        let names: Vec<String> = lines.take(2).collect();
+        assert_eq!(names, ["event: emulating", "event: glimpse"]);
+    }
+    lab.until(0, 0);
 }
 
 /// Who hangs up ends the run, and so does who asks again.
