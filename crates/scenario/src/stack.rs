@@ -71,7 +71,8 @@ const LINUX: Stack = Stack {
         notes: &[
             "HyStart is Linux's own, not HyStart++, and only CUBIC has it there",
             "delayed acknowledgements: every second segment, or after 40 ms (TCP_DELACK_MIN); Linux adapts \
-             the time up to 200 ms, and acknowledges the first segments of a connection at once",
+             the time up to 200 ms, and acknowledges the first segments of a connection at once, which \
+             quick_acks = 16 does here",
             "counting: Linux counts all that an acknowledgement covers",
             "undo: Linux also uses reports of duplicates, and F-RTO (RFC 5682) after a timeout",
             "not a part of it: the pacing that fq adds, the growth of the receive window, TSO and GRO",

@@ -57,6 +57,8 @@ pub(crate) struct Inbound {
     unacknowledged: u32,
     due: Option<Time>,
     delay: Option<Duration>,
+    /// So many of the segments in order to come are acknowledged at once.
+    quick_acks: u32,
     /// RFC 3168 section 6.1.3, or RFC 8257 section 3.2.
     echo: bool,
     exact_echo: bool,
@@ -81,6 +83,7 @@ impl Inbound {
             unacknowledged: 0,
             due: None,
             delay: config.delayed_ack,
+            quick_acks: config.quick_acks,
             echo: false,
             exact_echo: config.dctcp_echo,
             stamp: None,
@@ -188,6 +191,8 @@ impl Inbound {
             return true;
         }
         self.unacknowledged += text.segments;
+        at_once |= self.quick_acks > 0;
+        self.quick_acks = self.quick_acks.saturating_sub(text.segments);
         let Some(delay) = self.delay.filter(|_| self.unacknowledged < SEGMENTS_PER_ACK && !at_once) else {
             return true;
         };

@@ -153,6 +153,7 @@ fn settings() -> impl Strategy<Value = Options> {
                 ecn,
                 limited_transmit: limited,
                 delayed_ack: delayed.then(|| Duration::from_millis(40)),
+                quick_acks: if limited { 16 } else { 0 },
                 ..Config::default()
             };
             let control = cc::Settings::defaults(control);

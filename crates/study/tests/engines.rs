@@ -279,7 +279,7 @@ fn dumbbell() -> impl Strategy<Value = String> {
             "reverse = true",
             "count = 7",
             "rtt = \"90 ms\"",
-            "tcp = { delayed_ack = true }",
+            "tcp = { delayed_ack = true, quick_acks = 3 }",
             "tcp = { initial_window = 2, counting = \"acks\", timestamps = false, ecn = true }",
             "jitter = \"3 ms\"",
             "tcp = { pacing = true }",

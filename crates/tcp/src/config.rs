@@ -112,6 +112,9 @@ pub struct Config {
     /// Acknowledge every second segment, or after this time (RFC 1122: at most 0.5 s). `None`: acknowledge
     /// every segment.
     pub delayed_ack: Option<Duration>,
+    /// So many segments at the start of a connection are acknowledged at once, also with `delayed_ack`, so
+    /// that slow start is not held up. 0: none. Linux: up to 16 (`TCP_MAX_QUICKACKS`).
+    pub quick_acks: u32,
     /// True: ECN is negotiated (RFC 3168).
     pub ecn: bool,
     /// With it, echo each mark by itself (RFC 8257) instead of any until the window was reduced. For
@@ -145,6 +148,7 @@ impl Default for Config {
             clock_granularity: Duration::from_millis(1),
             timestamps: true,
             delayed_ack: None,
+            quick_acks: 0,
             ecn: false,
             dctcp_echo: false,
             l4s: false,

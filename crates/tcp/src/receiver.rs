@@ -15,6 +15,8 @@ pub struct Receiver {
     /// RFC 2883.
     reports_duplicates: bool,
     delayed_ack: Option<Duration>,
+    /// So many of the segments in order to come are acknowledged at once.
+    quick_acks: u32,
     /// The flags of packets that say nothing else: the number of the connection.
     epoch: Flags,
     pub(crate) reassembly: Reassembly,
@@ -48,6 +50,7 @@ impl Receiver {
             sack: config.recovery.scheme().selective,
             reports_duplicates: config.reports_duplicates(),
             delayed_ack: config.delayed_ack,
+            quick_acks: config.quick_acks,
             epoch: Flags::of_epoch(epoch),
             reassembly: Reassembly::default(),
             recent: Time::ZERO,
@@ -152,6 +155,8 @@ impl Receiver {
             Arrival::InOrder => {
                 if let Some(delay) = self.delayed_ack {
                     self.unacknowledged += 1;
+                    at_once |= self.quick_acks > 0;
+                    self.quick_acks = self.quick_acks.saturating_sub(1);
                     if self.unacknowledged < SEGMENTS_PER_ACK && !at_once {
                         self.deadline.get_or_insert(now + delay);
                         return None;
@@ -290,6 +295,18 @@ mod tests {
         assert_eq!(receiver.on_timeout(Time::ZERO), None);
         assert_eq!(receiver.on_timeout(due).map(|ack| ack.ack), Some(3));
         assert_eq!(receiver.poll_timeout(), None);
+    }
+
+    /// What comes out of order is acknowledged at once anyway, and spends none.
+    #[test]
+    fn the_first_segments_of_a_connection_are_acknowledged_at_once() {
+        let delayed_ack = Some(Duration::from_millis(100));
+        let mut receiver = Receiver::new(&Config { delayed_ack, quick_acks: 2, ..Config::default() }, 0);
+        let acks = [0, 1, 2, 3, 4, 5].map(|seq| receive(&mut receiver, seq).map(|ack| ack.ack));
+        assert_eq!(acks, [Some(1), Some(2), None, Some(4), None, Some(6)]);
+        let mut receiver = Receiver::new(&Config { delayed_ack, quick_acks: 1, ..Config::default() }, 0);
+        let acks = [1, 1, 0, 2, 3, 4].map(|seq| receive(&mut receiver, seq).map(|ack| ack.ack));
+        assert_eq!(acks, [Some(0), Some(0), Some(2), Some(3), None, Some(5)]);
     }
 
     #[test]

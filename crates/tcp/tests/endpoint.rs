@@ -36,7 +36,7 @@ fn config() -> impl Strategy<Value = Config> {
     (
         prop::sample::select(recoveries()),
         switches,
-        delayed_ack,
+        (delayed_ack, 0_u32..20),
         counting,
         windows,
         prop::sample::select(detections()),
@@ -46,7 +46,7 @@ fn config() -> impl Strategy<Value = Config> {
             |(
                 recovery,
                 (timestamps, ecn, limited_transmit, undo),
-                delayed_ack,
+                (delayed_ack, quick_acks),
                 counting,
                 windows,
                 detection,
@@ -58,6 +58,7 @@ fn config() -> impl Strategy<Value = Config> {
                     ecn,
                     limited_transmit,
                     delayed_ack,
+                    quick_acks,
                     counting,
                     peer_window: windows.0,
                     initial_window: f64::from(windows.1),

@@ -47,6 +47,9 @@ pub(crate) fn read_keys(table: &Table<'_>, config: &mut Config) -> Result<()> {
     if let Some(at) = table.get("delayed_ack") {
         config.delayed_ack = read_delayed_ack(&at)?;
     }
+    if let Some(at) = table.get("quick_acks") {
+        config.quick_acks = at.count(0, 1_000_000)? as u32;
+    }
     if let Some(at) = table.get("counting") {
         config.counting = read_counting(&at)?;
     }

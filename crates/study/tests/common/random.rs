@@ -199,7 +199,7 @@ pub fn tcp_flows() -> impl Strategy<Value = String> {
             "stop = \"1.5 s\"",
             "reverse = true",
             "count = 3",
-            "tcp = { delayed_ack = true, initial_window = 2, counting = \"acks\", timestamps = false, ecn = true }",
+            "tcp = { delayed_ack = true, quick_acks = 5, initial_window = 2, counting = \"acks\", timestamps = false, ecn = true }",
         ],
         0..=4,
     );
