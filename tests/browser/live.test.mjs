@@ -79,7 +79,7 @@ test("the kernel's own TCP is drawn as it happens, and stops", async (t) => {
         await page.route("**/api/emulate", (route) => route.fulfill(refusal), { times: 1 });
         await page.getByRole("button", { name: "Emulate" }).click();
         await page.locator("#problem", { hasText: problem.message }).waitFor();
-        // Our own run takes down its hosts first.
+        // That run has ended.
         await page.getByRole("button", { name: "Emulate" }).click();
         await says("Emulated: ");
         assert.match((await status.textContent()) ?? "", /Emulated: \d+ deliveries, late by [\d.]+ ms/);
