@@ -12,6 +12,7 @@ use ackclock_units::{Duration, Rate, Time};
 use miette::{Context, IntoDiagnostic, Result, miette};
 use std::hint::black_box;
 use std::path::Path as File;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// A workload that is ready to run.
@@ -67,7 +68,8 @@ pub fn workload(id: &str) -> Result<Workload> {
             if let Some((_, file, duration)) = RUNS.iter().find(|(known, ..)| *known == id) {
                 let mut point = scenario(file, duration)?;
                 let phases = id.ends_with("-in-phases");
-                point.scenario.engine = Some(if phases { EngineKind::Phases } else { EngineKind::Events });
+                Arc::make_mut(&mut point.scenario).engine =
+                    Some(if phases { EngineKind::Phases } else { EngineKind::Events });
                 ("delivered segment", Box::new(move || run(&point)))
             } else if let Some(scheme) =
                 schemes().iter().find(|scheme| id.strip_prefix("ack-") == Some(scheme.name))

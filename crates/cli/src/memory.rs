@@ -7,6 +7,7 @@ use ackclock_scenario::plan::Threads;
 use ackclock_study::run::MemoryEstimate;
 use miette::{Report, miette};
 use std::borrow::Cow;
+use std::sync::Arc;
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 /// The number of points that run at once if so many threads are wanted: at most one per core and point.
@@ -27,7 +28,7 @@ pub(crate) fn divided<'a>(
         return Cow::Borrowed(points);
     }
     let mut points = points.to_vec();
-    points.iter_mut().for_each(|point| point.scenario.threads = inside);
+    points.iter_mut().for_each(|point| Arc::make_mut(&mut point.scenario).threads = inside);
     Cow::Owned(points)
 }
 

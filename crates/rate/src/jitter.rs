@@ -58,30 +58,37 @@ pub struct Jitter {
     spacing: Duration,
     /// Send time and arrival of the packet to compare with.
     last: Option<(Time, Time)>,
+    /// Packets that arrived after that one, and whether one of them followed a loss.
+    since: u32,
+    broken: bool,
+    interval: Option<Duration>,
 }
 
 impl Jitter {
     /// Jitters by this `clock`; with `skips_pairs` second packets of pairs give none if the clock is fine.
     /// With a `spacing` of zero each packet is compared with the one before, as the source has it.
     pub fn new(clock: Clock, skips_pairs: bool, spacing: Duration) -> Jitter {
-        Jitter { clock, skips_pairs, spacing, last: None }
+        Jitter { clock, skips_pairs, spacing, last: None, since: 0, broken: false, interval: None }
     }
 
     /// A packet that left at `sent` by the sender's clock arrived at `arrived` by the receiver's. `behind` is
-    /// true for the second packet of a pair whose first arrived just before. `service` is S/C, zero while C
-    /// is unknown.
+    /// true for the second packet of a pair whose first arrived just before. `missing` packets before it were
+    /// lost. `service` is S/C, zero while C is unknown.
     pub fn on_packet(
         &mut self,
         sent: Time,
         arrived: Time,
         behind: bool,
+        missing: u64,
         service: Duration,
     ) -> Option<Change> {
+        self.since += 1;
+        self.broken |= missing > 0;
         if behind && self.skips_pairs && self.clock == Clock::Fine {
             return None;
         }
         let Some((sent_before, arrived_before)) = self.last else {
-            self.last = Some((sent, arrived));
+            self.refer(sent, arrived);
             return None;
         };
         let least = match self.clock {
@@ -92,8 +99,22 @@ impl Jitter {
         if sent.since(sent_before) < self.spacing {
             return Some(Change::Partial(jitter));
         }
-        self.last = Some((sent, arrived));
+        let successive = !self.broken && arrived >= arrived_before;
+        let interval = Duration::from_nanos(arrived.since(arrived_before).as_nanos() / u64::from(self.since));
+        self.interval = successive.then_some(interval);
+        self.refer(sent, arrived);
         Some(Change::Whole(jitter))
+    }
+
+    /// The inter-arrival time that belongs to the last [`Change::Whole`], per packet (equation 3.7). `None`
+    /// if packets between the two were lost: then they are not successive.
+    pub fn interval(&self) -> Option<Duration> {
+        self.interval
+    }
+
+    /// The next packets are compared with this one.
+    fn refer(&mut self, sent: Time, arrived: Time) {
+        (self.last, self.since, self.broken) = (Some((sent, arrived)), 0, false);
     }
 }
 
@@ -109,7 +130,8 @@ mod tests {
     #[test]
     fn jitter_is_the_change_of_queueing_delay() {
         let mut jitter = Jitter::new(Clock::Fine, true, Duration::ZERO);
-        let mut of = |sent, arrived, behind| jitter.on_packet(at(sent), at(arrived), behind, Duration::ZERO);
+        let mut of =
+            |sent, arrived, behind| jitter.on_packet(at(sent), at(arrived), behind, 0, Duration::ZERO);
         assert_eq!(of(0, 40_000, false), None);
         assert_eq!(of(4000, 44_000, false), Some(Change::Whole(0)));
         assert_eq!(of(8000, 50_000, false), Some(Change::Whole(2_000_000))); // 2 ms queued
@@ -122,7 +144,7 @@ mod tests {
     #[test]
     fn with_a_spacing_packets_are_compared_with_the_first_of_their_group() {
         let mut jitter = Jitter::new(Clock::Fine, true, Duration::from_millis(5));
-        let mut of = |sent, arrived| jitter.on_packet(at(sent), at(arrived), false, Duration::ZERO);
+        let mut of = |sent, arrived| jitter.on_packet(at(sent), at(arrived), false, 0, Duration::ZERO);
         assert_eq!(of(0, 40_000), None);
         assert_eq!(of(2000, 42_300), Some(Change::Partial(300_000)));
         assert_eq!(of(4000, 43_900), Some(Change::Partial(-100_000)));
@@ -132,13 +154,31 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_is_per_packet_and_only_between_successive_ones() {
+        let run = |spacing: u64, packets: &[(u64, u64, u64)]| -> Vec<Option<u64>> {
+            let mut jitter = Jitter::new(Clock::Fine, true, Duration::from_millis(spacing));
+            let mut of = |&(sent, arrived, missing): &(u64, u64, u64)| {
+                jitter.on_packet(at(1000 * sent), at(1000 * arrived), false, missing, Duration::ZERO);
+                jitter.interval().map(|interval| interval.as_nanos() / 1_000_000)
+            };
+            packets.iter().map(&mut of).collect()
+        };
+        // 4 ms, 6 ms, a lost packet, 5 ms again.
+        let packets = [(0, 40, 0), (4, 44, 0), (8, 50, 0), (16, 58, 1), (20, 63, 0)];
+        assert_eq!(run(0, &packets), [None, Some(4), Some(6), None, Some(5)]);
+        // With a spacing of 8 ms: (50 - 40) / 2 ms; then the pair with a loss in it; then one alone.
+        assert_eq!(run(8, &packets), [None, None, Some(5), None, None]);
+        assert_eq!(run(8, &[(0, 40, 0), (4, 44, 0), (8, 50, 0), (12, 54, 0), (16, 60, 0)])[4], Some(5));
+    }
+
+    #[test]
     fn a_coarse_clock_takes_the_bottlenecks_spacing_for_granted() {
         // Three packets leave at one tick; the bottleneck spaces them by S/C = 4 ms.
         let service = Duration::from_millis(4);
         let run = |clock| {
             let mut jitter = Jitter::new(clock, true, Duration::ZERO);
             [(0, 44_000), (0, 48_000), (0, 52_000), (10_000, 56_000)]
-                .map(|(sent, arrived)| jitter.on_packet(at(sent), at(arrived), false, service))
+                .map(|(sent, arrived)| jitter.on_packet(at(sent), at(arrived), false, 0, service))
                 .map(|change| change.map(Change::nanos))
         };
         assert_eq!(run(Clock::Fine), [None, Some(4_000_000), Some(4_000_000), Some(-6_000_000)]);
@@ -156,7 +196,7 @@ mod tests {
             for &(gap, queued) in &packets {
                 sent += gap;
                 let arrived = Time::from_nanos(offset + sent + propagation + queued);
-                match jitter.on_packet(Time::from_nanos(sent), arrived, false, Duration::ZERO) {
+                match jitter.on_packet(Time::from_nanos(sent), arrived, false, 0, Duration::ZERO) {
                     Some(Change::Whole(jitter)) => (sum, rest) = (sum + jitter, 0),
                     Some(Change::Partial(jitter)) => rest = jitter,
                     None => {}

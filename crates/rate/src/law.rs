@@ -5,15 +5,20 @@
 //!
 //! What differs: equation 3.13, rate = 3 / (sum of the last three positive jitters), is packets per second
 //! only if jitter were an interval, and it answers a *small* jitter with an enormous rate. [`JitterLaw`] has
-//! the reading that reproduces the thesis's results, the same equation as a limit, and the printed one. The
-//! source states neither a start nor limits: the start is a number of packets per handshake's round trip, and
-//! the rate stays between [`Limits`].
+//! four readings. Only with [`JitterLaw::Arrivals`] does one set of constants share a link with TCP and fill
+//! it beside constant traffic, as the thesis's tables 4.2 and 4.1 have it. The source states neither a start
+//! nor limits: the start is a number of packets per handshake's round trip, and the rate stays between
+//! [`Limits`].
 
 use ackclock_units::{Duration, Time};
 
 /// What a positive jitter does to the rate r. J is the mean of the last three.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JitterLaw {
+    /// r = min(r, S/I), where I is the mean inter-arrival time of the last three packets with positive
+    /// jitter: equation 3.13 with intervals, which give it its unit. The rate falls to what arrives while the
+    /// queue grows. A packet behind a loss has no interval.
+    Arrivals,
     /// The interval grows by J: r = S / (S/r + J). It never raises the rate.
     Interval,
     /// r = min(r, S/J).
@@ -52,7 +57,7 @@ pub struct RateLaw {
     bits: f64,
     /// bit/s
     rate: f64,
-    /// The last positive jitters, seconds; how many there were.
+    /// The last positive jitters, or the inter-arrival times of their packets, seconds; how many there were.
     positive: [f64; 3],
     seen: usize,
     /// No halving before this instant.
@@ -87,18 +92,23 @@ impl RateLaw {
         self.set(alpha * self.rate + (1.0 - alpha) * target);
     }
 
-    /// A jitter in nanoseconds. Only positive ones count (equation 3.13).
-    pub fn on_jitter(&mut self, jitter: i64) {
+    /// A jitter in nanoseconds, and the inter-arrival time per packet, if the packets are successive. Only
+    /// positive jitters count (equation 3.13).
+    pub fn on_jitter(&mut self, jitter: i64, interval: Option<Duration>) {
         if jitter <= 0 {
             return;
         }
-        self.positive[self.seen % 3] = jitter as f64 * 1e-9;
+        self.positive[self.seen % 3] = match (self.law, interval) {
+            (JitterLaw::Arrivals, Some(interval)) => interval.as_secs_f64(),
+            (JitterLaw::Arrivals, None) => return,
+            _ => jitter as f64 * 1e-9,
+        };
         self.seen += 1;
         let known = self.seen.min(3);
         let mean = self.positive[..known].iter().sum::<f64>() / known as f64;
         self.set(match self.law {
             JitterLaw::Interval => (self.bits / (self.bits / self.rate + mean)).min(self.rate),
-            JitterLaw::Capped => self.rate.min(self.bits / mean),
+            JitterLaw::Arrivals | JitterLaw::Capped => self.rate.min(self.bits / mean),
             JitterLaw::Printed => self.bits / mean,
         });
     }
@@ -130,10 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn three_readings_of_equation_3_13() {
+    fn four_readings_of_equation_3_13() {
         let after = |reading, jitters: &[i64]| {
             let mut law = law(reading);
-            jitters.iter().for_each(|&jitter| law.on_jitter(jitter));
+            let interval = |jitter: i64| Some(Duration::from_nanos((4_000_000 + jitter).unsigned_abs()));
+            jitters.iter().for_each(|&jitter| law.on_jitter(jitter, interval(jitter)));
             law.rate()
         };
         // 4 ms per packet at 2 Mbit/s. A mean jitter of 1, 8 and 20 ms: 8, 1 and 0.4 Mbit/s as printed.
@@ -142,12 +153,29 @@ mod tests {
         {
             let jitter = [-5, 0, ms * 1_000_000];
             assert!((after(JitterLaw::Interval, &jitter) - interval).abs() < 1e-3);
+            assert!((after(JitterLaw::Arrivals, &jitter) - interval).abs() < 1e-3); // of a single packet
             assert!((after(JitterLaw::Capped, &jitter) - capped).abs() < 1e-3);
             assert!((after(JitterLaw::Printed, &jitter) - printed).abs() < 1e-3);
         }
         // Only the last three count.
         let four = [90_000_000, 1_000_000, 2_000_000, 3_000_000];
         assert!((after(JitterLaw::Printed, &four) - 4e6).abs() < 1e-3);
+        // Each jitter of the reading Interval makes the interval longer, 4 + 90 + 45.5 + 31 + 2 ms here.
+        assert!((after(JitterLaw::Interval, &four) - 8000.0 / 0.1725).abs() < 1e-3);
+        // Intervals of 94, 5, 6 and 7 ms: the mean of the first three is the longest.
+        assert!((after(JitterLaw::Arrivals, &four) - 8000.0 / 0.094).abs() < 1e-3);
+        assert!((after(JitterLaw::Arrivals, &four[1..]) - 8000.0 / 0.006).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_packet_behind_a_loss_has_no_interval_and_slows_nobody_down() {
+        let mut law = law(JitterLaw::Arrivals);
+        law.on_jitter(4_000_000, None);
+        assert!((law.rate() - 2e6).abs() < 1e-3);
+        law.on_jitter(4_000_000, Some(Duration::ZERO));
+        assert!((law.rate() - 2e6).abs() < 1e-3, "no limit from packets that arrive at once");
+        law.on_jitter(4_000_000, Some(Duration::from_millis(16)));
+        assert!((law.rate() - 1e6).abs() < 1e-3, "the mean of 0 and 16 ms");
     }
 
     #[test]
@@ -172,7 +200,9 @@ mod tests {
     proptest! {
         #[test]
         fn rates_are_bounded_and_the_interval_never_raises_one(
-            reading in prop_oneof![Just(JitterLaw::Interval), Just(JitterLaw::Capped), Just(JitterLaw::Printed)],
+            reading in prop_oneof![
+                Just(JitterLaw::Arrivals), Just(JitterLaw::Interval), Just(JitterLaw::Capped), Just(JitterLaw::Printed)
+            ],
             events in proptest::collection::vec((0..3, any::<i64>(), any::<f64>()), 1..200),
         ) {
             let mut law = law(reading);
@@ -183,7 +213,7 @@ mod tests {
                 now += Duration::from_millis(jitter.unsigned_abs() % 40);
                 match what {
                     0 => {
-                        law.on_jitter(jitter);
+                        law.on_jitter(jitter, Some(Duration::from_nanos(jitter.unsigned_abs())));
                         prop_assert!(reading == JitterLaw::Printed || law.rate() <= before);
                     }
                     1 => law.on_estimate(0.8, estimate),

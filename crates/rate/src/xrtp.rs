@@ -68,6 +68,7 @@ const PARAMETERS: &[Parameter] = &[
         "interval",
         &[
             ("interval", "the interval grows by the mean jitter"),
+            ("arrivals", "the rate is at most that of the last three arrivals with positive jitter"),
             ("capped", "the rate is at most S / mean jitter"),
             ("printed", "the rate is S / mean jitter: equation 3.13"),
         ],
@@ -196,6 +197,7 @@ impl Config {
     fn law(&self) -> JitterLaw {
         match self.settings.get("law") {
             "interval" => JitterLaw::Interval,
+            "arrivals" => JitterLaw::Arrivals,
             "capped" => JitterLaw::Capped,
             _ => JitterLaw::Printed,
         }

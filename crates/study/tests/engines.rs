@@ -19,14 +19,15 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// What an engine gives for a point, with or without probes at a default interval. `None` if it cannot
 /// compute it exactly.
 fn by(engine: EngineKind, threads: usize, point: &Point, probes: bool) -> Option<(String, String)> {
     let mut point = point.clone();
-    point.scenario.engine = Some(engine);
-    point.scenario.threads = Threads::Exactly(threads);
+    Arc::make_mut(&mut point.scenario).engine = Some(engine);
+    Arc::make_mut(&mut point.scenario).threads = Threads::Exactly(threads);
     match run_point(&point, probes, &AtomicBool::new(false)) {
         Ok(result) => {
             assert_eq!(result.engine, Some(engine));
@@ -104,7 +105,7 @@ impl Observer for Witness {
 fn agree_observed(point: &Point, plain: &(String, String)) -> Result<(), String> {
     let by = |engine: EngineKind, kept: Range<usize>| {
         let mut point = point.clone();
-        point.scenario.engine = Some(engine);
+        Arc::make_mut(&mut point.scenario).engine = Some(engine);
         let mut witness = Witness { kept, ..Witness::default() };
         match run_observed(&point, false, Some(&mut witness), &AtomicBool::new(false)) {
             Ok(result) => Some(((bytes(&result), format!("{:?}", result.series)), witness)),
@@ -234,7 +235,7 @@ fn what_is_followed_predicted_traced_and_captured_is_the_same() {
         );
         let seen = |engine: EngineKind| {
             let mut point = points(&text).remove(0);
-            point.scenario.engine = Some(engine);
+            Arc::make_mut(&mut point.scenario).engine = Some(engine);
             let result = run_point(&point, false, &AtomicBool::new(false)).expect("a run");
             let built = point.scenario.build().expect("it is right");
             let mut tap = tap(&built, "bottleneck", Vec::new()).expect("a link");
@@ -374,9 +375,10 @@ fn beginning(point: &Point, packets: f64) -> (Point, f64) {
     let span = Duration::from_nanos(span.as_nanos().saturating_add(last.as_nanos()));
     let duration = point.scenario.duration.min(span);
     let (from, to) = point.scenario.measure;
-    point.scenario.expects.clear();
-    point.scenario.measure = (from.min(duration), to.min(duration));
-    point.scenario.duration = duration;
+    let scenario = Arc::make_mut(&mut point.scenario);
+    scenario.expects.clear();
+    scenario.measure = (from.min(duration), to.min(duration));
+    scenario.duration = duration;
     (point, duration.as_secs_f64() * fastest / BITS)
 }
 

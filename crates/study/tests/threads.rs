@@ -85,7 +85,7 @@ fn it_may_end_half_way() {
 fn what_other_threads_draw_is_seen() {
     let drawn = |more: &str, threads| {
         let mut point = points(&format!("jitter = \"off\"\n{}", scenario("100 Mbit/s", more)))[0].clone();
-        point.scenario.threads = threads;
+        Arc::make_mut(&mut point.scenario).threads = threads;
         run_point(&point, false, &AtomicBool::new(false)).expect("a run").drawn
     };
     for threads in [Threads::One, Threads::Exactly(2)] {

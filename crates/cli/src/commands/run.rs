@@ -17,6 +17,7 @@ use ackclock_study::store::{PointStore, StoreError};
 use ackclock_view::request::Request;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The task of `run` and `compare`.
 pub(crate) struct Job<'a> {
@@ -35,7 +36,7 @@ pub(crate) fn run(command: &args::Run) -> Result<(), Failure> {
     let text = input::read(&command.file)?;
     let mut sweep = Sweep::read(&name, &text, &command.settings)?;
     for point in &mut sweep.points {
-        point.scenario.engine = command.engine.map(EngineKind::from);
+        Arc::make_mut(&mut point.scenario).engine = command.engine.map(EngineKind::from);
     }
     let request = program::request(&text, &command.settings);
     let job = Job {

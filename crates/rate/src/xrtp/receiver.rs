@@ -193,13 +193,13 @@ impl Receiver {
         let service = self.filter.value().map_or(Duration::ZERO, |c| Duration::from_secs_f64(bits / c));
         let behind = data.slot == Slot::Second && accepted.consecutive;
         self.adaptation.on_packet(now, self.srtt);
-        let jitter = self.jitter.on_packet(data.sent, now, behind, service);
+        let jitter = self.jitter.on_packet(data.sent, now, behind, accepted.missing.1, service);
         if let Some(sample) = self.pairs.on_packet(data.number, data.slot, bits, now) {
             let target = self.adaptation.on_estimate(self.filter.add(sample));
             law.on_estimate(self.adaptation.alpha(), target);
         }
         if let Some(Change::Whole(jitter)) = jitter {
-            law.on_jitter(jitter);
+            law.on_jitter(jitter, self.jitter.interval());
         }
         let (first, count) = accepted.missing;
         let arrival = Arrival { sent: data.sent, arrived: now, missing: count, jitter, service };

@@ -44,8 +44,8 @@ pub struct Sender {
     paired: Time,
     /// The echo whose rate counts.
     told: u64,
-    /// Blackouts so far, and tails that were repaired in the same way.
-    blackouts: u64,
+    /// Packets that the timer sent into silence.
+    expiries: u64,
 }
 
 impl SendingHalf for Sender {
@@ -68,7 +68,7 @@ impl SendingHalf for Sender {
                 if now < self.silence.deadline(self.srtt, Duration::ZERO) {
                     return None;
                 }
-                self.blackouts += u64::from(!self.silence.is_dark());
+                self.expiries += 1;
                 self.silence.probed(now);
                 Some(self.packet(oldest, Slot::Single, now))
             }
@@ -127,7 +127,7 @@ impl SendingHalf for Sender {
     }
 
     fn timeouts(&self) -> u64 {
-        self.blackouts
+        self.expiries
     }
 
     fn is_finished(&self) -> bool {
@@ -164,7 +164,7 @@ impl Sender {
             open: 0,
             paired: Time::NEVER,
             told: 0,
-            blackouts: 0,
+            expiries: 0,
         };
         sender.plan();
         sender

@@ -24,8 +24,8 @@ pub struct Sweep {
 pub struct Point {
     /// The axes and their values, as written.
     pub parameters: Vec<(String, Value)>,
-    /// The scenario.
-    pub scenario: Scenario,
+    /// The scenario. Copies of a point share it.
+    pub scenario: Arc<Scenario>,
 }
 
 #[derive(Clone)]
@@ -56,7 +56,7 @@ impl Point {
         let mut document = self.scenario.document.clone();
         let origin = document.root.origin.clone();
         document.set("seed", Node { value: Value::Number(seed as f64), origin })?;
-        Ok(Point { parameters: self.parameters.clone(), scenario: Scenario::read(document)? })
+        Ok(Point { parameters: self.parameters.clone(), scenario: Arc::new(Scenario::read(document)?) })
     }
 }
 
@@ -166,7 +166,7 @@ impl Expansion {
             document.set("seed", seed.clone())?;
         }
         let scenario = Scenario::read(document).map_err(|error| explain(error, &self.axes))?;
-        Ok(Point { parameters, scenario })
+        Ok(Point { parameters, scenario: Arc::new(scenario) })
     }
 
     /// The axes with the value of each, and the seed of `seeds`, of the point with this number.

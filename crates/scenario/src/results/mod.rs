@@ -10,7 +10,7 @@ mod transfers;
 pub use expectation::{Evidence, Expectation};
 pub use flow::{BurstResult, FlowResult, LabelCount, RateResult};
 pub use link::{CAUSES, LinkResult, TrafficResult};
-pub use statistics::{Percentiles, Spread, percentile};
+pub use statistics::{Percentiles, Spread, mean, percentile};
 pub use transfers::{SizeClass, Transfers};
 
 use crate::flow_trace::FlowTrace;

@@ -42,7 +42,7 @@ impl Spread {
             return Spread::default();
         }
         let total: f64 = values.iter().sum();
-        let mean = total / n;
+        let mean = mean(values);
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
         Spread {
             total,
@@ -52,6 +52,11 @@ impl Spread {
             std: if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 },
         }
     }
+}
+
+/// The mean of these values, 0 if there are none.
+pub fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
 /// The percentile `percent` of sorted values: the nearest value. NaN if there are none.

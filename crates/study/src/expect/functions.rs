@@ -4,7 +4,7 @@ use super::call::{Answer, Arguments, add, refused, wrong};
 use super::select::{View, select, written};
 use super::trace::{Reading, Runs, Trace};
 use super::values::number;
-use ackclock_scenario::results::{FlowResult, PointResult, Spread};
+use ackclock_scenario::results::{FlowResult, PointResult, Spread, mean};
 use ackclock_scenario::suggest;
 use minijinja::{Environment, Error, Value};
 use std::borrow::Cow;
@@ -60,11 +60,21 @@ struct Called {
 impl Called {
     /// The values of the runs that functions see.
     fn over(&self, runs: Runs) -> Cow<'_, [f64]> {
-        if matches!(runs, Runs::All | Runs::Again) {
-            return Cow::Borrowed(&self.values);
+        let of = self.values.len();
+        match runs {
+            Runs::All | Runs::Again => Cow::Borrowed(&self.values),
+            // Of n runs each is left out in turn, at every call: n^2 values are copied.
+            Runs::Without(left_out) if of > 1 => {
+                match self.reading.seeds.iter().position(|&seed| seed == left_out) {
+                    Some(at) => [&self.values[..at], &self.values[at + 1..]].concat().into(),
+                    None => Cow::Borrowed(&self.values),
+                }
+            }
+            _ => {
+                let all = self.reading.seeds.iter().zip(&self.values);
+                all.filter(|&(&seed, _)| runs.see(seed, of)).map(|(_, &value)| value).collect()
+            }
         }
-        let all = self.reading.seeds.iter().zip(&self.values);
-        all.filter(|&(&seed, _)| runs.see(seed, self.values.len())).map(|(_, &value)| value).collect()
     }
 }
 
@@ -129,13 +139,12 @@ pub(super) fn meant<'a>(
 
 /// Combines the values of all seeds as `seeds='...'` asks.
 fn over_seeds(values: &[f64], word: Option<&Value>) -> Result<Value, Error> {
-    let spread = Spread::of(values);
     Ok(Value::from(match word.map(ToString::to_string).as_deref() {
-        None | Some("mean") => spread.mean,
+        None | Some("mean") => mean(values),
         Some("median") => median(values),
-        Some("min") => spread.min,
-        Some("max") => spread.max,
-        Some("std") => spread.std,
+        Some("min") => Spread::of(values).min,
+        Some("max") => Spread::of(values).max,
+        Some("std") => Spread::of(values).std,
         Some("all") => return Ok(Value::from(values.to_vec())),
         Some(other) => {
             let known = "mean, median, min, max, std or all";

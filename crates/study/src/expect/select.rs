@@ -26,8 +26,12 @@ impl View {
 
     /// The results of the only scenario, as they came.
     pub(crate) fn into_points(self) -> Vec<PointResult> {
-        let sets = Arc::try_unwrap(self.sets).unwrap_or_else(|shared| (*shared).clone());
-        sets.into_iter().flat_map(|(_, points)| points).collect()
+        self.into_sets().into_iter().flat_map(|(_, points)| points).collect()
+    }
+
+    /// The results, by scenario, as they came.
+    pub(crate) fn into_sets(self) -> Vec<(String, Vec<PointResult>)> {
+        Arc::try_unwrap(self.sets).unwrap_or_else(|shared| (*shared).clone())
     }
 
     /// The results, by scenario.

@@ -149,7 +149,7 @@ where
 fn jitters(sent: &[Time], arrived: &[Time]) -> Vec<Option<Change>> {
     let mut jitter = Jitter::new(Clock::Fine, true, Duration::ZERO);
     let packets = sent.iter().zip(arrived);
-    packets.map(|(&sent, &arrived)| jitter.on_packet(sent, arrived, false, Duration::ZERO)).collect()
+    packets.map(|(&sent, &arrived)| jitter.on_packet(sent, arrived, false, 0, Duration::ZERO)).collect()
 }
 
 /// The hybrid heuristic's label of a packet that is missing before the last one.

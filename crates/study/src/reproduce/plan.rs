@@ -4,6 +4,7 @@ use super::check::check;
 use super::format::Experiment;
 use super::library::Library;
 use super::verdict::{Reproduction, judge};
+use crate::store::digest_of;
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Point, ScenarioError, Sweep};
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ pub struct Plan<'a> {
     experiments: Vec<&'a Experiment>,
     /// Per experiment: its scenarios.
     pub(super) scenarios: Vec<Vec<Planned>>,
-    /// The number of each distinct scenario among the points, by its text.
+    /// The number of each distinct scenario among the points, by a digest of its text.
     numbers: HashMap<String, usize>,
     points: Vec<Point>,
 }
@@ -33,7 +34,7 @@ pub struct Planned {
 }
 
 fn key(point: &Point) -> String {
-    point.scenario.to_json().to_string()
+    digest_of(point.scenario.to_json().to_string().as_bytes())
 }
 
 impl<'a> Plan<'a> {

@@ -20,7 +20,7 @@ const CHEAP_SEGMENTS: u64 = 500_000;
 /// reads it.
 const MEANT_FOR_SEGMENTS: f64 = 40e6;
 /// It may run so many times as often at most, and so many times at least, however many segments it delivers.
-const TIMES: std::ops::RangeInclusive<f64> = 0.25..=100.0;
+const TIMES: std::ops::RangeInclusive<f64> = 0.25..=1000.0;
 /// A claim that needs so many times the allowed number of runs gets none.
 const HOPELESS: f64 = 4.0;
 /// It gets them all the same if each of its points delivers at most so many segments in all of its runs: as

@@ -214,7 +214,8 @@ pub(super) fn judge(experiment: &Experiment, results: Vec<(String, Vec<PointResu
     let view = View::of_several(results);
     let language = language(experiment, &view);
     let claims: Vec<_> = experiment.claims.iter().map(|claim| judge_claim(claim, &language)).collect();
-    let results = view.sets().to_vec();
+    drop(language);
+    let results = view.into_sets();
     Reproduction {
         id: experiment.id.clone(),
         work: experiment.work.clone(),
