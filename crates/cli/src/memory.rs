@@ -92,7 +92,7 @@ fn fits(
         let help = "let probe in the scenario be a longer time, or run fewer points or flows";
         return Err(miette!(
             help = help,
-            "what the probes see takes {} of memory, and {free} are available",
+            "the results of all points, with what the probes see, take {} of memory, and {free} are available",
             size(kept)
         ));
     }

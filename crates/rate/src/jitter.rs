@@ -82,7 +82,7 @@ impl Jitter {
         missing: u64,
         service: Duration,
     ) -> Option<Change> {
-        self.since += 1;
+        self.since = self.since.saturating_add(1); // a spacing may never end: the sender says when it sent
         self.broken |= missing > 0;
         if behind && self.skips_pairs && self.clock == Clock::Fine {
             return None;
@@ -169,6 +169,19 @@ mod tests {
         // With a spacing of 8 ms: (50 - 40) / 2 ms; then the pair with a loss in it; then one alone.
         assert_eq!(run(8, &packets), [None, None, Some(5), None, None]);
         assert_eq!(run(8, &[(0, 40, 0), (4, 44, 0), (8, 50, 0), (12, 54, 0), (16, 60, 0)])[4], Some(5));
+    }
+
+    #[test]
+    fn a_group_that_never_ends_does_no_harm() {
+        let mut jitter = Jitter::new(Clock::Fine, true, Duration::from_millis(20));
+        jitter.on_packet(at(0), at(40_000), false, 0, Duration::ZERO);
+        jitter.since = u32::MAX; // so many packets say that they left at the same time
+        assert_eq!(
+            jitter.on_packet(at(0), at(50_000), false, 0, Duration::ZERO),
+            Some(Change::Partial(10_000_000))
+        );
+        jitter.on_packet(at(20_000), at(60_000), false, 0, Duration::ZERO);
+        assert_eq!(jitter.interval(), Some(Duration::ZERO));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use ackclock_net::{LinkTally, Rng};
 use ackclock_scenario::flow_trace::{Estimate, Event, SegmentTrace};
 use ackclock_scenario::measured::{CbrTally, FlowTally, Measured};
 use ackclock_scenario::plan::EngineKind;
-use ackclock_scenario::results::{Expectation, PointResult};
+use ackclock_scenario::results::{Expectation, FlowResult, LinkResult, PointResult};
 use ackclock_scenario::series::{Sample, Series};
 use ackclock_scenario::{Built, Expect, Over, Point, Scenario, ScenarioError};
 use ackclock_sim::engine::{Observer, Simulation, Unfit};
@@ -253,7 +253,8 @@ const VARIANTS: u64 = 4;
 pub struct MemoryEstimate {
     /// The largest memory of one point while it runs.
     pub running: f64,
-    /// The samples of the probes of all points. They are kept until the last point is finished.
+    /// The results of all points, with the samples of the probes. They are kept until the last point is
+    /// finished.
     pub kept: f64,
 }
 
@@ -318,8 +319,19 @@ fn check_point(point: &Point, probes: bool) -> Result<MemoryEstimate, ScenarioEr
         (built.plan.streams.len(), size_of::<f32>()),
     ];
     let look: usize = sizes.iter().map(|(count, bytes)| count * bytes).sum();
-    let kept = looks * look as f64 + watched(point, &built);
+    let kept = result(&built) as f64 + looks * look as f64 + watched(point, &built);
     Ok(MemoryEstimate { running: built.memory, kept })
+}
+
+/// The approximate memory of a point with its scenario and document, and that of a name, bytes.
+const PER_POINT: usize = 8192;
+const PER_NAME: usize = 32;
+
+/// The memory of a point and its result without samples, bytes.
+fn result(built: &Built) -> usize {
+    let flow = size_of::<FlowResult>() + 5 * PER_NAME;
+    let link = size_of::<LinkResult>() + PER_NAME;
+    PER_POINT + size_of::<PointResult>() + built.plan.flows.len() * flow + built.plan.links.len() * link
 }
 
 /// The memory of traced and recorded flows, bytes, if each of them fills its narrowest link alone.

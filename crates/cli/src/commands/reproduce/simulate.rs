@@ -48,7 +48,9 @@ pub(super) fn reproduce(
             return Ok(Outcome::Judged(reproductions));
         }
         let more = &plan.points()[results.len()..];
-        if let Err(error) = memory::check(check(more, false)?, memory::at_once(command.threads, more.len())) {
+        let mut need = check(more, false)?;
+        need.kept *= 1.0 + plan.points().len() as f64 / more.len().max(1) as f64; // whoever judges copies all
+        if let Err(error) = memory::check(need, memory::at_once(command.threads, more.len())) {
             tell!("Some claims stay undecided, because more runs need more memory: {error}.");
             *plan = before;
             return Ok(Outcome::Judged(reproductions));
