@@ -22,6 +22,21 @@ fn refused(text: &str, settings: &[&str]) -> String {
     }
 }
 
+/// Twenty thousand results without samples filled the memory, and the estimate before had nothing for them.
+#[test]
+fn results_without_samples_take_memory_too() {
+    let kept = |flows: u32, seeds: u32| {
+        let rest = format!("{FLOW}count = {flows}\n");
+        let text = dumbbell("rate = \"1 Mbit/s\", delay = \"20 ms\"", &rest);
+        ackclock_study::run::check(&points(&format!("duration = \"1 s\"\nseeds = {seeds}\n{text}")), false)
+            .expect("they can run")
+            .kept
+    };
+    let (one, flow) = (kept(1, 1), kept(2, 1) - kept(1, 1));
+    assert!((kept(1, 50) / one - 50.0).abs() < 1e-9, "each run has a result");
+    assert!(one > 4096.0 && flow > 200.0 && (kept(20, 1) - one - 19.0 * flow).abs() < 19.0 * flow / 2.0);
+}
+
 /// A look at a queue removed what had left it before the queue's periodic updates had seen it waiting.
 #[test]
 fn looks_do_not_change_what_periodic_updates_see() {
