@@ -8,7 +8,7 @@ use ackclock_scenario::Point;
 use ackclock_scenario::results::PointResult;
 use ackclock_sim::engine::NoObserver;
 use ackclock_study::reproduce::{Plan, Reproduction};
-use ackclock_study::run::check;
+use ackclock_study::run::{MemoryEstimate, check};
 use ackclock_study::runner::{Runner, RunnerError};
 use miette::miette;
 use std::path::Path;
@@ -31,10 +31,10 @@ pub(super) fn reproduce(
 ) -> Result<Outcome, Failure> {
     let most = command.seeds_max;
     let mut results = simulate(command, plan.points(), store, stop)?;
+    let mut kept = check(plan.points(), false)?.kept;
     if !plan.replicate_drawn(&results, most)?.is_empty() {
         let more = &plan.points()[results.len()..];
-        let mut need = check(more, false)?;
-        need.kept += check(plan.points(), false)?.kept; // whoever judges results copies them
+        let need = with_judging(check(more, false)?, &mut kept);
         if divisible && memory::check(need, memory::at_once(command.threads, more.len())).is_err() {
             return Ok(Outcome::TooLarge);
         }
@@ -48,8 +48,7 @@ pub(super) fn reproduce(
             return Ok(Outcome::Judged(reproductions));
         }
         let more = &plan.points()[results.len()..];
-        let mut need = check(more, false)?;
-        need.kept *= 1.0 + plan.points().len() as f64 / more.len().max(1) as f64; // whoever judges copies all
+        let need = with_judging(check(more, false)?, &mut kept);
         if let Err(error) = memory::check(need, memory::at_once(command.threads, more.len())) {
             tell!("Some claims stay undecided, because more runs need more memory: {error}.");
             *plan = before;
@@ -60,6 +59,12 @@ pub(super) fn reproduce(
             reproductions[number] = plan.judge_one(number, &results);
         }
     }
+}
+
+/// What more runs need. Whoever judges copies all results: those that are `kept`, and these.
+fn with_judging(more: MemoryEstimate, kept: &mut f64) -> MemoryEstimate {
+    *kept += more.kept;
+    MemoryEstimate { kept: more.kept + *kept, ..more }
 }
 
 /// Runs every point that is not finished yet.
