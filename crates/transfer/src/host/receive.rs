@@ -50,10 +50,13 @@ pub fn receive(
     let mut socket = Socket::new(socket, clock)?;
     let mut listener = Listener::new(me, ticket, only, ENTROPY);
     let mut found = None;
-    let (welcomed, from, first) = loop {
+    // The session's first packet, and what was read with it: data that a busy receiver finds behind it.
+    let mut first = Vec::new();
+    let welcomed = loop {
         socket.receive(|out, at, from, datagram| {
             if found.is_some() {
-                return None; // its sender will repeat it
+                first.push((at, from, datagram.to_vec()));
+                return None;
             }
             let mut answer = Vec::new();
             match listener.on_datagram(at, from, datagram, &mut answer) {
@@ -63,7 +66,8 @@ pub fn receive(
                     Some(from)
                 }
                 Heard::Session(welcomed) => {
-                    found = Some((welcomed, from, datagram.to_vec()));
+                    found = Some((from, welcomed));
+                    first.push((at, from, datagram.to_vec()));
                     None
                 }
             }
@@ -76,18 +80,20 @@ pub fn receive(
         }
         socket.wait(clock.now() + NAP);
     };
+    let (address, welcomed) = welcomed;
     let text = String::from_utf8_lossy(&welcomed.terms).into_owned();
-    let (now, terms) = (clock.now(), Terms::from_text(&text));
+    let terms = Terms::from_text(&text);
     let fallback = Terms { control: crate::control::standard(), bytes: super::PACKET_BYTES };
-    let mut sink = open(Guest { key: welcomed.from, address: from });
-    let mut incoming = Incoming::new(now, welcomed.channel, terms.as_ref().unwrap_or(&fallback), silence);
+    let mut sink = open(Guest { key: welcomed.from, address });
+    let began = first.first().map_or(clock.now(), |&(at, ..)| at);
+    let mut incoming = Incoming::new(began, welcomed.channel, terms.as_ref().unwrap_or(&fallback), silence);
     if terms.is_none() {
         let words = "the receiver does not know this transport or its settings: use the same version";
-        incoming.stop(now, Stop { why: Why::Refused, words: words.to_owned() });
+        incoming.stop(clock.now(), Stop { why: Why::Refused, words: words.to_owned() });
     }
     socket.send(|_| None);
     let mut host = Host { clock, socket, incoming, sink: sink.as_mut(), watch, began: None };
-    host.take(now, from, &first);
+    host.take(first);
     host.run()?;
     host.summary(silence)
 }
@@ -103,11 +109,16 @@ struct Host<'a> {
 }
 
 impl Host<'_> {
-    /// The first packet of the session.
-    fn take(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
-        let Host { socket, incoming, sink, .. } = self;
-        let mut first = Some(datagram);
-        socket.send(|out| incoming.on_datagram((now, now), from, first.take()?, *sink, out));
+    /// What was read together with the first packet of the session, in the order in which it arrived.
+    fn take(&mut self, first: Vec<(Time, SocketAddr, Vec<u8>)>) {
+        let Host { clock, socket, incoming, sink, watch, .. } = self;
+        let mut first = first.into_iter();
+        socket.send(|out| {
+            first.find_map(|(at, from, datagram)| {
+                learn_drops(incoming, watch);
+                incoming.on_datagram((clock.now(), at), from, &datagram, *sink, out)
+            })
+        });
     }
 
     fn run(&mut self) -> Result<(), TransferError> {
@@ -115,8 +126,7 @@ impl Host<'_> {
         loop {
             let Host { clock, socket, incoming, sink, watch, .. } = self;
             socket.receive(|out, at, from, datagram| {
-                // Whoever tells of a drop does so before a later packet arrives.
-                watch.take_drops().into_iter().for_each(|(number, cause)| incoming.on_drop(number, cause));
+                learn_drops(incoming, watch);
                 incoming.on_datagram((clock.now(), at), from, datagram, *sink, out)
             })?;
             let now = clock.now();
@@ -207,4 +217,9 @@ impl Host<'_> {
             lateness: Lateness::default(),
         })
     }
+}
+
+/// Whoever tells of a drop does so before a later packet arrives.
+fn learn_drops(incoming: &mut Incoming, watch: &Watch) {
+    watch.take_drops().into_iter().for_each(|(number, cause)| incoming.on_drop(number, cause));
 }
