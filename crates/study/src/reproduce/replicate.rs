@@ -21,12 +21,6 @@ const CHEAP_SEGMENTS: u64 = 500_000;
 const MEANT_FOR_SEGMENTS: f64 = 40e6;
 /// It may run so many times as often at most, and so many times at least, however many segments it delivers.
 const TIMES: std::ops::RangeInclusive<f64> = 0.25..=1000.0;
-/// A claim that needs so many times the allowed number of runs gets none.
-const HOPELESS: f64 = 4.0;
-/// It gets them all the same if each of its points delivers at most so many segments in all of its runs: as
-/// many as the first runs of a cheap point. What few runs say of how many would decide is uncertain itself.
-const TRIFLE: u64 = LEAST_CHEAP as u64 * CHEAP_SEGMENTS;
-
 /// The largest number of runs of a point that delivers so many segments.
 fn allowed(most: usize, segments: u64) -> usize {
     let times = (MEANT_FOR_SEGMENTS / segments.max(1) as f64).clamp(*TIMES.start(), *TIMES.end());
@@ -62,7 +56,8 @@ impl Plan<'_> {
     }
 
     /// Adds as many runs again to the points that undecided claims read, up to `most` runs of a point that
-    /// takes some ten seconds: more of a cheaper one, fewer of a dearer one.
+    /// takes some ten seconds: more of a cheaper one, fewer of a dearer one. How many would decide a claim is
+    /// not asked: few runs do not know it.
     ///
     /// # Errors
     ///
@@ -75,12 +70,8 @@ impl Plan<'_> {
         let mut wanted = Vec::new();
         for (experiment, reproduction) in reproductions.iter().enumerate() {
             let claims = reproduction.claims.iter().filter(|claim| claim.verdict == Verdict::Undecided);
-            let cases = claims.flat_map(|claim| &claim.cases).filter(|case| {
-                let segments = case.readings.iter().map(|reading| reading.segments).max().unwrap_or(0);
-                let reach = HOPELESS * allowed(most, segments) as f64;
-                let hopeless = case.runs_to_decide.is_some_and(|runs| runs > reach);
-                case.verdict == Verdict::Undecided && (!hopeless || segments * 2 * case.runs as u64 <= TRIFLE)
-            });
+            let cases = claims.flat_map(|claim| &claim.cases);
+            let cases = cases.filter(|case| case.verdict == Verdict::Undecided);
             let readings = cases.flat_map(|case| &case.readings);
             for reading in readings.filter(|reading| reading.drawn && !reading.chosen) {
                 let scenarios = &self.scenarios[experiment];

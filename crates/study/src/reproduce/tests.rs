@@ -197,7 +197,7 @@ fn runs_are_spent_where_they_decide() {
     let close = format!("goodput('reno', rate='5 Mbit/s') > {}", mean + std / 2_f64.sqrt());
     let (verdict, runs, points) = case(SCENARIO, &close, 16);
     assert!(runs > 2 && points == 2 + runs, "{verdict:?} {runs} {points}");
-    // By two runs a million would be needed. But two more of such a point cost next to nothing.
+    // By two runs a million would be needed. That stops nothing.
     let at_it = format!("goodput('reno', rate='5 Mbit/s') > {}", mean + std / 1000.0);
     assert!(found[0].claims[0].cases[0].readings[0].segments < 2000);
     let (verdict, runs, _) = case(SCENARIO, &at_it, 1);
