@@ -297,12 +297,12 @@ verdicts = awk 'NR == FNR { table = table $$0 "\n"; next } \
 	target/reproduction/all/summary.md $(1) > $(1).new && mv $(1).new $(1)
 
 # Most runs of a point that an undecided claim reads.
-SEEDS_MAX = 20
+SEEDS_MAX = 40
 
 # All pages from one build. Finished points are kept, so what was interrupted goes on where it was. As root, and with
 # the tools for eBPF, the transfers without congestion control are also emulated, which takes 20 minutes.
 .PHONY: reproduction
-reproduction: ## every published experiment, and the book's pages on them; up to two hours (SEEDS_MAX=20)
+reproduction: ## every published experiment, and the book's pages on them; up to two hours (SEEDS_MAX=40)
 	@mkdir -p docs/src/reproduction/pictures; how=; feature=; \
 	if [ "$$(id -u)" = 0 ] && { $(KERNEL_TOOLS); }; then how="--emulate --at-once 2"; feature="--features kernel"; fi; \
 	reproduce() { cargo run $(DIST) -q -p ackclock $$feature -- reproduce "$$@" --seeds-max $(SEEDS_MAX) > /dev/null; }; \

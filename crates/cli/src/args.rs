@@ -220,7 +220,7 @@ pub(crate) struct Reproduce {
     pub(crate) store: Option<PathBuf>,
     /// Most runs of a point that delivers 40 million segments: points that an undecided claim reads run with
     /// more seeds, up to so many; in proportion more if a run delivers fewer, and fewer if it delivers more.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = some_seeds)]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = some_seeds)]
     pub(crate) seeds_max: usize,
     /// Print one table of all works instead: claims published, represented, and by verdict.
     #[arg(long)]
