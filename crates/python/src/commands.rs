@@ -124,20 +124,11 @@ impl Simulation<'_> {
     /// Runs a plan, and more seeds of what an undecided claim reads, and judges it.
     fn judge(&self, plan: &mut Plan<'_>, most: usize) -> Result<Vec<Reproduction>, Report> {
         let mut results = self.run(plan.points())?;
-        if !plan.replicate_drawn(&results, most)?.is_empty() {
+        if plan.replicate_drawn(&results, most)? {
             results.extend(self.run(&plan.points()[results.len()..])?);
         }
-        let mut reproductions = plan.judge(&results);
-        loop {
-            let changed = plan.replicate_undecided(&reproductions, most)?;
-            if changed.is_empty() {
-                return Ok(reproductions);
-            }
-            results.extend(self.run(&plan.points()[results.len()..])?);
-            for number in changed {
-                reproductions[number] = plan.judge_one(number, &results);
-            }
-        }
+        let fits = |_: &str, points, need| memory::check(need, memory::at_once(self.threads, points)).is_ok();
+        plan.decide(results, most, |points| self.run(points), fits)
     }
 }
 

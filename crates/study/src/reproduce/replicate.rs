@@ -4,6 +4,7 @@
 
 use super::plan::{Plan, Planned};
 use super::verdict::{Reproduction, Verdict};
+use crate::run::{self, MemoryEstimate};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Point, ScenarioError};
 use serde_json::{Map, Value as Json};
@@ -21,6 +22,7 @@ const CHEAP_SEGMENTS: u64 = 500_000;
 const MEANT_FOR_SEGMENTS: f64 = 40e6;
 /// It may run so many times as often at most, and so many times at least, however many segments it delivers.
 const TIMES: std::ops::RangeInclusive<f64> = 0.25..=1000.0;
+
 /// The largest number of runs of a point that delivers so many segments.
 fn allowed(most: usize, segments: u64) -> usize {
     let times = (MEANT_FOR_SEGMENTS / segments.max(1) as f64).clamp(*TIMES.start(), *TIMES.end());
@@ -29,17 +31,13 @@ fn allowed(most: usize, segments: u64) -> usize {
 
 impl Plan<'_> {
     /// Adds runs to the points in which something was drawn, where the file does not say which seeds run.
-    /// `results` are those of all points so far, `most` is the largest number of runs of a point. Returns the
-    /// numbers of the experiments with more points than before.
+    /// `results` are those of all points so far, `most` is the largest number of runs of a point. False if
+    /// there are none to add.
     ///
     /// # Errors
     ///
     /// [`ScenarioError`] if a seed would be too large.
-    pub fn replicate_drawn(
-        &mut self,
-        results: &[PointResult],
-        most: usize,
-    ) -> Result<Vec<usize>, ScenarioError> {
+    pub fn replicate_drawn(&mut self, results: &[PointResult], most: usize) -> Result<bool, ScenarioError> {
         let mut wanted = Vec::new();
         for (experiment, scenarios) in self.scenarios.iter().enumerate() {
             for (scenario, planned) in scenarios.iter().enumerate().filter(|(_, planned)| !planned.says_seeds)
@@ -55,52 +53,92 @@ impl Plan<'_> {
         self.replicate(wanted)
     }
 
-    /// Adds as many runs again to the points that undecided claims read, up to `most` runs of a point that
-    /// takes some ten seconds: more of a cheaper one, fewer of a dearer one. How many would decide a claim is
-    /// not asked: few runs do not know it.
+    /// Judges all claims by `results`, those of the points so far. Undecided ones get more runs, until they
+    /// are decided or have the most that are allowed: `most` runs of a point that takes some ten seconds,
+    /// more of a cheaper one, fewer of a dearer one. How many would decide a claim is not asked: few runs do
+    /// not know it.
+    ///
+    /// `more` runs points. Before it does, `fits` is asked whether there is so much memory for so many points
+    /// of the experiment with this id. If there is not, its claims stay undecided, and others go on.
     ///
     /// # Errors
     ///
-    /// As [`Plan::replicate_drawn`].
-    pub fn replicate_undecided(
+    /// Those of `more`, and [`ScenarioError`] if a seed would be too large.
+    pub fn decide<E: From<ScenarioError>>(
         &mut self,
-        reproductions: &[Reproduction],
+        mut results: Vec<PointResult>,
         most: usize,
-    ) -> Result<Vec<usize>, ScenarioError> {
-        let mut wanted = Vec::new();
-        for (experiment, reproduction) in reproductions.iter().enumerate() {
-            let claims = reproduction.claims.iter().filter(|claim| claim.verdict == Verdict::Undecided);
-            let cases = claims.flat_map(|claim| &claim.cases);
-            let cases = cases.filter(|case| case.verdict == Verdict::Undecided);
-            let readings = cases.flat_map(|case| &case.readings);
-            for reading in readings.filter(|reading| reading.drawn && !reading.chosen) {
-                let scenarios = &self.scenarios[experiment];
-                let scenario = scenarios.iter().position(|planned| planned.name == reading.scenario);
-                let runs = (2 * reading.seeds.len()).min(allowed(most, reading.segments));
-                wanted.extend(scenario.map(|it| (experiment, it, reading.parameters.clone(), runs)));
+        more: impl Fn(&[Point]) -> Result<Vec<PointResult>, E>,
+        fits: impl Fn(&str, usize, MemoryEstimate) -> bool,
+    ) -> Result<Vec<Reproduction>, E> {
+        let mut kept = run::check(self.points(), false)?.kept;
+        let mut reproductions = self.judge(&results);
+        let mut growing: Vec<usize> = (0..self.experiments()).collect();
+        loop {
+            let mut added = 0.0;
+            for number in std::mem::take(&mut growing) {
+                let (before, from) = (self.clone(), self.points().len());
+                if !self.replicate_undecided(number, &reproductions[number], most)? {
+                    continue;
+                }
+                let points = &self.points()[from..];
+                let need = run::check(points, false)?;
+                // Whoever judges results copies them: all of them, if all are of one experiment.
+                let all = MemoryEstimate { kept: kept + 2.0 * (added + need.kept), ..need };
+                if fits(&reproductions[number].id, points.len(), all) {
+                    added += need.kept;
+                    growing.push(number);
+                } else {
+                    *self = before;
+                }
             }
+            if growing.is_empty() {
+                return Ok(reproductions);
+            }
+            kept += added;
+            results.extend(more(&self.points()[results.len()..])?);
+            for &number in &growing {
+                reproductions[number] = self.judge_one(number, &results);
+            }
+        }
+    }
+
+    /// Adds as many runs again to the points of an experiment that its undecided claims read. False if all of
+    /// them have the most.
+    pub(super) fn replicate_undecided(
+        &mut self,
+        experiment: usize,
+        reproduction: &Reproduction,
+        most: usize,
+    ) -> Result<bool, ScenarioError> {
+        let claims = reproduction.claims.iter().filter(|claim| claim.verdict == Verdict::Undecided);
+        let cases = claims.flat_map(|claim| &claim.cases);
+        let cases = cases.filter(|case| case.verdict == Verdict::Undecided);
+        let readings = cases.flat_map(|case| &case.readings);
+        let mut wanted = Vec::new();
+        for reading in readings.filter(|reading| reading.drawn && !reading.chosen) {
+            let scenarios = &self.scenarios[experiment];
+            let scenario = scenarios.iter().position(|planned| planned.name == reading.scenario);
+            let runs = (2 * reading.seeds.len()).min(allowed(most, reading.segments));
+            wanted.extend(scenario.map(|it| (experiment, it, reading.parameters.clone(), runs)));
         }
         self.replicate(wanted)
     }
 
-    /// Brings points to a number of runs: (experiment, scenario, values of the axes, runs).
+    /// Brings points to a number of runs: (experiment, scenario, values of the axes, runs). False if all of
+    /// them have so many.
     fn replicate(
         &mut self,
         wanted: Vec<(usize, usize, Map<String, Json>, usize)>,
-    ) -> Result<Vec<usize>, ScenarioError> {
-        let mut changed = Vec::new();
+    ) -> Result<bool, ScenarioError> {
+        let mut grown = false;
         for (experiment, scenario, parameters, runs) in wanted {
-            let added = self.scenarios[experiment][scenario].bring_to(&parameters, runs)?;
-            if !added.is_empty() {
-                changed.push(experiment);
-            }
-            for point in &added {
-                self.number(point);
+            for point in self.scenarios[experiment][scenario].bring_to(&parameters, runs)? {
+                self.number(&point); // which another experiment may have, too
+                grown = true;
             }
         }
-        changed.sort_unstable();
-        changed.dedup();
-        Ok(changed)
+        Ok(grown)
     }
 }
 

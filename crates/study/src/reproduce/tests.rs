@@ -5,7 +5,7 @@ use crate::dry_run::dry_run;
 use crate::expect::View;
 use crate::runner::Runner;
 use crate::store::{Build, PointStore};
-use ackclock_scenario::ScenarioError;
+use ackclock_scenario::{Point, ScenarioError};
 use ackclock_sim::engine::NoObserver;
 use std::sync::atomic::AtomicBool;
 
@@ -138,16 +138,14 @@ fn replicated(library: &Library, most: usize) -> (Vec<Reproduction>, usize) {
     let mut plan = Plan::new(library, library.select("all").expect("some")).expect("a plan");
     let stop = AtomicBool::new(false);
     let runner = Runner { probes: false, threads: Some(2), stop: &stop, store: None, progress: &|_, _| () };
-    let more = |points: &[ackclock_scenario::Point]| runner.run(points, &NoObserver).expect("results");
-    let mut results = more(plan.points());
+    let more = |points: &[Point]| -> Result<_, ScenarioError> {
+        Ok(runner.run(points, &NoObserver).expect("results"))
+    };
+    let mut results = more(plan.points()).expect("results");
     plan.replicate_drawn(&results, most).expect("seeds");
-    results.extend(more(&plan.points()[results.len()..]));
-    let mut found = plan.judge(&results);
-    while !plan.replicate_undecided(&found, most).expect("seeds").is_empty() {
-        results.extend(more(&plan.points()[results.len()..]));
-        found = plan.judge(&results);
-    }
-    (found, results.len())
+    results.extend(more(&plan.points()[results.len()..]).expect("results"));
+    let found = plan.decide(results, most, more, |_, _, _| true).expect("seeds");
+    (found, plan.points().len())
 }
 
 /// A division by zero that made-up results do not show ends no family after hours.
@@ -189,19 +187,55 @@ fn runs_are_spent_where_they_decide() {
     // The file says two, which is enough.
     assert_eq!(case(SCENARIO, clear, 40), (Verdict::Holds, 2, 4));
     // Two are not enough for a claim at its line: its point gets more, and the other does not.
-    let library = library(vec![file("one", &format!("{SCENARIO}{}", claim(clear)))]);
-    let (found, _) = replicated(&library, 2);
+    let clearly = library(vec![file("one", &format!("{SCENARIO}{}", claim(clear)))]);
+    let (mut found, _) = replicated(&clearly, 2);
     let seen = &found[0].claims[0].cases[0].seen[0];
     let (mean, std) = seen.value.as_f64().zip(seen.std).expect("a mean and a deviation");
     // One standard error of the mean of two below the line: about four times as many runs decide.
     let close = format!("goodput('reno', rate='5 Mbit/s') > {}", mean + std / 2_f64.sqrt());
     let (verdict, runs, points) = case(SCENARIO, &close, 16);
     assert!(runs > 2 && points == 2 + runs, "{verdict:?} {runs} {points}");
-    // By two runs a million would be needed. That stops nothing.
-    let at_it = format!("goodput('reno', rate='5 Mbit/s') > {}", mean + std / 1000.0);
-    assert!(found[0].claims[0].cases[0].readings[0].segments < 2000);
-    let (verdict, runs, _) = case(SCENARIO, &at_it, 1);
-    assert!(runs > 2, "{verdict:?} {runs}");
+    // That a thousand million runs would decide, of a point of some size, stops nothing.
+    let mut plan = Plan::new(&clearly, clearly.select("all").expect("some")).expect("a plan");
+    let claim = &mut found[0].claims[0];
+    claim.verdict = Verdict::Undecided;
+    (claim.cases[0].verdict, claim.cases[0].runs_to_decide) = (Verdict::Undecided, Some(1e9));
+    claim.cases[0].readings[0].segments = 20_000_000;
+    assert!(plan.replicate_undecided(0, &found[0], 40).expect("seeds"));
+}
+
+/// The claims of two experiments are at their lines, and there is no memory for more runs of the first one.
+#[test]
+fn where_memory_ends_for_one_experiment_others_get_their_runs() {
+    let above = |scenario: &str, line: f64| {
+        let that = format!("goodput('reno', rate='5 Mbit/s') > {line}");
+        format!("{scenario}[[claim]]\ntext = \"t\"\nthat = \"{that}\"\n")
+    };
+    let at_its_mean = |scenario: &str| {
+        let (found, _) = replicated(&library(vec![file("one", &above(scenario, 1.0))]), 1);
+        above(scenario, found[0].claims[0].cases[0].seen[0].value.as_f64().expect("a mean"))
+    };
+    let three = SCENARIO.replace("seeds = 2\n", "seeds = 3\n");
+    let (one, two) = (at_its_mean(&three), at_its_mean(&three.replace("3 s", "4 s")));
+    let library = library(vec![file("one", &one), file("two", &two)]);
+    let mut plan = Plan::new(&library, library.select("all").expect("two")).expect("a plan");
+    let more = |points: &[Point]| -> Result<_, ScenarioError> {
+        let run = |point: &Point| crate::run::run_point(point, false, &AtomicBool::new(false));
+        Ok(points.iter().map(|point| run(point).expect("a result")).collect::<Vec<_>>())
+    };
+    let results = more(plan.points()).expect("results");
+    let asked = std::cell::RefCell::new(Vec::new());
+    let fits = |id: &str, _, need: crate::run::MemoryEstimate| {
+        asked.borrow_mut().push((id.to_owned(), need.kept));
+        id != "one"
+    };
+    let found = plan.decide(results, 1, more, fits).expect("seeds");
+    let runs = |number: usize| found[number].claims[0].cases[0].runs;
+    assert_eq!((found[0].claims[0].verdict, runs(0)), (Verdict::Undecided, 3));
+    assert!(runs(1) >= 6, "{}", runs(1));
+    let asked = asked.into_inner();
+    assert_eq!(asked.iter().filter(|(id, _)| id == "one").count(), 1, "once is enough: {asked:?}");
+    assert!(asked.windows(2).skip(1).all(|pair| pair[0].1 < pair[1].1), "{asked:?}");
 }
 
 #[test]

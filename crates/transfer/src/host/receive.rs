@@ -52,7 +52,7 @@ pub fn receive(
     let mut found = None;
     // The session's first packet, and what was read with it: data that a busy receiver finds behind it.
     let mut first = Vec::new();
-    let welcomed = loop {
+    let (began, address, welcomed) = loop {
         socket.receive(|out, at, from, datagram| {
             if found.is_some() {
                 first.push((at, from, datagram.to_vec()));
@@ -66,7 +66,7 @@ pub fn receive(
                     Some(from)
                 }
                 Heard::Session(welcomed) => {
-                    found = Some((from, welcomed));
+                    found = Some((at, from, welcomed));
                     first.push((at, from, datagram.to_vec()));
                     None
                 }
@@ -80,12 +80,10 @@ pub fn receive(
         }
         socket.wait(clock.now() + NAP);
     };
-    let (address, welcomed) = welcomed;
     let text = String::from_utf8_lossy(&welcomed.terms).into_owned();
     let terms = Terms::from_text(&text);
     let fallback = Terms { control: crate::control::standard(), bytes: super::PACKET_BYTES };
     let mut sink = open(Guest { key: welcomed.from, address });
-    let began = first.first().map_or(clock.now(), |&(at, ..)| at);
     let mut incoming = Incoming::new(began, welcomed.channel, terms.as_ref().unwrap_or(&fallback), silence);
     if terms.is_none() {
         let words = "the receiver does not know this transport or its settings: use the same version";

@@ -8,7 +8,7 @@ use ackclock_scenario::Point;
 use ackclock_scenario::results::PointResult;
 use ackclock_sim::engine::NoObserver;
 use ackclock_study::reproduce::{Plan, Reproduction};
-use ackclock_study::run::{MemoryEstimate, check};
+use ackclock_study::run::check;
 use ackclock_study::runner::{Runner, RunnerError};
 use miette::miette;
 use std::path::Path;
@@ -30,41 +30,26 @@ pub(super) fn reproduce(
     stop: &AtomicBool,
 ) -> Result<Outcome, Failure> {
     let most = command.seeds_max;
-    let mut results = simulate(command, plan.points(), store, stop)?;
-    let mut kept = check(plan.points(), false)?.kept;
-    if !plan.replicate_drawn(&results, most)?.is_empty() {
+    let run = |points: &[Point]| simulate(command, points, store, stop);
+    let at_once = |points| memory::at_once(command.threads, points);
+    let mut results = run(plan.points())?;
+    if plan.replicate_drawn(&results, most)? {
         let more = &plan.points()[results.len()..];
-        let need = with_judging(check(more, false)?, &mut kept);
-        if divisible && memory::check(need, memory::at_once(command.threads, more.len())).is_err() {
+        let mut need = check(more, false)?;
+        need.kept += check(plan.points(), false)?.kept; // whoever judges results copies them
+        if divisible && memory::check(need, at_once(more.len())).is_err() {
             return Ok(Outcome::TooLarge);
         }
-        results.extend(simulate(command, more, store, stop)?);
+        results.extend(run(more)?);
     }
-    let mut reproductions = plan.judge(&results);
-    loop {
-        let before = plan.clone();
-        let changed = plan.replicate_undecided(&reproductions, most)?;
-        if changed.is_empty() {
-            return Ok(Outcome::Judged(reproductions));
-        }
-        let more = &plan.points()[results.len()..];
-        let need = with_judging(check(more, false)?, &mut kept);
-        if let Err(error) = memory::check(need, memory::at_once(command.threads, more.len())) {
-            tell!("Some claims stay undecided, because more runs need more memory: {error}.");
-            *plan = before;
-            return Ok(Outcome::Judged(reproductions));
-        }
-        results.extend(simulate(command, more, store, stop)?);
-        for number in changed {
-            reproductions[number] = plan.judge_one(number, &results);
-        }
-    }
-}
-
-/// What more runs need. Whoever judges copies all results: those that are `kept`, and these.
-fn with_judging(more: MemoryEstimate, kept: &mut f64) -> MemoryEstimate {
-    *kept += more.kept;
-    MemoryEstimate { kept: more.kept + *kept, ..more }
+    let fits = |id: &str, points, need| {
+        memory::check(need, at_once(points))
+            .inspect_err(|error| {
+                tell!("{id}: some claims stay undecided, because more runs need more memory: {error}.");
+            })
+            .is_ok()
+    };
+    plan.decide(results, most, run, fits).map(Outcome::Judged)
 }
 
 /// Runs every point that is not finished yet.
