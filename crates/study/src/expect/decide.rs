@@ -5,6 +5,10 @@
 //! standard error of their difference, whatever the two sides are computed from. Runs with equal seeds are
 //! left out of all scenarios and points at once, because they have random numbers in common.
 //!
+//! An expression may read many points, and be undecided for a few of them only. Which ones show when one half
+//! of a point's runs is left out, and then the other: the distance from the line changes, or it does not. One
+//! of both halves has the run that matters, even if it is the largest of all that is compared.
+//!
 //! `near` has two lines, at either end of its tolerance. `rises` and `falls` have one between each entry and
 //! the next. `==` and `!=` ask for the same value and not for a mean: they have no error. Other functions
 //! that are true or false have no line: if one changes without one of the runs, it is undecided.
@@ -12,13 +16,14 @@
 use super::call::wrong;
 use super::limits;
 use super::structure::{Comparison, Structure, structure};
-use super::trace::{Reading, Runs};
+use super::trace::{Half, Reading, Runs};
 use super::truth::{Line, Truth, jackknife};
 use super::values::{from_json, number};
 use super::{Definition, ExpectError, Language, Names};
 use ackclock_scenario::results::Evidence;
 use minijinja::{Error, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What seeds differ by because of rounding alone is no error: a share of what is compared.
 const ROUNDING: f64 = 1e-12;
@@ -45,7 +50,9 @@ struct Scope {
 struct Evaluation<'a> {
     language: &'a Language,
     /// The seeds that are left out in turn.
-    seeds: Vec<u64>,
+    seeds: &'a [u64],
+    /// Then one half of these points' runs is left out, and the other, in turn.
+    halved: &'a [Arc<Reading>],
     /// The largest number of runs of a point that is read.
     runs: usize,
 }
@@ -63,7 +70,7 @@ impl Language {
             names.iter().map(|(name, value)| (name.clone(), from_json(value))).collect();
         bound.insert("published".to_owned(), self.published.clone());
         // First with all runs only, because an evaluation as a whole stops at what decides, and reads less.
-        let whole = Evaluation { language: self, seeds: Vec::new(), runs: 1 };
+        let whole = Evaluation { language: self, seeds: &[], halved: &[], runs: 1 };
         drop(whole.truth(expression, &Scope { names: vec![bound.clone()] }, 0));
         let readings = self.trace.take_readings();
         // What has no value does not hold, with whatever runs.
@@ -73,11 +80,20 @@ impl Language {
         let several = || readings.iter().filter(|reading| reading.seeds.len() > 1);
         let seeds: BTreeSet<u64> = several().flat_map(|reading| reading.seeds.iter().copied()).collect();
         let runs = several().map(|reading| reading.seeds.len()).max().unwrap_or(1);
-        let evaluation = Evaluation { language: self, seeds: seeds.into_iter().collect(), runs };
-        let scope = Scope { names: vec![bound; evaluation.seeds.len() + 1] };
-        let divided = evaluation.truth(expression, &scope, 0).ok().filter(|truth| truth.holds == holds);
-        let truth = divided.or_else(|| evaluation.opaque(expression, &scope).ok());
-        Ok(Decision { truth: truth.unwrap_or_else(|| Truth::unsteady(holds)), seen, readings })
+        let seeds: Vec<u64> = seeds.into_iter().collect();
+        let evaluate = |halved: &[Arc<Reading>]| {
+            let evaluation = Evaluation { language: self, seeds: &seeds, halved, runs };
+            let scope = Scope { names: vec![bound.clone(); 1 + seeds.len() + 2 * halved.len()] };
+            let divided = evaluation.truth(expression, &scope, 0).ok().filter(|truth| truth.holds == holds);
+            divided.or_else(|| evaluation.opaque(expression, &scope).ok())
+        };
+        let mut truth = evaluate(&[]).unwrap_or_else(|| Truth::unsteady(holds));
+        let undecided = truth.is_undecided();
+        if let Some(line) = truth.line.as_mut().filter(|_| undecided) {
+            let halved: Vec<_> = readings.iter().cloned().map(Arc::new).collect();
+            line.moved_by = evaluate(&halved).and_then(|it| it.line).map_or(Vec::new(), |it| it.moved_by);
+        }
+        Ok(Decision { truth, seen, readings })
     }
 }
 
@@ -216,31 +232,35 @@ impl Evaluation<'_> {
                 let distance = (left[0] - right[0]).abs();
                 let (holds, margin) =
                     if negated { (left[0] != right[0], distance) } else { (left[0] == right[0], -distance) };
-                let line = Line { comparison: shown(expression), margin, standard_error: None, scale };
-                Truth::of(holds, line)
+                Truth::of(holds, Line::new(shown(expression), (margin, None), scale))
             }
         })
     }
 
-    /// A comparison with these distances from its line: with all runs, and without each of them.
+    /// A comparison with these distances from its line: with all runs, without each of them, and without
+    /// halves of each point's.
     fn line(&self, comparison: &str, margins: &[f64], scale: f64, or_equal: bool) -> Truth {
         let right = |margin: f64| margin > 0.0 || or_equal && margin == 0.0;
-        let (margin, without) = (margins[0], &margins[1..]);
+        let (margin, (without, halves)) = (margins[0], margins[1..].split_at(self.seeds.len()));
         let holds = right(margin);
-        if margins.iter().any(|margin| !margin.is_finite()) {
+        if !margin.is_finite() || without.iter().any(|margin| !margin.is_finite()) {
             let steady = without.iter().all(|&margin| right(margin) == holds);
             return if steady { Truth::exact(holds) } else { Truth::unsteady(holds) };
         }
         let error = (self.runs > 1).then(|| jackknife(without, self.runs));
         let standard_error = error.map(|error| if error <= ROUNDING * scale { 0.0 } else { error });
-        Truth::of(holds, Line { comparison: shown(comparison), margin, standard_error, scale })
+        let stays = |half: &f64| (half - margin).abs() <= ROUNDING * scale;
+        let moves = |&number: &usize| !halves[2 * number..][..2].iter().all(stays);
+        let moved_by = (0..self.halved.len()).filter(moves).collect();
+        Truth::of(holds, Line { moved_by, ..Line::new(shown(comparison), (margin, standard_error), scale) })
     }
 
     /// Something that is true or false, without a line.
     fn opaque(&self, expression: &str, scope: &Scope) -> Result<Truth, Error> {
         let values = self.values(expression, scope)?;
         let first = bool::try_from(values[0].clone()).map_err(|_| wrong("it is neither true nor false"))?;
-        let steady = values.iter().all(|value| bool::try_from(value.clone()).is_ok_and(|it| it == first));
+        let mut all = values[..=self.seeds.len()].iter();
+        let steady = all.all(|value| bool::try_from(value.clone()).is_ok_and(|it| it == first));
         Ok(if steady { Truth::exact(first) } else { Truth::unsteady(first) })
     }
 
@@ -248,7 +268,9 @@ impl Evaluation<'_> {
     fn values(&self, expression: &str, scope: &Scope) -> Result<Vec<Value>, Error> {
         let Language { env, trace, .. } = self.language;
         let compiled = env.compile_expression(expression)?;
-        let runs = std::iter::once(Runs::Again).chain(self.seeds.iter().copied().map(Runs::Without));
+        let halves = |it: &Arc<Reading>| [Half::First, Half::Second].map(|half| Runs::Half(half, it.clone()));
+        let without = self.seeds.iter().copied().map(Runs::Without);
+        let runs = std::iter::once(Runs::Again).chain(without).chain(self.halved.iter().flat_map(halves));
         runs.zip(&scope.names).map(|(runs, names)| trace.over(runs, || compiled.eval(names))).collect()
     }
 }

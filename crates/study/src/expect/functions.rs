@@ -37,7 +37,7 @@ impl FunctionRegistry<'_> {
                 Ok(Called { reading, values })
             })?;
             trace.read(|| called.reading.clone());
-            let values = called.over(trace.runs());
+            let values = called.over(&trace.runs());
             if values.is_empty() {
                 return Err(wrong("there is no such seed"));
             }
@@ -59,20 +59,20 @@ struct Called {
 
 impl Called {
     /// The values of the runs that functions see.
-    fn over(&self, runs: Runs) -> Cow<'_, [f64]> {
+    fn over(&self, runs: &Runs) -> Cow<'_, [f64]> {
         let of = self.values.len();
         match runs {
             Runs::All | Runs::Again => Cow::Borrowed(&self.values),
             // Of n runs each is left out in turn, at every call: n^2 values are copied.
             Runs::Without(left_out) if of > 1 => {
-                match self.reading.seeds.iter().position(|&seed| seed == left_out) {
+                match self.reading.seeds.iter().position(|seed| seed == left_out) {
                     Some(at) => [&self.values[..at], &self.values[at + 1..]].concat().into(),
                     None => Cow::Borrowed(&self.values),
                 }
             }
             _ => {
-                let all = self.reading.seeds.iter().zip(&self.values);
-                all.filter(|&(&seed, _)| runs.see(seed, of)).map(|(_, &value)| value).collect()
+                let all = self.values.iter().enumerate();
+                all.filter(|&(at, _)| runs.see(at, &self.reading)).map(|(_, &value)| value).collect()
             }
         }
     }
@@ -127,10 +127,11 @@ pub(super) fn meant<'a>(
     call: &mut Arguments,
     trace: &Trace,
 ) -> Result<Vec<&'a PointResult>, Error> {
-    let (reading, mut points) = selected(view, call)?;
+    let (reading, points) = selected(view, call)?;
+    let runs = trace.runs();
+    let seen = points.into_iter().enumerate().filter(|&(at, _)| runs.see(at, &reading));
+    let points: Vec<_> = seen.map(|(_, point)| point).collect();
     trace.read(|| reading);
-    let (runs, all) = (trace.runs(), points.len());
-    points.retain(|point| runs.see(point.seed, all));
     if points.is_empty() {
         return Err(wrong("there is no such seed"));
     }

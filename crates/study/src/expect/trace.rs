@@ -21,7 +21,7 @@ fn as_json(value: &Value) -> Json {
 pub(crate) struct Trace(Arc<Inner>);
 
 /// The runs that functions see. Only with all of them are calls recorded.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub(crate) enum Runs {
     /// All.
     #[default]
@@ -32,15 +32,27 @@ pub(crate) enum Runs {
     Only(u64),
     /// All but that with this seed.
     Without(u64),
+    /// One half of this point's runs, and all of the others'.
+    Half(Half, Arc<Reading>),
+}
+
+/// A half of runs that are in order.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Half {
+    First,
+    Second,
 }
 
 impl Runs {
-    /// True if functions see the run with this seed, one of `of` runs. Of a single run nothing can be left
-    /// out.
-    pub(crate) fn see(self, seed: u64, of: usize) -> bool {
+    /// True if functions see run number `at` of a point. Of a single run nothing can be left out.
+    pub(crate) fn see(&self, at: usize, reading: &Reading) -> bool {
+        let of = reading.seeds.len();
         match self {
-            Runs::Only(only) if of > 1 => seed == only,
-            Runs::Without(left_out) if of > 1 => seed != left_out,
+            Runs::Only(only) if of > 1 => reading.seeds[at] == *only,
+            Runs::Without(left_out) if of > 1 => reading.seeds[at] != *left_out,
+            Runs::Half(half, halved) if of > 1 && **halved == *reading => {
+                (at < of / 2) == (*half == Half::First)
+            }
             _ => true,
         }
     }
@@ -111,15 +123,16 @@ impl Trace {
 
     /// The runs that functions see.
     pub(crate) fn runs(&self) -> Runs {
-        *self.0.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.runs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Evaluates `inside` over these runs. The calls of definitions count anew.
     pub(crate) fn over<T>(&self, runs: Runs, inside: impl FnOnce() -> T) -> T {
         let set =
             |runs| std::mem::replace(&mut *self.0.runs.lock().unwrap_or_else(PoisonError::into_inner), runs);
+        let anew = runs != Runs::All;
         let before = set(runs);
-        if before == Runs::All && runs != Runs::All {
+        if before == Runs::All && anew {
             self.0.calls.store(0, Ordering::Relaxed);
         }
         let result = inside();

@@ -35,6 +35,16 @@ pub struct Line {
     /// The larger of the sizes of both sides, in the same unit.
     #[serde(skip)]
     pub scale: f64,
+    /// Of an undecided expression: the numbers of its readings that the margin depends on.
+    #[serde(skip)]
+    pub moved_by: Vec<usize>,
+}
+
+impl Line {
+    /// A comparison, its distance from the line with the standard error, and the size of what is compared.
+    pub(super) fn new(comparison: String, (margin, standard_error): (f64, Option<f64>), scale: f64) -> Line {
+        Line { comparison, margin, standard_error, scale, moved_by: Vec::new() }
+    }
 }
 
 impl Truth {
@@ -130,8 +140,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn truth(errors: f64) -> Truth {
-        let line =
-            Line { comparison: "a > b".to_owned(), margin: errors, standard_error: Some(1.0), scale: 1.0 };
+        let line = Line::new("a > b".to_owned(), (errors, Some(1.0)), 1.0);
         Truth::of(errors > 0.0, line)
     }
 
@@ -160,7 +169,7 @@ mod tests {
     fn the_nearest_line_is_told() {
         let near = |margin: f64, scale| {
             let comparison = margin.to_string();
-            Truth::of(true, Line { comparison, margin, standard_error: None, scale })
+            Truth::of(true, Line::new(comparison, (margin, None), scale))
         };
         let least = near(5.0, 10.0).and(near(8.0, 100.0)).and(Truth::exact(true));
         assert_eq!(least.line.map(|line| line.comparison).as_deref(), Some("8"));

@@ -3,7 +3,8 @@
 //! many, until it is decided or they have the most that are allowed, which is more for points that are cheap.
 
 use super::plan::{Plan, Planned};
-use super::verdict::{Reproduction, Verdict};
+use super::verdict::{Case, Reproduction, Verdict};
+use crate::expect::Reading;
 use crate::run::{self, MemoryEstimate};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Point, ScenarioError};
@@ -27,6 +28,26 @@ const TIMES: std::ops::RangeInclusive<f64> = 0.25..=1000.0;
 fn allowed(most: usize, segments: u64) -> usize {
     let times = (MEANT_FOR_SEGMENTS / segments.max(1) as f64).clamp(*TIMES.start(), *TIMES.end());
     ((most as f64 * times) as usize).max(1)
+}
+
+/// Twice as many runs of each point that an undecided case hangs on, as far as they are allowed. What the
+/// case's other points leave of their share of the time is theirs.
+pub(super) fn twice(case: &Case, most: usize) -> Vec<(&Reading, usize)> {
+    let moved_by = case.line.as_ref().map_or(&[][..], |line| &line.moved_by);
+    let readings = case.readings.iter().enumerate();
+    let drawn = readings.filter(|(_, reading)| reading.drawn && !reading.chosen);
+    // Where nothing moves the line, or there is none, all of them may matter.
+    let (deciding, others): (Vec<_>, Vec<_>) =
+        drawn.partition(|(number, _)| moved_by.is_empty() || moved_by.contains(number));
+    let time = |runs: usize, reading: &Reading| runs as f64 * reading.segments.max(1) as f64;
+    let share = |reading: &Reading| time(allowed(most, reading.segments), reading);
+    let left = others.iter().map(|(_, it)| (share(it) - time(it.seeds.len(), it)).max(0.0)).sum::<f64>();
+    let times = 1.0 + left / deciding.iter().map(|(_, it)| share(it)).sum::<f64>();
+    let at_most = |it: &Reading| {
+        let runs = times * allowed(most, it.segments) as f64;
+        (runs as usize).min(allowed(most, 0)) // what the cheapest point may have
+    };
+    deciding.into_iter().map(|(_, it)| (it, (2 * it.seeds.len()).min(at_most(it)))).collect()
 }
 
 impl Plan<'_> {
@@ -53,10 +74,10 @@ impl Plan<'_> {
         self.replicate(wanted)
     }
 
-    /// Judges all claims by `results`, those of the points so far. Undecided ones get more runs, until they
-    /// are decided or have the most that are allowed: `most` runs of a point that takes some ten seconds,
-    /// more of a cheaper one, fewer of a dearer one. How many would decide a claim is not asked: few runs do
-    /// not know it.
+    /// Judges all claims by `results`, those of the points so far. Undecided ones get more runs of the points
+    /// that they hang on, until they are decided or have the most that are allowed: `most` runs of a point
+    /// that takes some ten seconds, more of a cheaper one, fewer of a dearer one. How many would decide a
+    /// claim is not asked: few runs do not know it.
     ///
     /// `more` runs points. Before it does, `fits` is asked whether there is so much memory for so many points
     /// of the experiment with this id. If there is not, its claims stay undecided, and others go on.
@@ -103,8 +124,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Adds as many runs again to the points of an experiment that its undecided claims read. False if all of
-    /// them have the most.
+    /// Adds as many runs again to the points of an experiment that its undecided claims hang on. False if all
+    /// of them have the most.
     pub(super) fn replicate_undecided(
         &mut self,
         experiment: usize,
@@ -114,12 +135,10 @@ impl Plan<'_> {
         let claims = reproduction.claims.iter().filter(|claim| claim.verdict == Verdict::Undecided);
         let cases = claims.flat_map(|claim| &claim.cases);
         let cases = cases.filter(|case| case.verdict == Verdict::Undecided);
-        let readings = cases.flat_map(|case| &case.readings);
         let mut wanted = Vec::new();
-        for reading in readings.filter(|reading| reading.drawn && !reading.chosen) {
+        for (reading, runs) in cases.flat_map(|case| twice(case, most)) {
             let scenarios = &self.scenarios[experiment];
             let scenario = scenarios.iter().position(|planned| planned.name == reading.scenario);
-            let runs = (2 * reading.seeds.len()).min(allowed(most, reading.segments));
             wanted.extend(scenario.map(|it| (experiment, it, reading.parameters.clone(), runs)));
         }
         self.replicate(wanted)

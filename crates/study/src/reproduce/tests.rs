@@ -204,6 +204,46 @@ fn runs_are_spent_where_they_decide() {
     assert!(plan.replicate_undecided(0, &found[0], 40).expect("seeds"));
 }
 
+/// Of three points two are at the nearest line. They get the runs that the third leaves.
+#[test]
+fn runs_go_to_the_points_of_the_nearest_line() {
+    let scenario =
+        SCENARIO.replace(r#"["5 Mbit/s", "10 Mbit/s"]"#, r#"["5 Mbit/s", "6 Mbit/s", "20 Mbit/s"]"#);
+    let rises = "goodput('reno', rate=axis('rate'))";
+    let claim = |that: &str| format!("{scenario}[[claim]]\ntext = \"t\"\nthat = \"{that}\"\n");
+    let with = |that: &str| {
+        let library = library(vec![file("one", &claim(that))]);
+        run(&library, "one", None)[0].claims[0].cases[0].clone()
+    };
+    // What would have to be added so that the first two are alike.
+    let means = with(&format!("rises({rises})")).seen;
+    let mean = |number: usize| means[number].value.as_f64().expect("a mean");
+    let gap = mean(1) - mean(0);
+    let near = format!(
+        "rises([goodput('reno', rate='5 Mbit/s') + {gap}, goodput('reno', rate='6 Mbit/s'), \
+         goodput('reno', rate='20 Mbit/s')])"
+    );
+    let mut case = with(&near);
+    assert_eq!(case.verdict, Verdict::Undecided);
+    let moved_by = &case.line.as_ref().expect("a line").moved_by;
+    assert_eq!(moved_by, &[0, 1]);
+    // Such a point may run `most` times. The third has run twice: half of what it leaves is for each.
+    for reading in &mut case.readings {
+        reading.segments = 40_000_000;
+    }
+    let wanted = |case: &super::verdict::Case, most| {
+        super::replicate::twice(case, most).into_iter().map(|(_, runs)| runs).collect::<Vec<_>>()
+    };
+    assert_eq!(wanted(&case, 40), [4, 4]);
+    for reading in &mut case.readings[..2] {
+        reading.seeds = (1..=40).collect();
+    }
+    assert_eq!(wanted(&case, 40), [59, 59]);
+    // Where nothing is known of the line, all get more.
+    case.line.as_mut().expect("a line").moved_by.clear();
+    assert_eq!(wanted(&case, 40), [40, 40, 4]);
+}
+
 /// The claims of two experiments are at their lines, and there is no memory for more runs of the first one.
 #[test]
 fn where_memory_ends_for_one_experiment_others_get_their_runs() {

@@ -107,6 +107,8 @@ pub struct Case {
 impl Case {
     fn new(with: Map<String, Json>, Decision { truth, seen, readings }: Decision) -> Case {
         let runs = readings.iter().map(|reading| reading.seeds.len()).max().unwrap_or(0);
+        let moved_by = truth.line.iter().flat_map(|line| &line.moved_by);
+        let deciding = moved_by.map(|&number| readings[number].seeds.len()).max();
         Case {
             with,
             holds: truth.holds,
@@ -115,7 +117,7 @@ impl Case {
             line: truth.line.clone(),
             runs,
             drawn: readings.iter().any(|reading| reading.drawn),
-            runs_to_decide: truth.runs_to_decide(runs),
+            runs_to_decide: truth.runs_to_decide(deciding.unwrap_or(runs)),
             seen,
             reason: None,
             readings,

@@ -115,6 +115,37 @@ fn three_values() {
 }
 
 #[test]
+fn an_undecided_line_says_which_points_move_it() {
+    let x = |x, mean: f64, first: f64| {
+        runs(x, &[(mean + first, 3.0), (mean, 3.0), (mean, 3.0), (mean - first, 3.0)])
+    };
+    let points = [x(1, 4.0, 1.0), x(2, 6.0, 1.0), x(3, 6.1, -1.0), x(4, 9.0, 1.0)];
+    let moved_by = |expression: &str| {
+        let language = Language::new(&View::new(points.concat()));
+        let Decision { truth, readings, .. } =
+            language.decide(expression, &Names::new()).expect("a decision");
+        let numbers = truth.line.as_ref().map_or(&[][..], |line| &line.moved_by);
+        let all = numbers.iter().map(|&number| readings[number].parameters["x"].as_i64().expect("a number"));
+        (truth.is_undecided(), all.collect::<Vec<_>>())
+    };
+    let list = |of: &str| {
+        format!("[{}]", (1..5).map(|x| of.replace('_', &x.to_string())).collect::<Vec<_>>().join(", "))
+    };
+    // Of four steps the second is at its line; its list is evaluated whole.
+    assert_eq!(moved_by(&format!("rises({})", list("goodput('a', x=_)"))), (true, vec![2, 3]));
+    // Of the part that is decided nothing is wanted.
+    assert_eq!(moved_by("goodput('a', x=4) > 3 and goodput('a', x=1) > 3.5"), (true, vec![1]));
+    // A median, and a maximum, hang on few runs: both halves are tried.
+    assert_eq!(moved_by("goodput('a', x=1, seeds='max') > 4.9"), (true, vec![1]));
+    assert_eq!(moved_by("goodput('a', x=1, seeds='min') > 2.9"), (true, vec![1]));
+    // What is always the same moves nothing, and what is decided is not asked.
+    assert_eq!(moved_by("goodput('a', x=1) + goodput('b', x=2) > 6.9"), (true, vec![1]));
+    assert_eq!(moved_by("goodput('a', x=1) > 1"), (false, vec![]));
+    // A seed that is asked for stays.
+    assert_eq!(moved_by("goodput('a', x=2) > goodput('a', x=3, seed=2)"), (true, vec![2]));
+}
+
+#[test]
 fn a_point_without_chance_is_exact() {
     let truth = decide(&few(), "goodput('a', x=2) >= 3");
     assert_eq!((truth.holds, truth.errors), (true, f64::INFINITY));
