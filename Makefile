@@ -296,7 +296,7 @@ verdicts = awk 'NR == FNR { table = table $$0 "\n"; next } \
 	/^<!-- begin: verdicts/ { print; printf "%s", table; inside = 1 } /^<!-- end: verdicts/ { inside = 0 } !inside' \
 	target/reproduction/all/summary.md $(1) > $(1).new && mv $(1).new $(1)
 
-# Most runs of a point that an undecided claim reads.
+# Most runs of a point, on the average over those that an undecided claim reads.
 SEEDS_MAX = 40
 
 # All pages from one build. Finished points are kept, so what was interrupted goes on where it was. As root, and with

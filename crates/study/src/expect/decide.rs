@@ -5,9 +5,8 @@
 //! standard error of their difference, whatever the two sides are computed from. Runs with equal seeds are
 //! left out of all scenarios and points at once, because they have random numbers in common.
 //!
-//! An expression may read many points, and be undecided for a few of them only. Which ones show when one half
-//! of a point's runs is left out, and then the other: the distance from the line changes, or it does not. One
-//! of both halves has the run that matters, even if it is the largest of all that is compared.
+//! An expression may read many points, and be undecided because of a few of them. Which ones, the jackknife
+//! tells if parts of one point's runs are left out, and those of all other points stay.
 //!
 //! `near` has two lines, at either end of its tolerance. `rises` and `falls` have one between each entry and
 //! the next. `==` and `!=` ask for the same value and not for a mean: they have no error. Other functions
@@ -16,7 +15,7 @@
 use super::call::wrong;
 use super::limits;
 use super::structure::{Comparison, Structure, structure};
-use super::trace::{Half, Reading, Runs};
+use super::trace::{Reading, Runs};
 use super::truth::{Line, Truth, jackknife};
 use super::values::{from_json, number};
 use super::{Definition, ExpectError, Language, Names};
@@ -27,6 +26,8 @@ use std::sync::Arc;
 
 /// What seeds differ by because of rounding alone is no error: a share of what is compared.
 const ROUNDING: f64 = 1e-12;
+/// Into how many parts the runs of a point are divided to see what it adds to an error.
+const PARTS: usize = 10;
 /// The longest comparison that is shown whole, letters.
 const SHOWN: usize = 120;
 
@@ -51,8 +52,8 @@ struct Evaluation<'a> {
     language: &'a Language,
     /// The seeds that are left out in turn.
     seeds: &'a [u64],
-    /// Then one half of these points' runs is left out, and the other, in turn.
-    halved: &'a [Arc<Reading>],
+    /// The points of which one part of the runs is left out in turn, after that.
+    parted: &'a [Arc<Reading>],
     /// The largest number of runs of a point that is read.
     runs: usize,
 }
@@ -70,7 +71,7 @@ impl Language {
             names.iter().map(|(name, value)| (name.clone(), from_json(value))).collect();
         bound.insert("published".to_owned(), self.published.clone());
         // First with all runs only, because an evaluation as a whole stops at what decides, and reads less.
-        let whole = Evaluation { language: self, seeds: &[], halved: &[], runs: 1 };
+        let whole = Evaluation { language: self, seeds: &[], parted: &[], runs: 1 };
         drop(whole.truth(expression, &Scope { names: vec![bound.clone()] }, 0));
         let readings = self.trace.take_readings();
         // What has no value does not hold, with whatever runs.
@@ -81,17 +82,17 @@ impl Language {
         let seeds: BTreeSet<u64> = several().flat_map(|reading| reading.seeds.iter().copied()).collect();
         let runs = several().map(|reading| reading.seeds.len()).max().unwrap_or(1);
         let seeds: Vec<u64> = seeds.into_iter().collect();
-        let evaluate = |halved: &[Arc<Reading>]| {
-            let evaluation = Evaluation { language: self, seeds: &seeds, halved, runs };
-            let scope = Scope { names: vec![bound.clone(); 1 + seeds.len() + 2 * halved.len()] };
+        let evaluate = |parted: &[Arc<Reading>]| {
+            let evaluation = Evaluation { language: self, seeds: &seeds, parted, runs };
+            let scope = Scope { names: vec![bound.clone(); 1 + seeds.len() + PARTS * parted.len()] };
             let divided = evaluation.truth(expression, &scope, 0).ok().filter(|truth| truth.holds == holds);
             divided.or_else(|| evaluation.opaque(expression, &scope).ok())
         };
         let mut truth = evaluate(&[]).unwrap_or_else(|| Truth::unsteady(holds));
         let undecided = truth.is_undecided();
         if let Some(line) = truth.line.as_mut().filter(|_| undecided) {
-            let halved: Vec<_> = readings.iter().cloned().map(Arc::new).collect();
-            line.moved_by = evaluate(&halved).and_then(|it| it.line).map_or(Vec::new(), |it| it.moved_by);
+            let parted: Vec<_> = readings.iter().cloned().map(Arc::new).collect();
+            line.variances = evaluate(&parted).and_then(|it| it.line).map_or(Vec::new(), |it| it.variances);
         }
         Ok(Decision { truth, seen, readings })
     }
@@ -238,10 +239,10 @@ impl Evaluation<'_> {
     }
 
     /// A comparison with these distances from its line: with all runs, without each of them, and without
-    /// halves of each point's.
+    /// parts of each point's.
     fn line(&self, comparison: &str, margins: &[f64], scale: f64, or_equal: bool) -> Truth {
         let right = |margin: f64| margin > 0.0 || or_equal && margin == 0.0;
-        let (margin, (without, halves)) = (margins[0], margins[1..].split_at(self.seeds.len()));
+        let (margin, (without, parts)) = (margins[0], margins[1..].split_at(self.seeds.len()));
         let holds = right(margin);
         if !margin.is_finite() || without.iter().any(|margin| !margin.is_finite()) {
             let steady = without.iter().all(|&margin| right(margin) == holds);
@@ -249,10 +250,18 @@ impl Evaluation<'_> {
         }
         let error = (self.runs > 1).then(|| jackknife(without, self.runs));
         let standard_error = error.map(|error| if error <= ROUNDING * scale { 0.0 } else { error });
-        let stays = |half: &f64| (half - margin).abs() <= ROUNDING * scale;
-        let moves = |&number: &usize| !halves[2 * number..][..2].iter().all(stays);
-        let moved_by = (0..self.halved.len()).filter(moves).collect();
-        Truth::of(holds, Line { moved_by, ..Line::new(shown(comparison), (margin, standard_error), scale) })
+        let errors = parts.chunks(PARTS).zip(self.parted).map(|(margins, reading)| {
+            let parts = PARTS.min(reading.seeds.len());
+            jackknife(&margins[..parts], parts)
+        });
+        let variances = errors.map(|error| if error <= ROUNDING * scale { 0.0 } else { error * error });
+        Truth::of(
+            holds,
+            Line {
+                variances: variances.collect(),
+                ..Line::new(shown(comparison), (margin, standard_error), scale)
+            },
+        )
     }
 
     /// Something that is true or false, without a line.
@@ -268,9 +277,12 @@ impl Evaluation<'_> {
     fn values(&self, expression: &str, scope: &Scope) -> Result<Vec<Value>, Error> {
         let Language { env, trace, .. } = self.language;
         let compiled = env.compile_expression(expression)?;
-        let halves = |it: &Arc<Reading>| [Half::First, Half::Second].map(|half| Runs::Half(half, it.clone()));
+        let parts = |of: &Arc<Reading>| {
+            let (all, of) = (PARTS.min(of.seeds.len()), of.clone());
+            (0..PARTS).map(move |part| Runs::WithoutPart(part, all, of.clone()))
+        };
         let without = self.seeds.iter().copied().map(Runs::Without);
-        let runs = std::iter::once(Runs::Again).chain(without).chain(self.halved.iter().flat_map(halves));
+        let runs = std::iter::once(Runs::Again).chain(without).chain(self.parted.iter().flat_map(parts));
         runs.zip(&scope.names).map(|(runs, names)| trace.over(runs, || compiled.eval(names))).collect()
     }
 }

@@ -32,15 +32,8 @@ pub(crate) enum Runs {
     Only(u64),
     /// All but that with this seed.
     Without(u64),
-    /// One half of this point's runs, and all of the others'.
-    Half(Half, Arc<Reading>),
-}
-
-/// A half of runs that are in order.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Half {
-    First,
-    Second,
+    /// All but one part of this point's runs: its number, and the number of parts.
+    WithoutPart(usize, usize, Arc<Reading>),
 }
 
 impl Runs {
@@ -50,9 +43,7 @@ impl Runs {
         match self {
             Runs::Only(only) if of > 1 => reading.seeds[at] == *only,
             Runs::Without(left_out) if of > 1 => reading.seeds[at] != *left_out,
-            Runs::Half(half, halved) if of > 1 && **halved == *reading => {
-                (at < of / 2) == (*half == Half::First)
-            }
+            Runs::WithoutPart(part, parts, parted) if of > 1 && **parted == *reading => at % parts != *part,
             _ => true,
         }
     }

@@ -35,15 +35,15 @@ pub struct Line {
     /// The larger of the sizes of both sides, in the same unit.
     #[serde(skip)]
     pub scale: f64,
-    /// Of an undecided expression: the numbers of its readings that the margin depends on.
+    /// Of an undecided expression: what each of its readings adds to the square of the standard error.
     #[serde(skip)]
-    pub moved_by: Vec<usize>,
+    pub variances: Vec<f64>,
 }
 
 impl Line {
     /// A comparison, its distance from the line with the standard error, and the size of what is compared.
     pub(super) fn new(comparison: String, (margin, standard_error): (f64, Option<f64>), scale: f64) -> Line {
-        Line { comparison, margin, standard_error, scale, moved_by: Vec::new() }
+        Line { comparison, margin, standard_error, scale, variances: Vec::new() }
     }
 }
 

@@ -17,37 +17,42 @@ const LEAST_CHEAP: usize = 20;
 /// A point is cheap if all its flows together deliver at most so many segments, which takes a fraction of a
 /// second. A number of segments instead of a time, so that the number of runs does not depend on the machine.
 const CHEAP_SEGMENTS: u64 = 500_000;
-/// The largest number of runs that are allowed is meant for points that deliver so many segments, which takes
-/// some ten seconds. A point that delivers a tenth of them may run ten times as often, if an undecided claim
-/// reads it.
+/// The number of runs that are allowed is meant for points that deliver so many segments, which takes some
+/// ten seconds. A point that delivers a tenth of them may run ten times as often.
 const MEANT_FOR_SEGMENTS: f64 = 40e6;
 /// It may run so many times as often at most, and so many times at least, however many segments it delivers.
 const TIMES: std::ops::RangeInclusive<f64> = 0.25..=1000.0;
 
-/// The largest number of runs of a point that delivers so many segments.
+/// The number of runs that are allowed for a point that delivers so many segments.
 fn allowed(most: usize, segments: u64) -> usize {
     let times = (MEANT_FOR_SEGMENTS / segments.max(1) as f64).clamp(*TIMES.start(), *TIMES.end());
     ((most as f64 * times) as usize).max(1)
 }
 
-/// Twice as many runs of each point that an undecided case hangs on, as far as they are allowed. What the
-/// case's other points leave of their share of the time is theirs.
+/// Twice as many runs of the points of an undecided case where a second of runs helps most, as far as the
+/// time allows that all its points have together.
 pub(super) fn twice(case: &Case, most: usize) -> Vec<(&Reading, usize)> {
-    let moved_by = case.line.as_ref().map_or(&[][..], |line| &line.moved_by);
-    let readings = case.readings.iter().enumerate();
-    let drawn = readings.filter(|(_, reading)| reading.drawn && !reading.chosen);
-    // Where nothing moves the line, or there is none, all of them may matter.
-    let (deciding, others): (Vec<_>, Vec<_>) =
-        drawn.partition(|(number, _)| moved_by.is_empty() || moved_by.contains(number));
-    let time = |runs: usize, reading: &Reading| runs as f64 * reading.segments.max(1) as f64;
-    let share = |reading: &Reading| time(allowed(most, reading.segments), reading);
-    let left = others.iter().map(|(_, it)| (share(it) - time(it.seeds.len(), it)).max(0.0)).sum::<f64>();
-    let times = 1.0 + left / deciding.iter().map(|(_, it)| share(it)).sum::<f64>();
-    let at_most = |it: &Reading| {
-        let runs = times * allowed(most, it.segments) as f64;
-        (runs as usize).min(allowed(most, 0)) // what the cheapest point may have
+    let variances = case.line.as_ref().map_or(&[][..], |line| &line.variances);
+    let time = |runs: usize, of: &Reading| runs as f64 * of.segments.max(1) as f64;
+    // With one more of n runs, what a point adds to the variance falls by one part in n. One run says nothing.
+    let gain = |number: usize, of: &Reading| match variances.get(number) {
+        Some(variance) if of.seeds.len() > 1 => variance / time(of.seeds.len(), of),
+        _ => f64::INFINITY,
     };
-    deciding.into_iter().map(|(_, it)| (it, (2 * it.seeds.len()).min(at_most(it)))).collect()
+    let readings = case.readings.iter().enumerate();
+    let drawn: Vec<_> = readings.filter(|(_, of)| of.drawn && !of.chosen).collect();
+    let allowance: f64 = drawn.iter().map(|(_, of)| time(allowed(most, of.segments), of)).sum();
+    let left = allowance - drawn.iter().map(|(_, of)| time(of.seeds.len(), of)).sum::<f64>();
+    // No point has more than the cheapest may.
+    let growing = drawn.into_iter().filter(|(_, of)| of.seeds.len() < allowed(most, 0));
+    let growing: Vec<_> = growing.map(|(number, of)| (gain(number, of), of)).collect();
+    let best = growing.iter().map(|&(gain, _)| gain).fold(0.0, f64::max);
+    // With twice as many runs the gain is a quarter of what it was.
+    let best: Vec<_> =
+        growing.into_iter().filter(|&(gain, _)| gain >= best / 4.0).map(|(_, of)| of).collect();
+    let times = 1.0 + (left / best.iter().map(|of| time(of.seeds.len(), of)).sum::<f64>()).clamp(0.0, 1.0);
+    let runs = |of: &Reading| ((times * of.seeds.len() as f64) as usize).min(allowed(most, 0));
+    best.into_iter().map(|of| (of, runs(of))).collect()
 }
 
 impl Plan<'_> {
@@ -75,9 +80,9 @@ impl Plan<'_> {
     }
 
     /// Judges all claims by `results`, those of the points so far. Undecided ones get more runs of the points
-    /// that they hang on, until they are decided or have the most that are allowed: `most` runs of a point
-    /// that takes some ten seconds, more of a cheaper one, fewer of a dearer one. How many would decide a
-    /// claim is not asked: few runs do not know it.
+    /// that they hang on, until they are decided or have the most that are allowed: on the average over the
+    /// points that they read `most` runs of a point that takes some ten seconds, more of a cheaper one, fewer
+    /// of a dearer one. How many would decide a claim is not asked: few runs do not know it.
     ///
     /// `more` runs points. Before it does, `fits` is asked whether there is so much memory for so many points
     /// of the experiment with this id. If there is not, its claims stay undecided, and others go on.

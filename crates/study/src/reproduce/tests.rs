@@ -1,8 +1,9 @@
 //! Experiments: format, selection, verdicts.
 
+use super::verdict::Case;
 use super::*;
 use crate::dry_run::dry_run;
-use crate::expect::View;
+use crate::expect::{Reading, View};
 use crate::runner::Runner;
 use crate::store::{Build, PointStore};
 use ackclock_scenario::{Point, ScenarioError};
@@ -204,44 +205,48 @@ fn runs_are_spent_where_they_decide() {
     assert!(plan.replicate_undecided(0, &found[0], 40).expect("seeds"));
 }
 
-/// Of three points two are at the nearest line. They get the runs that the third leaves.
+/// A case whose points have these runs, segments of a run, and parts of the variance.
+fn undecided(points: &[(usize, u64, f64)]) -> Case {
+    let library = library(vec![file("one", &format!("{SCENARIO}{CLAIMS}"))]);
+    let mut case = run(&library, "one", None)[0].claims[0].cases[0].clone();
+    let reading = case.readings[0].clone();
+    let with = |&(runs, segments, _): &(usize, u64, f64)| Reading {
+        seeds: (1..=runs as u64).collect(),
+        segments,
+        ..reading.clone()
+    };
+    case.readings = points.iter().map(with).collect();
+    case.line.as_mut().expect("a line").variances = points.iter().map(|&(_, _, variance)| variance).collect();
+    case
+}
+
 #[test]
-fn runs_go_to_the_points_of_the_nearest_line() {
-    let scenario =
-        SCENARIO.replace(r#"["5 Mbit/s", "10 Mbit/s"]"#, r#"["5 Mbit/s", "6 Mbit/s", "20 Mbit/s"]"#);
-    let rises = "goodput('reno', rate=axis('rate'))";
-    let claim = |that: &str| format!("{scenario}[[claim]]\ntext = \"t\"\nthat = \"{that}\"\n");
-    let with = |that: &str| {
-        let library = library(vec![file("one", &claim(that))]);
-        run(&library, "one", None)[0].claims[0].cases[0].clone()
+fn runs_go_where_a_second_of_them_helps_most() {
+    let grown = |points: &[(usize, u64, f64)], most| {
+        let case = undecided(points);
+        let of = |(it, runs): (&Reading, usize)| {
+            let number = case.readings.iter().position(|other| std::ptr::eq(it, other)).expect("one of them");
+            (number, runs)
+        };
+        super::replicate::twice(&case, most).into_iter().map(of).collect::<Vec<_>>()
     };
-    // What would have to be added so that the first two are alike.
-    let means = with(&format!("rises({rises})")).seen;
-    let mean = |number: usize| means[number].value.as_f64().expect("a mean");
-    let gap = mean(1) - mean(0);
-    let near = format!(
-        "rises([goodput('reno', rate='5 Mbit/s') + {gap}, goodput('reno', rate='6 Mbit/s'), \
-         goodput('reno', rate='20 Mbit/s')])"
-    );
-    let mut case = with(&near);
-    assert_eq!(case.verdict, Verdict::Undecided);
-    let moved_by = &case.line.as_ref().expect("a line").moved_by;
-    assert_eq!(moved_by, &[0, 1]);
-    // Such a point may run `most` times. The third has run twice: half of what it leaves is for each.
-    for reading in &mut case.readings {
-        reading.segments = 40_000_000;
-    }
-    let wanted = |case: &super::verdict::Case, most| {
-        super::replicate::twice(case, most).into_iter().map(|(_, runs)| runs).collect::<Vec<_>>()
-    };
-    assert_eq!(wanted(&case, 40), [4, 4]);
-    for reading in &mut case.readings[..2] {
-        reading.seeds = (1..=40).collect();
-    }
-    assert_eq!(wanted(&case, 40), [59, 59]);
-    // Where nothing is known of the line, all get more.
-    case.line.as_mut().expect("a line").moved_by.clear();
-    assert_eq!(wanted(&case, 40), [40, 40, 4]);
+    const SOME: u64 = 40_000_000;
+    // The third adds nothing to the error, the second a quarter as much as the first, the fourth less.
+    let points = [(5, SOME, 4.0), (5, SOME, 1.0), (5, SOME, 0.0), (5, SOME, 0.9)];
+    assert_eq!(grown(&points, 40), [(0, 10), (1, 10)]);
+    // As much with twice as many runs, or at twice the price, is half the gain.
+    assert_eq!(grown(&[(5, SOME, 1.0), (20, SOME, 1.0), (21, SOME, 1.0)], 40), [(0, 10), (1, 40)]);
+    assert_eq!(grown(&[(5, SOME / 8, 1.0), (5, SOME / 2, 1.0), (5, SOME, 1.0)], 40), [(0, 10), (1, 10)]);
+    // Four points may have 40 runs each, 160 in all: 150 are left, or 30.
+    assert_eq!(grown(&[(5, SOME, 1.0), (5, SOME, 0.0), (65, SOME, 0.0), (55, SOME, 0.0)], 40), [(0, 10)]);
+    assert_eq!(grown(&[(115, SOME, 1.0), (5, SOME, 0.0), (5, SOME, 0.0), (5, SOME, 0.0)], 40), [(0, 145)]);
+    assert_eq!(grown(&[(145, SOME, 1.0), (5, SOME, 0.0), (5, SOME, 0.0), (5, SOME, 0.0)], 40), [(0, 145)]);
+    // A single run says nothing about itself; then, and where no run moves the line, more are needed.
+    assert_eq!(grown(&[(5, SOME, 1.0), (1, SOME, 0.0)], 40), [(1, 2)]);
+    assert_eq!(grown(&[(5, SOME, 0.0), (4, SOME, 0.0)], 40), [(0, 10), (1, 8)]);
+    // A point that delivers nothing may have a thousand times as many, and no point more.
+    assert_eq!(grown(&[(900, 0, 1.0)], 1), [(0, 1000)]);
+    assert_eq!(grown(&[(1000, 0, 1.0), (1, SOME / 40, 0.01)], 1), [(1, 2)]);
 }
 
 /// The claims of two experiments are at their lines, and there is no memory for more runs of the first one.

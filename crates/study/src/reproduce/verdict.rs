@@ -107,8 +107,8 @@ pub struct Case {
 impl Case {
     fn new(with: Map<String, Json>, Decision { truth, seen, readings }: Decision) -> Case {
         let runs = readings.iter().map(|reading| reading.seeds.len()).max().unwrap_or(0);
-        let moved_by = truth.line.iter().flat_map(|line| &line.moved_by);
-        let deciding = moved_by.map(|&number| readings[number].seeds.len()).max();
+        let of_each = truth.line.iter().flat_map(|line| line.variances.iter().zip(&readings));
+        let worst = of_each.max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, reading)| reading.seeds.len());
         Case {
             with,
             holds: truth.holds,
@@ -117,7 +117,7 @@ impl Case {
             line: truth.line.clone(),
             runs,
             drawn: readings.iter().any(|reading| reading.drawn),
-            runs_to_decide: truth.runs_to_decide(deciding.unwrap_or(runs)),
+            runs_to_decide: truth.runs_to_decide(worst.unwrap_or(runs)),
             seen,
             reason: None,
             readings,

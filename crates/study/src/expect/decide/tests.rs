@@ -115,34 +115,35 @@ fn three_values() {
 }
 
 #[test]
-fn an_undecided_line_says_which_points_move_it() {
-    let x = |x, mean: f64, first: f64| {
-        runs(x, &[(mean + first, 3.0), (mean, 3.0), (mean, 3.0), (mean - first, 3.0)])
-    };
-    let points = [x(1, 4.0, 1.0), x(2, 6.0, 1.0), x(3, 6.1, -1.0), x(4, 9.0, 1.0)];
-    let moved_by = |expression: &str| {
+fn an_undecided_line_says_what_each_point_adds_to_its_error() {
+    let x = |x, mean: f64, by: f64| runs(x, &[(mean + by, 3.0), (mean, 3.0), (mean, 3.0), (mean - by, 3.0)]);
+    let points = [x(1, 4.0, 1.0), x(2, 6.0, 1.0), x(3, 6.1, -2.0), x(4, 9.0, 1.0)];
+    let variances = |expression: &str| {
         let language = Language::new(&View::new(points.concat()));
         let Decision { truth, readings, .. } =
             language.decide(expression, &Names::new()).expect("a decision");
-        let numbers = truth.line.as_ref().map_or(&[][..], |line| &line.moved_by);
-        let all = numbers.iter().map(|&number| readings[number].parameters["x"].as_i64().expect("a number"));
-        (truth.is_undecided(), all.collect::<Vec<_>>())
+        let of_each = truth.line.iter().flat_map(|line| line.variances.iter().zip(&readings));
+        let moving = of_each.filter(|&(&variance, _)| variance > 0.0);
+        moving.map(|(&variance, it)| (it.parameters["x"].as_i64().expect("x"), variance)).collect::<Vec<_>>()
     };
-    let list = |of: &str| {
-        format!("[{}]", (1..5).map(|x| of.replace('_', &x.to_string())).collect::<Vec<_>>().join(", "))
+    let near = |found: Vec<(i64, f64)>, expected: &[(i64, f64)]| {
+        let same = |(a, b): (&(i64, f64), &(i64, f64))| a.0 == b.0 && (a.1 - b.1).abs() < 1e-9;
+        assert!(
+            found.len() == expected.len() && found.iter().zip(expected).all(same),
+            "{found:?} {expected:?}"
+        );
     };
-    // Of four steps the second is at its line; its list is evaluated whole.
-    assert_eq!(moved_by(&format!("rises({})", list("goodput('a', x=_)"))), (true, vec![2, 3]));
-    // Of the part that is decided nothing is wanted.
-    assert_eq!(moved_by("goodput('a', x=4) > 3 and goodput('a', x=1) > 3.5"), (true, vec![1]));
-    // A median, and a maximum, hang on few runs: both halves are tried.
-    assert_eq!(moved_by("goodput('a', x=1, seeds='max') > 4.9"), (true, vec![1]));
-    assert_eq!(moved_by("goodput('a', x=1, seeds='min') > 2.9"), (true, vec![1]));
-    // What is always the same moves nothing, and what is decided is not asked.
-    assert_eq!(moved_by("goodput('a', x=1) + goodput('b', x=2) > 6.9"), (true, vec![1]));
-    assert_eq!(moved_by("goodput('a', x=1) > 1"), (false, vec![]));
+    // Of three steps the second is at its line; the list is evaluated whole. The variances of the means are
+    // 2 / 3 / 4 and 8 / 3 / 4.
+    let list: Vec<_> = (1..5).map(|x| format!("goodput('a', x={x})")).collect();
+    near(variances(&format!("rises([{}])", list.join(", "))), &[(2, 1.0 / 6.0), (3, 4.0 / 6.0)]);
+    // What is decided does not matter, and what is always the same adds nothing.
+    near(variances("goodput('a', x=4) > 3 and goodput('a', x=1) > 3.5"), &[(1, 1.0 / 6.0)]);
+    near(variances("goodput('a', x=1) + goodput('b', x=2) > 6.9"), &[(1, 1.0 / 6.0)]);
+    assert!(variances("goodput('a', x=1, seeds='max') > 4.9").iter().map(|&(x, _)| x).eq([1]));
+    near(variances("goodput('a', x=1) > 1"), &[]);
     // A seed that is asked for stays.
-    assert_eq!(moved_by("goodput('a', x=2) > goodput('a', x=3, seed=2)"), (true, vec![2]));
+    near(variances("goodput('a', x=2) > goodput('a', x=3, seed=2)"), &[(2, 1.0 / 6.0)]);
 }
 
 #[test]
