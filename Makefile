@@ -300,22 +300,30 @@ verdicts = awk 'NR == FNR { table = table $$0 "\n"; next } \
 SEEDS_MAX = 40
 
 # All pages from one build. Finished points are kept, so what was interrupted goes on where it was. As root, and with
-# the tools for eBPF, the transfers without congestion control are also emulated, which takes 20 minutes.
+# the tools for eBPF, the transfers without congestion control are also emulated. That takes 20 minutes and needs the
+# processors at once, but seldom: meanwhile simulations have what it leaves.
 .PHONY: reproduction
 reproduction: ## every published experiment, and the book's pages on them; up to two hours (SEEDS_MAX=40)
-	@mkdir -p docs/src/reproduction/pictures; how=; feature=; \
-	if [ "$$(id -u)" = 0 ] && { $(KERNEL_TOOLS); }; then how="--emulate --at-once 2"; feature="--features kernel"; fi; \
-	reproduce() { cargo run $(DIST) -q -p ackclock $$feature -- reproduce "$$@" --seeds-max $(SEEDS_MAX) > /dev/null; }; \
-	set -- $(basename $(notdir $(wildcard docs/src/reproduction/*.md))); number=0; \
-	for family in "$$@"; do \
-		number=$$((number + 1)); echo "$$family, $$number of $$#" >&2; also=; \
-		if [ $$family = nocc ]; then also=$$how; fi; \
-		reproduce $$family $$also --out target/reproduction/$$family && \
-		mkdir -p target/reproduction/$$family/pictures && \
-		cp target/reproduction/$$family/reproduction.md docs/src/reproduction/$$family.md && \
-		cp -r target/reproduction/$$family/pictures/. docs/src/reproduction/pictures/ || exit 1; \
+	@pages=docs/src/reproduction; made=target/reproduction; mkdir -p $$pages/pictures $$made; \
+	feature=; idle=; emulation=; families="$(basename $(notdir $(wildcard docs/src/reproduction/*.md)))"; \
+	if [ "$$(id -u)" = 0 ] && { $(KERNEL_TOOLS); }; then feature="--features kernel"; idle="chrt -i 0"; fi; \
+	cargo build $(DIST) -q -p ackclock $$feature || exit 1; \
+	reproduce="cargo run $(DIST) -q -p ackclock $$feature -- reproduce --seeds-max $(SEEDS_MAX)"; \
+	if [ -n "$$idle" ]; then \
+		echo "nocc is emulated meanwhile: $$made/nocc.log" >&2; \
+		$$reproduce nocc --emulate --at-once 2 --out $$made/nocc > $$made/nocc.log 2>&1 & emulation=$$!; \
+		trap 'kill $$emulation 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
+	fi; \
+	for family in $$families; do \
+		test $$family = nocc && test -n "$$emulation" && continue; \
+		echo "$$family" >&2; $$idle $$reproduce $$family --out $$made/$$family > /dev/null || exit 1; \
 	done; \
-	echo "the table of all works" >&2; reproduce all --summary --out target/reproduction/all
+	test -z "$$emulation" || wait $$emulation || { cat $$made/nocc.log >&2; exit 1; }; \
+	echo "the table of all works" >&2; $$reproduce all --summary --out $$made/all > /dev/null || exit 1; \
+	for family in $$families; do \
+		mkdir -p $$made/$$family/pictures && cp $$made/$$family/reproduction.md $$pages/$$family.md && \
+		cp -r $$made/$$family/pictures/. $$pages/pictures/ || exit 1; \
+	done
 	@$(call verdicts,docs/src/reproduction.md)
 	@$(call verdicts,README.md)
 

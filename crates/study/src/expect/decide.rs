@@ -54,8 +54,8 @@ struct Evaluation<'a> {
     seeds: &'a [u64],
     /// The points of which one part of the runs is left out in turn, after that.
     parted: &'a [Arc<Reading>],
-    /// The largest number of runs of a point that is read.
-    runs: usize,
+    /// The numbers of runs of the points that are read, increasing.
+    runs: &'a [usize],
 }
 
 impl Language {
@@ -71,7 +71,7 @@ impl Language {
             names.iter().map(|(name, value)| (name.clone(), from_json(value))).collect();
         bound.insert("published".to_owned(), self.published.clone());
         // First with all runs only, because an evaluation as a whole stops at what decides, and reads less.
-        let whole = Evaluation { language: self, seeds: &[], parted: &[], runs: 1 };
+        let whole = Evaluation { language: self, seeds: &[], parted: &[], runs: &[] };
         drop(whole.truth(expression, &Scope { names: vec![bound.clone()] }, 0));
         let readings = self.trace.take_readings();
         // What has no value does not hold, with whatever runs.
@@ -80,10 +80,10 @@ impl Language {
         }
         let several = || readings.iter().filter(|reading| reading.seeds.len() > 1);
         let seeds: BTreeSet<u64> = several().flat_map(|reading| reading.seeds.iter().copied()).collect();
-        let runs = several().map(|reading| reading.seeds.len()).max().unwrap_or(1);
-        let seeds: Vec<u64> = seeds.into_iter().collect();
+        let runs: BTreeSet<usize> = several().map(|reading| reading.seeds.len()).collect();
+        let (seeds, runs): (Vec<_>, Vec<_>) = (seeds.into_iter().collect(), runs.into_iter().collect());
         let evaluate = |parted: &[Arc<Reading>]| {
-            let evaluation = Evaluation { language: self, seeds: &seeds, parted, runs };
+            let evaluation = Evaluation { language: self, seeds: &seeds, parted, runs: &runs };
             let scope = Scope { names: vec![bound.clone(); 1 + seeds.len() + PARTS * parted.len()] };
             let divided = evaluation.truth(expression, &scope, 0).ok().filter(|truth| truth.holds == holds);
             divided.or_else(|| evaluation.opaque(expression, &scope).ok())
@@ -248,7 +248,10 @@ impl Evaluation<'_> {
             let steady = without.iter().all(|&margin| right(margin) == holds);
             return if steady { Truth::exact(holds) } else { Truth::unsteady(holds) };
         }
-        let error = (self.runs > 1).then(|| jackknife(without, self.runs));
+        // Points that have more runs than those of this line do not move it.
+        let stays = |others: &[f64]| others.iter().all(|other| (other - margin).abs() <= ROUNDING * scale);
+        let few = self.runs.iter().find(|&&runs| stays(&without[runs..]));
+        let error = few.or(self.runs.last()).map(|&runs| jackknife(without, runs));
         let standard_error = error.map(|error| if error <= ROUNDING * scale { 0.0 } else { error });
         let errors = parts.chunks(PARTS).zip(self.parted).map(|(margins, reading)| {
             let parts = PARTS.min(reading.seeds.len());

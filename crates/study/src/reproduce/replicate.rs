@@ -34,7 +34,7 @@ fn allowed(most: usize, segments: u64) -> usize {
 pub(super) fn twice(case: &Case, most: usize) -> Vec<(&Reading, usize)> {
     let variances = case.line.as_ref().map_or(&[][..], |line| &line.variances);
     let time = |runs: usize, of: &Reading| runs as f64 * of.segments.max(1) as f64;
-    // With one more of n runs, what a point adds to the variance falls by one part in n. One run says nothing.
+    // With one run more than n, what a point adds to the variance falls by one part in n. One says nothing.
     let gain = |number: usize, of: &Reading| match variances.get(number) {
         Some(variance) if of.seeds.len() > 1 => variance / time(of.seeds.len(), of),
         _ => f64::INFINITY,

@@ -68,6 +68,22 @@ fn a_mean_has_its_standard_error() {
 }
 
 #[test]
+fn the_error_of_a_line_is_that_of_its_own_points() {
+    // 4 and 6, beside a point with five runs: the standard error of the first stays 1.
+    let points = [
+        runs(1, &[(4.0, 1.0), (6.0, 3.0)]),
+        runs(2, &[(1.0, 1.0), (2.0, 1.0), (9.0, 1.0), (9.0, 1.0), (9.0, 1.0)]),
+    ];
+    let error = |expression: &str| decide(&points, expression).standard_error().expect("an error");
+    assert_eq!(error("goodput('a', x=1) > 3.5"), 1.0);
+    assert_eq!(error("goodput('a', x=1) > 3.5 and goodput('a', x=2) < 99"), 1.0);
+    // Mean 6, deviation 4.12.
+    let alone = error("goodput('a', x=2) > 6.1");
+    assert!((alone - (17.0_f64 / 5.0).sqrt()).abs() < 1e-9, "{alone}");
+    assert_eq!(error("goodput('a', x=2) > 6.1 and goodput('a', x=1) > -99"), alone);
+}
+
+#[test]
 fn what_runs_have_in_common_cancels() {
     // Both flows have 2 more in the second run: their difference is always 3.
     let truth = decide(&few(), "goodput('a', x=1) - goodput('b', x=1) > 2");
