@@ -196,6 +196,10 @@ fn runs_are_spent_where_they_decide() {
     let close = format!("goodput('reno', rate='5 Mbit/s') > {}", mean + std / 2_f64.sqrt());
     let (verdict, runs, points) = case(SCENARIO, &close, 16);
     assert!(runs > 2 && points == 2 + runs, "{verdict:?} {runs} {points}");
+    let both = format!("{close} and goodput('reno', rate='10 Mbit/s') > 1");
+    let (mixed, points) = replicated(&library(vec![file("one", &format!("{SCENARIO}{}", claim(&both)))]), 16);
+    let case = &mixed[0].claims[0].cases[0];
+    assert_eq!((case.least_runs, case.runs, points), (2, runs, 2 + runs));
     // That a thousand million runs would decide, of a point of some size, stops nothing.
     let mut plan = Plan::new(&clearly, clearly.select("all").expect("some")).expect("a plan");
     let claim = &mut found[0].claims[0];

@@ -88,6 +88,8 @@ pub struct Case {
     pub standard_errors: Option<f64>,
     /// The largest number of runs of a point that it reads; 0 if it reads none.
     pub runs: usize,
+    /// The smallest number of runs of such a point, among those in which something was drawn.
+    pub least_runs: usize,
     /// True if anything in these runs was drawn at random.
     pub drawn: bool,
     /// If it is undecided: about how many runs would decide.
@@ -107,6 +109,8 @@ pub struct Case {
 impl Case {
     fn new(with: Map<String, Json>, Decision { truth, seen, readings }: Decision) -> Case {
         let runs = readings.iter().map(|reading| reading.seeds.len()).max().unwrap_or(0);
+        let drawn = || readings.iter().filter(|reading| reading.drawn);
+        let least = drawn().filter(|reading| !reading.chosen).map(|reading| reading.seeds.len()).min();
         let of_each = truth.line.iter().flat_map(|line| line.variances.iter().zip(&readings));
         let worst = of_each.max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, reading)| reading.seeds.len());
         Case {
@@ -116,7 +120,8 @@ impl Case {
             standard_errors: Some(truth.errors).filter(|errors| errors.is_finite()),
             line: truth.line.clone(),
             runs,
-            drawn: readings.iter().any(|reading| reading.drawn),
+            least_runs: least.unwrap_or(runs),
+            drawn: drawn().next().is_some(),
             runs_to_decide: truth.runs_to_decide(worst.unwrap_or(runs)),
             seen,
             reason: None,

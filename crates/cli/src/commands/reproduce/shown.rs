@@ -74,17 +74,22 @@ pub(super) fn distance(claim: &Judged) -> Option<String> {
 
 /// How far a case hangs on chance.
 fn chance(case: &Case) -> String {
+    let many = if case.least_runs < case.runs {
+        format!("{} to {} runs", case.least_runs, case.runs)
+    } else {
+        format!("{} runs", case.runs)
+    };
     match (case.standard_errors, case.runs) {
         _ if case.reason.is_some() => "no value over these results".to_owned(),
         (_, 0) => "computed".to_owned(),
         _ if !case.drawn => "nothing drawn".to_owned(),
         (_, 1) => "one run, so no error; more seeds are needed".to_owned(),
-        (Some(0.0), runs) => format!("not the same without each of {runs} runs"),
-        (Some(errors), runs) => format!("{:.1} standard errors, {runs} runs", errors.abs()),
-        (None, runs) if case.line.as_ref().is_some_and(|line| line.standard_error.is_none()) => {
-            format!("the same value is asked for; {runs} runs")
+        (Some(0.0), _) => format!("not the same without each of {many}"),
+        (Some(errors), _) => format!("{:.1} standard errors, {many}", errors.abs()),
+        (None, _) if case.line.as_ref().is_some_and(|line| line.standard_error.is_none()) => {
+            format!("the same value is asked for; {many}")
         }
-        (None, runs) => format!("the same in each of {runs} runs"),
+        (None, _) => format!("the same in each of {many}"),
     }
 }
 
