@@ -318,7 +318,7 @@ reproduction: ## every published experiment, and the book's pages on them; up to
 		test $$family = nocc && test -n "$$emulation" && continue; \
 		echo "$$family" >&2; $$idle $$reproduce $$family --out $$made/$$family > /dev/null || exit 1; \
 	done; \
-	test -z "$$emulation" || wait $$emulation || { cat $$made/nocc.log >&2; exit 1; }; \
+	test -z "$$emulation" || wait $$emulation || { cat $$made/nocc.log >&2; exit 1; }; emulation=; \
 	echo "the table of all works" >&2; $$reproduce all --summary --out $$made/all > /dev/null || exit 1; \
 	for family in $$families; do \
 		mkdir -p $$made/$$family/pictures && cp $$made/$$family/reproduction.md $$pages/$$family.md && \

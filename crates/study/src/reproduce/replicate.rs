@@ -1,6 +1,7 @@
 //! Runs are spent where they decide. A point in which something is drawn at random runs with several seeds. A
-//! claim that is far from its line needs no more of them. Points that an undecided claim reads get twice as
-//! many, until it is decided or they have the most that are allowed, which is more for points that are cheap.
+//! claim that is far from its line needs no more of them. Of an undecided claim, the points that add most to
+//! its error for their price get twice as many, until it is decided or its points have had the time that is
+//! allowed.
 
 use super::plan::{Plan, Planned};
 use super::verdict::{Case, Reproduction, Verdict};
