@@ -13,19 +13,18 @@
 //! that are true or false have no line: if one changes without one of the runs, it is undecided.
 
 use super::call::wrong;
+use super::chance::{Samples, jackknife};
 use super::limits;
 use super::structure::{Comparison, Structure, structure};
 use super::trace::{Reading, Runs};
-use super::truth::{Line, Truth, jackknife};
+use super::truth::{Line, Truth};
 use super::values::{from_json, number};
 use super::{Definition, ExpectError, Language, Names};
 use ackclock_scenario::results::Evidence;
 use minijinja::{Error, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What seeds differ by because of rounding alone is no error: a share of what is compared.
-const ROUNDING: f64 = 1e-12;
 /// Into how many parts the runs of a point are divided to see what it adds to an error.
 const PARTS: usize = 10;
 /// The longest comparison that is shown whole, letters.
@@ -50,12 +49,10 @@ struct Scope {
 /// Evaluates an expression with all runs and without each of them.
 struct Evaluation<'a> {
     language: &'a Language,
-    /// The seeds that are left out in turn.
-    seeds: &'a [u64],
+    /// The runs of the points that are read. Each seed is left out in turn.
+    samples: &'a Samples,
     /// The points of which one part of the runs is left out in turn, after that.
     parted: &'a [Arc<Reading>],
-    /// The numbers of runs of the points that are read, increasing.
-    runs: &'a [usize],
 }
 
 impl Language {
@@ -71,20 +68,18 @@ impl Language {
             names.iter().map(|(name, value)| (name.clone(), from_json(value))).collect();
         bound.insert("published".to_owned(), self.published.clone());
         // First with all runs only, because an evaluation as a whole stops at what decides, and reads less.
-        let whole = Evaluation { language: self, seeds: &[], parted: &[], runs: &[] };
+        let whole = Evaluation { language: self, samples: &Samples::default(), parted: &[] };
         drop(whole.truth(expression, &Scope { names: vec![bound.clone()] }, 0));
         let readings = self.trace.take_readings();
         // What has no value does not hold, with whatever runs.
         if seen.iter().any(Evidence::has_no_value) {
             return Ok(Decision { truth: Truth::exact(holds), seen, readings });
         }
-        let several = || readings.iter().filter(|reading| reading.seeds.len() > 1);
-        let seeds: BTreeSet<u64> = several().flat_map(|reading| reading.seeds.iter().copied()).collect();
-        let runs: BTreeSet<usize> = several().map(|reading| reading.seeds.len()).collect();
-        let (seeds, runs): (Vec<_>, Vec<_>) = (seeds.into_iter().collect(), runs.into_iter().collect());
+        let samples = Samples::of(&readings);
         let evaluate = |parted: &[Arc<Reading>]| {
-            let evaluation = Evaluation { language: self, seeds: &seeds, parted, runs: &runs };
-            let scope = Scope { names: vec![bound.clone(); 1 + seeds.len() + PARTS * parted.len()] };
+            let evaluation = Evaluation { language: self, samples: &samples, parted };
+            let count = 1 + samples.seeds.len() + PARTS * parted.len();
+            let scope = Scope { names: vec![bound.clone(); count] };
             let divided = evaluation.truth(expression, &scope, 0).ok().filter(|truth| truth.holds == holds);
             divided.or_else(|| evaluation.opaque(expression, &scope).ok())
         };
@@ -233,7 +228,7 @@ impl Evaluation<'_> {
                 let distance = (left[0] - right[0]).abs();
                 let (holds, margin) =
                     if negated { (left[0] != right[0], distance) } else { (left[0] == right[0], -distance) };
-                Truth::of(holds, Line::new(shown(expression), (margin, None), scale))
+                Truth::of(holds, Line::new(shown(expression), margin, None, scale))
             }
         })
     }
@@ -242,36 +237,26 @@ impl Evaluation<'_> {
     /// parts of each point's.
     fn line(&self, comparison: &str, margins: &[f64], scale: f64, or_equal: bool) -> Truth {
         let right = |margin: f64| margin > 0.0 || or_equal && margin == 0.0;
-        let (margin, (without, parts)) = (margins[0], margins[1..].split_at(self.seeds.len()));
+        let (margin, (without, parts)) = (margins[0], margins[1..].split_at(self.samples.seeds.len()));
         let holds = right(margin);
         if !margin.is_finite() || without.iter().any(|margin| !margin.is_finite()) {
             let steady = without.iter().all(|&margin| right(margin) == holds);
             return if steady { Truth::exact(holds) } else { Truth::unsteady(holds) };
         }
-        // Points that have more runs than those of this line do not move it.
-        let stays = |others: &[f64]| others.iter().all(|other| (other - margin).abs() <= ROUNDING * scale);
-        let few = self.runs.iter().find(|&&runs| stays(&without[runs..]));
-        let error = few.or(self.runs.last()).map(|&runs| jackknife(without, runs));
-        let standard_error = error.map(|error| if error <= ROUNDING * scale { 0.0 } else { error });
-        let errors = parts.chunks(PARTS).zip(self.parted).map(|(margins, reading)| {
+        let deviation = self.samples.deviation(margin, without, scale);
+        let variances = parts.chunks(PARTS).zip(self.parted).map(|(margins, reading)| {
             let parts = PARTS.min(reading.seeds.len());
-            jackknife(&margins[..parts], parts)
+            jackknife(&margins[..parts], parts, scale).powi(2)
         });
-        let variances = errors.map(|error| if error <= ROUNDING * scale { 0.0 } else { error * error });
-        Truth::of(
-            holds,
-            Line {
-                variances: variances.collect(),
-                ..Line::new(shown(comparison), (margin, standard_error), scale)
-            },
-        )
+        let line = Line::new(shown(comparison), margin, deviation, scale);
+        Truth::of(holds, Line { variances: variances.collect(), ..line })
     }
 
     /// Something that is true or false, without a line.
     fn opaque(&self, expression: &str, scope: &Scope) -> Result<Truth, Error> {
         let values = self.values(expression, scope)?;
         let first = bool::try_from(values[0].clone()).map_err(|_| wrong("it is neither true nor false"))?;
-        let mut all = values[..=self.seeds.len()].iter();
+        let mut all = values[..=self.samples.seeds.len()].iter();
         let steady = all.all(|value| bool::try_from(value.clone()).is_ok_and(|it| it == first));
         Ok(if steady { Truth::exact(first) } else { Truth::unsteady(first) })
     }
@@ -284,7 +269,7 @@ impl Evaluation<'_> {
             let (all, of) = (PARTS.min(of.seeds.len()), of.clone());
             (0..PARTS).map(move |part| Runs::WithoutPart(part, all, of.clone()))
         };
-        let without = self.seeds.iter().copied().map(Runs::Without);
+        let without = self.samples.seeds.iter().copied().map(Runs::Without);
         let runs = std::iter::once(Runs::Again).chain(without).chain(self.parted.iter().flat_map(parts));
         runs.zip(&scope.names).map(|(runs, names)| trace.over(runs, || compiled.eval(names))).collect()
     }

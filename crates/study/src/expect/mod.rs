@@ -18,6 +18,7 @@ mod arithmetic;
 mod bursts;
 mod call;
 mod calls;
+mod chance;
 mod course;
 mod decide;
 mod estimators;
@@ -41,7 +42,7 @@ mod xrtp;
 pub use decide::Decision;
 pub use select::View;
 pub use trace::Reading;
-pub use truth::{Line, Truth, UNDECIDED_WITHIN};
+pub use truth::{Line, Truth};
 
 use ackclock_scenario::nearest;
 use ackclock_scenario::results::{Evidence, Spread};

@@ -86,6 +86,8 @@ pub struct Case {
     pub line: Option<Line>,
     /// The distance from the line in standard errors, positive where it holds; null if there is no error.
     pub standard_errors: Option<f64>,
+    /// Within so many standard errors it is undecided: 2, and more with few runs (Student's t).
+    pub undecided_within: f64,
     /// The largest number of runs of a point that it reads; 0 if it reads none.
     pub runs: usize,
     /// The smallest number of runs of such a point, among those in which something was drawn.
@@ -118,6 +120,7 @@ impl Case {
             holds: truth.holds,
             verdict: Verdict::of(&truth),
             standard_errors: Some(truth.errors).filter(|errors| errors.is_finite()),
+            undecided_within: truth.within,
             line: truth.line.clone(),
             runs,
             least_runs: least.unwrap_or(runs),

@@ -85,6 +85,10 @@ fn chance(case: &Case) -> String {
         _ if !case.drawn => "nothing drawn".to_owned(),
         (_, 1) => "one run, so no error; more seeds are needed".to_owned(),
         (Some(0.0), _) => format!("not the same without each of {many}"),
+        (Some(errors), _) if case.verdict == Verdict::Undecided && errors.abs() > 2.0 => {
+            let within = case.undecided_within;
+            format!("{:.1} standard errors, {many} decide beyond {within:.1}", errors.abs())
+        }
         (Some(errors), _) => format!("{:.1} standard errors, {many}", errors.abs()),
         (None, _) if case.line.as_ref().is_some_and(|line| line.standard_error.is_none()) => {
             format!("the same value is asked for; {many}")

@@ -60,11 +60,19 @@ fn a_mean_has_its_standard_error() {
     let truth = decide(&few(), "goodput('a', x=1) > 3.5");
     let line = truth.line.clone().expect("a line");
     assert_eq!((truth.holds, line.margin, line.standard_error), (true, 1.5, Some(1.0)));
-    assert!(truth.is_undecided() && truth.runs_to_decide(2) == Some(4.0));
+    assert!(truth.is_undecided() && truth.runs_to_decide(2) == Some(7.0));
+    // Two runs decide beyond 14.0 standard errors.
     let truth = decide(&few(), "goodput('a', x=1) > 2.5");
-    assert!(truth.holds && !truth.is_undecided() && truth.errors == 2.5);
-    let truth = decide(&few(), "7.5 <= goodput('a', x=1)");
-    assert!(!truth.holds && !truth.is_undecided() && truth.errors == -2.5);
+    assert!(truth.holds && truth.is_undecided() && truth.errors == 2.5);
+    let truth = decide(&few(), "goodput('a', x=1) > -9.5");
+    assert!(truth.holds && !truth.is_undecided() && truth.errors == 14.5);
+    let truth = decide(&few(), "19.5 <= goodput('a', x=1)");
+    assert!(!truth.holds && !truth.is_undecided() && truth.errors == -14.5);
+    // 2, 4 and 6 have a standard error of 1.15, and decide beyond 4.53 of them.
+    let three = [runs(1, &[(2.0, 1.0), (4.0, 1.0), (6.0, 1.0)])];
+    let truth = decide(&three, "goodput('a', x=1) > -1.2");
+    assert!(truth.is_undecided() && truth.errors > 4.5 && truth.runs_to_decide(3) == Some(4.0));
+    assert!(!decide(&three, "goodput('a', x=1) > -1.3").is_undecided());
 }
 
 #[test]
@@ -118,7 +126,7 @@ fn three_values() {
         let truth = decide(&few(), expression);
         (!truth.is_undecided()).then_some(truth.holds)
     };
-    let (yes, no, unknown) = ("goodput('a', x=1) > 1", "goodput('a', x=1) > 9", "goodput('a', x=1) > 5.5");
+    let (yes, no, unknown) = ("goodput('a', x=1) > -10", "goodput('a', x=1) > 20", "goodput('a', x=1) > 5.5");
     assert_eq!([yes, no, unknown].map(known), [Some(true), Some(false), None]);
     assert_eq!(known(&format!("{yes} and {unknown}")), None);
     assert_eq!(known(&format!("{no} and {unknown}")), Some(false));
@@ -127,7 +135,7 @@ fn three_values() {
     assert_eq!(known(&format!("({yes}) if {unknown} else ({yes})")), Some(true));
     assert_eq!(known(&format!("({yes}) if {unknown} else ({no})")), None);
     // What guards against a value that does not exist still does.
-    assert_eq!(known("goodput('a', x=1) < 1 and [][3] > 2"), Some(false));
+    assert_eq!(known("goodput('a', x=1) < -10 and [][3] > 2"), Some(false));
 }
 
 #[test]
