@@ -306,7 +306,11 @@ SEEDS_MAX = 40
 reproduction: ## every published experiment, and the book's pages on them; up to two hours (SEEDS_MAX=40)
 	@pages=docs/src/reproduction; made=target/reproduction; mkdir -p $$pages/pictures $$made; \
 	feature=; idle=; emulation=; families="$(basename $(notdir $(wildcard docs/src/reproduction/*.md)))"; \
-	if [ "$$(id -u)" = 0 ] && { $(KERNEL_TOOLS); }; then feature="--features kernel"; idle="chrt -i 0"; fi; \
+	if [ "$$(id -u)" = 0 ] && { { $(KERNEL_TOOLS); } || { $(call install,$(KERNEL_PACKAGES)) >&2; }; }; then \
+		feature="--features kernel"; idle="chrt -i 0"; \
+	else \
+		echo "nocc is simulated only: emulation needs root, and $(KERNEL_PACKAGES)" >&2; \
+	fi; \
 	cargo build $(DIST) -q -p ackclock $$feature || exit 1; \
 	reproduce="cargo run $(DIST) -q -p ackclock $$feature -- reproduce --seeds-max $(SEEDS_MAX)"; \
 	if [ -n "$$idle" ]; then \
