@@ -229,6 +229,7 @@ fn wrong_use() -> Checked {
     let file = place.file("file", 10)?;
     let name = file.to_str().ok_or("a name")?;
     fs::write(place.path("ticket"), "ackclock1-00")?;
+    let ticket = format!("ackclock1-{}", "5ec0e7".repeat(23));
     let cases: &[(&[&str], &str)] = &[
         (&["send", name, "127.0.0.1:1", "--ticket-file", "ticket"], "no ticket"),
         (&["send", "nowhere", "127.0.0.1:1", "--ticket-file", "ticket"], "cannot be read"),
@@ -239,6 +240,8 @@ fn wrong_use() -> Checked {
         (&["send", name, "127.0.0.1:1", "--control", "xrtp", "--set", "alpha=2"], "alpha=2"),
         (&["send", name, "127.0.0.1:1", "--control", "xrtp", "--set", "loss=perfect"], "no network tells"),
         (&["send", name, "127.0.0.1:1", "--max-rate", "5"], "--max-rate"),
+        (&["send", name, &ticket], "a ticket on the command line"),
+        (&["send", &ticket, name, "127.0.0.1:1"], "a ticket on the command line"),
         (&["receive", "--from", "abc"], "public key"),
         (&["receive", "--json"], "--ticket-file"),
         (&["receive", "--into", "ticket"], "directory of your own"),
@@ -247,6 +250,7 @@ fn wrong_use() -> Checked {
         let output = place.program(arguments).output()?;
         let (said, errors) = text(&output);
         let told = output.status.code() == Some(2) && said.is_empty() && words(&errors).contains(wanted);
+        ensure(!errors.contains("5ec0e7"), format!("{arguments:?} repeats the ticket"))?;
         ensure(told, format!("{arguments:?}: {errors}"))?;
     }
     Ok(())

@@ -14,11 +14,15 @@ use ackclock_study::runner::{Runner, RunnerError};
 use ackclock_study::store::{Build, PointStore};
 use ackclock_units::Duration;
 use miette::Report;
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::ffi::CString;
 use std::fs::File;
 use std::io::BufReader;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 
 /// Would the delay of a captured connection have predicted its losses?
 #[pyfunction]
@@ -103,6 +107,8 @@ struct Simulation<'a> {
     threads: Option<usize>,
     store: Option<PointStore>,
     stop: &'a AtomicBool,
+    /// The experiments whose claims get no more runs, because the memory does not allow them.
+    cut_short: Mutex<BTreeSet<String>>,
 }
 
 impl Simulation<'_> {
@@ -127,7 +133,14 @@ impl Simulation<'_> {
         if plan.replicate_drawn(&results, most)? {
             results.extend(self.run(&plan.points()[results.len()..])?);
         }
-        let fits = |_: &str, points, need| memory::check(need, memory::at_once(self.threads, points)).is_ok();
+        let fits = |id: &str, points, need| {
+            let fits = memory::check(need, memory::at_once(self.threads, points)).is_ok();
+            if !fits {
+                let mut cut_short = self.cut_short.lock().unwrap_or_else(PoisonError::into_inner);
+                cut_short.insert(id.to_owned());
+            }
+            fits
+        };
         plan.decide(results, most, |points| self.run(points), fits)
     }
 }
@@ -142,12 +155,12 @@ pub(crate) fn reproduce(
     threads: Option<usize>,
     build: &str,
 ) -> PyResult<String> {
-    let document = detached(py, |stop| -> Result<Value, Report> {
+    let found = detached(py, |stop| -> Result<(Value, BTreeSet<String>), Report> {
         let library = Library::built_in()?;
         let chosen = library.select(what)?;
         let store = store.map(|path| PointStore::open(path, &Build::of(build.as_bytes()))).transpose();
         let store = store.map_err(|error| Report::msg(format!("the store cannot be used: {error}")))?;
-        let simulation = Simulation { threads, store, stop };
+        let simulation = Simulation { threads, store, stop, cut_short: Mutex::default() };
         let mut reproductions = Vec::new();
         for (_, _, members) in library.families() {
             let members: Vec<_> =
@@ -161,13 +174,21 @@ pub(crate) fn reproduce(
             }
         }
         let claims = reproductions.iter().flat_map(|reproduction| &reproduction.claims);
-        Ok(json!({
+        let document = json!({
             "counts": ackclock_study::reproduce::Counts::of(claims),
             "summary": summary(&library, &reproductions),
             "build": build,
             "files": library.digest(&chosen)?,
             "experiments": reproductions,
-        }))
+        });
+        Ok((document, simulation.cut_short.into_inner().unwrap_or_else(PoisonError::into_inner)))
     })?;
-    document.map(|document| document.to_string()).map_err(raised)
+    let (document, cut_short) = found.map_err(raised)?;
+    if !cut_short.is_empty() {
+        let experiments = cut_short.into_iter().collect::<Vec<_>>().join(", ");
+        let told = format!("claims stay undecided for want of memory for more runs: {experiments}");
+        let told = CString::new(told).expect("no id has a zero");
+        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &told, 2)?;
+    }
+    Ok(document.to_string())
 }

@@ -6,7 +6,8 @@ use crate::noise::{Entropy, Identity, KEY_BYTES, Key, mac};
 use std::fmt;
 use std::str::FromStr;
 
-const PREFIX: &str = "ackclock1";
+/// What every ticket begins with.
+pub const PREFIX: &str = "ackclock1";
 /// Of the sum that finds typing errors, bytes.
 const SUM: usize = 4;
 const BYTES: usize = 2 * KEY_BYTES + SUM;

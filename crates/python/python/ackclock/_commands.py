@@ -99,7 +99,7 @@ def reproduce(
 ) -> dict[str, Any]:
     """Runs published experiments again, and judges their claims. The document is that of `ackclock reproduce
     --json`. Finished points are kept in the directory `store`, if it is given, and do not run again. Where more
-    runs need more memory than there is, claims stay undecided."""
+    runs need more memory than there is, claims stay undecided, and a warning names their experiments."""
     directory = None if store is None else os.fspath(store)
     return json.loads(_native.reproduce(what, seeds_max, directory, threads, build()))
 

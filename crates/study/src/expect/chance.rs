@@ -104,9 +104,9 @@ pub(super) fn jackknife(without: &[f64], runs: usize, scale: f64) -> f64 {
     if error <= ROUNDING * scale { 0.0 } else { error }
 }
 
-/// What lies within so many standard errors of its line is undecided, if so many degrees of freedom are behind
-/// the error: as rare a distance by Student's t as two standard errors are if the error is known. 14.0 with
-/// two runs, 2.87 with five, 2.14 with twenty.
+/// What lies within so many standard errors of its line is undecided, if the error has so many degrees of
+/// freedom: by Student's t as rare a distance as two standard errors are if the error is known. 14.0 with two
+/// runs, 2.87 with five, 2.14 with twenty.
 pub(super) fn undecided_within(freedom: f64) -> f64 {
     if freedom > MANY {
         return UNDECIDED_WITHIN;

@@ -135,8 +135,8 @@ impl Truth {
         self.order(other) == Ordering::Less
     }
 
-    /// The order from less to more true: by standard errors beside those within which nothing is decided, then
-    /// by what holds, then by the distance beside the size of what is compared.
+    /// The order from less to more true: by standard errors as a part of those within which nothing is
+    /// decided, then by what holds, then by the distance beside the size of what is compared.
     fn order(&self, other: &Truth) -> Ordering {
         let by_errors = (self.errors / self.within).total_cmp(&(other.errors / other.within));
         by_errors.then(self.holds.cmp(&other.holds)).then(self.beside().total_cmp(&other.beside()))

@@ -9,7 +9,7 @@ use ackclock_registry::{Chosen, Listed, Value};
 use ackclock_transfer::control::{set, standard};
 use ackclock_transfer::files::Outbound;
 use ackclock_transfer::host::{self, Sending, Summary, Watch};
-use ackclock_transfer::ticket::{Ticket, hex};
+use ackclock_transfer::ticket::{PREFIX, Ticket, hex};
 use ackclock_units::{Duration, Rate};
 use miette::{Context, IntoDiagnostic, Report, miette};
 use serde_json::json;
@@ -22,6 +22,7 @@ use std::sync::atomic::Ordering;
 const PUNCTUAL: Duration = Duration::from_micros(100);
 
 pub(crate) fn run(command: &Send) -> Result<(), Failure> {
+    no_ticket_among(command)?;
     let control = control(command)?;
     let most = most(command)?;
     let mut files = Outbound::open(&command.files, command.resume).into_diagnostic()?;
@@ -46,6 +47,17 @@ pub(crate) fn run(command: &Send) -> Result<(), Failure> {
         say!("{}", document(&options.control, &files, &summary));
     } else {
         show(&files, &summary);
+    }
+    Ok(())
+}
+
+/// A ticket among the arguments is not repeated by an error about a file or an address.
+fn no_ticket_among(command: &Send) -> Result<(), Report> {
+    let paths = command.files.iter().map(|path| path.to_string_lossy());
+    if paths.chain([command.to.as_str().into()]).any(|text| text.starts_with(PREFIX) && text.len() > 99) {
+        let help = "every user of this machine can read it there. Start `ackclock receive` again for a new one, \
+                    and give that to standard input or in a file: --ticket-file FILE";
+        return Err(miette!(help = help, "there is a ticket on the command line"));
     }
     Ok(())
 }
