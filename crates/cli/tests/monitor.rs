@@ -602,8 +602,8 @@ fn holds(Measured { advice, forecast, throughput }: &Measured, bps: f64, rtt: f6
     ensure(against.is_some_and(|it| it.contains("does not allow")), format!("{advice}"))
 }
 
-/// Measures up to twice more if something is wrong: others who use the machine make a path look longer than it
-/// is, for minutes at times.
+/// Measures up to twice more if something is wrong: others who use the machine make a path look longer than
+/// it is, for minutes at times.
 fn in_one_of_three(check: impl Fn() -> Checked) -> Checked {
     let again = |wrong: Failed| {
         eprintln!("once more: {}", wrong.message().unwrap_or_default());
