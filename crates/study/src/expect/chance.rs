@@ -108,7 +108,8 @@ pub(super) fn jackknife(without: &[f64], runs: usize, scale: f64) -> f64 {
 /// freedom: by Student's t as rare a distance as two standard errors are if the error is known. 14.0 with two
 /// runs, 2.87 with five, 2.14 with twenty.
 pub(super) fn undecided_within(freedom: f64) -> f64 {
-    if freedom > MANY {
+    // Where squares exceed what a number can be, nothing is known of them, and the error is infinite.
+    if freedom > MANY || freedom.is_nan() {
         return UNDECIDED_WITHIN;
     }
     // On both sides together: the normal distribution, and Student's t as a function of t (M. Abramowitz,
@@ -173,6 +174,8 @@ mod tests {
         assert!(all.is_sorted_by(|a, b| a >= b), "{all:?}");
         assert!((undecided_within(MANY) - 2.0).abs() < 2e-3);
         assert_eq!(undecided_within(f64::INFINITY), 2.0);
+        let vast = samples(&[&[1, 2]]).deviation(1e300, &[-1e300, 1e300], 1e300).expect("several runs");
+        assert_eq!((vast.error, undecided_within(vast.freedom)), (f64::INFINITY, 2.0));
     }
 
     #[test]

@@ -138,7 +138,7 @@ impl Plan<'_> {
         reproduction: &Reproduction,
         most: usize,
     ) -> Result<bool, ScenarioError> {
-        let claims = reproduction.claims.iter().filter(|claim| claim.verdict == Verdict::Undecided);
+        let claims = reproduction.claims.iter().filter(|claim| claim.found == Verdict::Undecided);
         let cases = claims.flat_map(|claim| &claim.cases);
         let cases = cases.filter(|case| case.verdict == Verdict::Undecided);
         let mut wanted = Vec::new();

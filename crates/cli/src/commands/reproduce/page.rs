@@ -34,11 +34,11 @@ pub(super) fn page(
     let mut page = format!(
         "# Published experiments, run again\n\n{}\n\n`ackclock reproduce {}`: {}.\n\n\
          A claim holds if its expression is true of the means over runs for every combination it names. What lies \
-         within two standard errors of its line is undecided, with few runs within more of them. Combinations that fail are marked ✗, undecided ones \
-         with a question mark. Numbers are means over runs, ± one standard deviation between runs where there are \
-         several. Curves are means, bands reach from the least to the most. Claims that count apart are calibrated \
-         (something was fitted so that they hold) or identities (true by construction). Made by build `{:.12}` from \
-         experiment files `{:.12}`.\n\n",
+         within two standard errors of its line is undecided, with few runs within more of them. Combinations that \
+         fail are marked ✗, undecided ones with a question mark. Numbers are means over runs, ± one standard \
+         deviation between runs where there are several. Curves are means, bands reach from the least to the most. \
+         Claims that count apart are calibrated (something was fitted so that they hold) or identities (true by \
+         construction). Made by build `{:.12}` from experiment files `{:.12}`.\n\n",
         origin.comment(),
         origin.command,
         counts(total(reproductions)),
