@@ -373,6 +373,9 @@ fn tables_fit_a_width_and_name_controls_units_and_points() {
     assert!(widest(&[]) <= 132);
     assert!(widest(&["--set", long]) <= 132);
     assert!(widest(&["--set", long, "--width", "0"]) > 200);
+    // A word of a header is not broken, however narrow the table is to be.
+    let narrow = ackclock(home.path(), &["run", "case.toml", "--set", "seeds=2", "--width", "40"]);
+    assert!(stdout(&narrow).contains(" seeds "), "{}", stdout(&narrow));
     let output = ackclock(home.path(), &["show", "compound", "--width", "90"]);
     assert!(
         stdout(&output).lines().filter(|line| line.starts_with('─')).all(|line| line.chars().count() <= 90)

@@ -83,11 +83,15 @@ fn print_warnings(results: &[PointResult]) {
     }
 }
 
-/// A word of so many letters stays on one line.
+/// A word of so many letters stays on one line, a header's too.
 const WORD: usize = 12;
 
 fn table(figures: Tables) -> Table {
-    let longest = |column: usize| figures.rows.iter().map(|row| row[column].chars().count()).max();
+    let letters = |cell: &str| cell.lines().map(|line| line.chars().count()).max();
+    let longest = |column: usize| {
+        let header = letters(&figures.header[column]);
+        header.max(figures.rows.iter().filter_map(|row| letters(&row[column])).max())
+    };
     let shares: Vec<usize> =
         (0..figures.words).map(|column| longest(column).unwrap_or(0).min(WORD)).collect();
     let mut table = plain_table(&[], figures.rows.into_iter());
