@@ -530,10 +530,6 @@ impl<'a> Run<'a> {
         let wall_s = wall.elapsed().as_secs_f64();
         let mut result = PointResult::new(parameters, self.built, scenario.seed, span, measured, wall_s);
         result.courses = self.courses(queues);
-        if !matches!(self.request.load, Load::Flows) {
-            // Programs report their results themselves.
-            (result.flows, result.groups, result.jain) = (Vec::new(), Vec::new(), None);
-        }
         Ok(Outcome { result, emulation, exit: carried.exit })
     }
 
@@ -572,9 +568,6 @@ impl<'a> Run<'a> {
         let (links, mut seen): (Vec<_>, Vec<_>) = (0..plan.measured).map(&mut of_link).unzip();
         let (streams, mut delivered): (Vec<_>, Vec<_>) = streams.into_iter().unzip();
         let watched = carried.watched.iter().zip(flows);
-        let tallies =
-            watched.clone().map(|(watched, flow)| watched.tally(flow, plan.measure)).collect::<Vec<_>>();
-        let idle = || flows.iter().map(|_| Default::default()).collect();
         let mut of_flows: Vec<_> = carried.watched.iter().map(|watched| watched.series.clone()).collect();
         let looks =
             of_flows.iter().map(Vec::len).chain(seen.iter().map(Vec::len).filter(|&looks| looks > 0)).min();
@@ -596,7 +589,8 @@ impl<'a> Run<'a> {
             inner,
         };
         Measured {
-            flows: if tallies.is_empty() { idle() } else { tallies },
+            // Programs report their results themselves, and nobody watches a flow then.
+            flows: watched.clone().map(|(watched, flow)| watched.tally(flow, plan.measure)).collect(),
             streams,
             links,
             delivered_segments: watched.map(|(watched, flow)| watched.delivered(flow)).sum(),

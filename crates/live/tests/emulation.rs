@@ -341,6 +341,8 @@ fn program() -> Checked {
     ensure(outcome.exit == Some(0), format!("{:?}", outcome.exit))?;
     let rtt = seen.split_whitespace().find_map(|word| word.strip_prefix("minrtt:")?.parse::<f64>().ok());
     ensure(rtt.is_some_and(|ms| (20.0..40.0).contains(&ms)), seen)?;
+    let said = &outcome.result.warnings;
+    ensure(said.is_empty(), format!("flows that are not there are warned of: {said:?}"))?;
     ensure(outcome.result.flows.is_empty() && outcome.result.links[0].arrivals > 0, "the links saw nothing")
 }
 

@@ -141,7 +141,8 @@ impl PointResult {
             timing;
     }
 
-    /// Adds names and units to the measurements of a run. Expectations are added later.
+    /// Adds names and units to the measurements of a run, of which no flow may have been a part. Expectations
+    /// are added later.
     pub fn new(
         parameters: &[(String, Value)],
         built: &Built,
@@ -161,7 +162,7 @@ impl PointResult {
             .map(|(id, (tally, group))| FlowResult::new(id, group, (&built.plan, tally), window_s))
             .collect();
         let mut rest = &flows[..];
-        let groups = built.groups.iter().map(|group| {
+        let groups = built.groups.iter().filter(|_| !flows.is_empty()).map(|group| {
             let (own, others) = rest.split_at(group.count);
             rest = others;
             let goodputs: Vec<f64> = own.iter().map(|flow| flow.goodput_bps).collect();
