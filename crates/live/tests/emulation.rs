@@ -459,12 +459,13 @@ fn late_start() -> Checked {
 }
 
 /// Some of twenty flows are always in a handshake. Each may lose a SYN, and waits a second for the next one
-/// (RFC 6298 section 2): so all together are held to what the link carries, some 500 transfers, not each one.
+/// (RFC 6298 section 2). So all together are held to the link, not each one: it carries 723 transfers of
+/// 10364 B in 3 s at most, and some 500 are usual.
 fn short_transfers() -> Checked {
     let outcome = soon(&scenario("", "count = 20\nsize = \"10 kB\"\nrepeat = 100000", ""))?;
     let completed: Vec<usize> = outcome.result.flows.iter().map(|flow| flow.completions_s.len()).collect();
     let all: usize = completed.iter().sum();
-    ensure(completed.len() == 20 && (300..=550).contains(&all), format!("{all}: {completed:?}"))
+    ensure(completed.len() == 20 && (300..=723).contains(&all), format!("{all}: {completed:?}"))
 }
 
 fn nothing_arrives() -> Checked {
