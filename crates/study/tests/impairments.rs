@@ -112,6 +112,9 @@ fn the_link_repairs_what_the_channel_corrupts() {
     let share = link.resent as f64 / link.arrivals as f64;
     assert!((share - 0.02 / 0.98).abs() < 0.01, "{share}");
     assert_eq!(run("loss = 0, retransmission = true").links[0].resent, 0);
+    let spared = &run("loss = 0.3, retransmission = { corruptible = false }").links[0];
+    let share = spared.resent as f64 / spared.arrivals as f64;
+    assert!((share - 0.3).abs() < 0.05 && spared.drops == 0, "each is sent again once at most: {share}");
     let given_up = run("loss = 0.3, retransmission = { after = \"5 ms\", attempts = 1 }");
     let link = &given_up.links[0];
     let share = link.random_losses as f64 / link.arrivals as f64;
@@ -129,6 +132,9 @@ fn impossible_repairs_are_explained() {
     refused("loss = 0.1, retransmission = { after = \"0 s\" }", &["would be back after", "40 ms"]);
     refused("loss = 0.1, retransmission = { attempts = 0 }", &["attempts", "from 1"]);
     refused("loss = 0.1, retransmission = 3", &["a table is wanted", "true"]);
+    refused("loss = 0.1, retransmission = { corruptible = 0 }", &["corruptible", "true or false"]);
+    refused("loss = 1, retransmission = true", &["could be sent without end"]);
+    assert!(scenario("loss = 1, retransmission = { corruptible = false }").is_ok());
     assert!(scenario("retransmission = false").is_ok());
 }
 

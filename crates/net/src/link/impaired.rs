@@ -106,12 +106,9 @@ impl Link {
         // An outage does not change the draws.
         let loss = self.impaired(|impairments| impairments.loss.as_mut());
         let strikes = loss.is_some_and(|loss: &mut Loss| loss.strikes(at));
-        let outages = self.impaired(|impairments| impairments.outages.as_mut());
-        if outages.is_some_and(|outages| outages.strikes(at)) {
-            return Some(Cause::Outage);
-        }
-        if !strikes {
-            return None;
+        let outage = self.interrupts(at);
+        if outage.is_some() || !strikes {
+            return outage;
         }
         let correction = self.impaired(|impairments| impairments.correction.as_mut());
         let corrected = correction.is_some_and(Share::takes);
@@ -120,6 +117,12 @@ impl Link {
         }
         self.counters.others().corrected += 1;
         None
+    }
+
+    /// [`Cause::Outage`] if an outage takes the packet that the channel carries at `at`.
+    pub(super) fn interrupts(&mut self, at: Time) -> Option<Cause> {
+        let outages = self.impaired(|impairments| impairments.outages.as_mut());
+        outages.is_some_and(|outages| outages.strikes(at)).then_some(Cause::Outage)
     }
 
     /// The impairment that `which` selects, if this link has it.

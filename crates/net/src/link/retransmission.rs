@@ -3,9 +3,9 @@
 //! Source: S. Bhandarkar, "Congestion Control Algorithms of TCP in Emerging Networks", 2006, sections II.A.5
 //! and II.C.2. The base station keeps a packet that the channel corrupts. One round trip of the wireless link
 //! later the packet is back at the head of the queue. Nothing restores the order. The source leaves three
-//! things open, which are decided here. A retransmission can be corrupted again, as often as
-//! [`Retransmission::new`] allows. A retransmission needs no room in the queue. If several packets are back,
-//! the one that came back first goes first.
+//! things open, which are decided here. A retransmission needs no room in the queue. If several packets are
+//! back, the one that came back first goes first. A retransmission can be corrupted again, as often as
+//! [`Retransmission::new`] allows, or never ([`Retransmission::intact`]).
 //!
 //! The link is computed all the same. When a new packet is offered, the link knows which packets will be back
 //! before its turn. It computes their transmissions then, or when they are offered again, whichever comes
@@ -21,6 +21,8 @@ use std::collections::VecDeque;
 pub struct Retransmission {
     after: Duration,
     most: Option<u32>,
+    /// True if errors spare retransmissions.
+    intact: bool,
     /// In the order in which they come back, which is the order of their last transmissions.
     kept: VecDeque<Kept>,
     /// The number of packets, from the front of `kept`, whose next transmission is already computed.
@@ -42,7 +44,15 @@ impl Retransmission {
     /// A corrupted packet is back a time `after` its transmission. It is retransmitted `most` times at most;
     /// `None` means no limit.
     pub fn new(after: Duration, most: Option<u32>) -> Retransmission {
-        Retransmission { after, most, kept: VecDeque::new(), settled: 0, departed: Time::ZERO }
+        let kept = VecDeque::new();
+        Retransmission { after, most, intact: false, kept, settled: 0, departed: Time::ZERO }
+    }
+
+    /// The same, but errors spare retransmissions: each gets through, unless there is an outage. So it is with
+    /// ns-2's error model where packets pass it before they are queued (`SimpleLink errormodule`): one that
+    /// begins at the head of the queue is behind it.
+    pub fn intact(self) -> Retransmission {
+        Retransmission { intact: true, ..self }
     }
 
     /// The next packet whose retransmission is not computed yet, if it is back by `time`.
@@ -106,7 +116,10 @@ impl Link {
     /// The fate of a packet that leaves the transmitter at `departure`, after this number of earlier
     /// `attempts`.
     fn over_the_channel(&mut self, departure: Time, bytes: u32, attempts: u32) -> Fate {
-        let Some(cause) = self.corrupts(departure) else { return Fate::Arrives(departure + self.delay) };
+        let spared =
+            attempts > 0 && self.retransmission().is_some_and(|retransmission| retransmission.intact);
+        let cause = if spared { self.interrupts(departure) } else { self.corrupts(departure) };
+        let Some(cause) = cause else { return Fate::Arrives(departure + self.delay) };
         let Some(retransmission) = self.retransmission_mut() else { return Fate::Dropped(cause) };
         if retransmission.most.is_some_and(|most| attempts >= most) {
             self.counters.add_drops(cause, 1);
@@ -174,6 +187,25 @@ mod tests {
         assert_eq!(offer(&mut link, 48, true), Fate::LinkRetry(Time::from_nanos(96 * MS)));
         assert_eq!(offer(&mut link, 96, true), Fate::Dropped(Cause::Error));
         assert_eq!((link.counters().resent, link.counters().errors), (2, 1));
+    }
+
+    #[test]
+    fn errors_may_spare_retransmissions_and_outages_do_not() {
+        let loss = Some(Loss::new(1.0, crate::Rng::new(1, "loss")));
+        let end = Duration::from_millis(60);
+        let link = |outages| {
+            let retransmission = Some(Retransmission::new(Duration::from_millis(40), None).intact());
+            let impairments =
+                Impairments { loss: loss.clone(), outages, retransmission, ..Impairments::default() };
+            wireless(&[], None).with_impairments(impairments)
+        };
+        let mut clear = link(None);
+        assert_eq!(offer(&mut clear, 0, false), Fate::LinkRetry(Time::from_nanos(48 * MS)));
+        assert_eq!(offer(&mut clear, 48, true), arrives(76));
+        let mut interrupted = link(Some(crate::Outages::new([(Duration::ZERO, end)])));
+        assert_eq!(offer(&mut interrupted, 0, false), Fate::LinkRetry(Time::from_nanos(48 * MS)));
+        assert_eq!(offer(&mut interrupted, 48, true), Fate::LinkRetry(Time::from_nanos(96 * MS)));
+        assert_eq!(offer(&mut interrupted, 96, true), arrives(124));
     }
 
     /// The arrival time of each packet, according to the link.

@@ -53,6 +53,8 @@ struct CorrectionSpec {
 struct RetransmissionSpec {
     after: Duration,
     attempts: Option<u32>,
+    /// True if a retransmission can be corrupted, too.
+    corruptible: bool,
 }
 
 /// A second route.
@@ -247,18 +249,19 @@ fn read_correction(at: &At<'_>) -> Result<CorrectionSpec> {
     Ok(CorrectionSpec { share, overhead })
 }
 
-/// Reads `true`, or `{ after = "40 ms", attempts = 3 }`.
+/// Reads `true`, or `{ after = "40 ms", attempts = 3 }`, or `{ corruptible = false }`.
 fn read_retransmission(at: &At<'_>, delay: Duration) -> Result<Option<RetransmissionSpec>> {
     let round_trip = delay.saturating_mul(2);
-    let (after, attempts) = match &at.node.value {
+    let (after, attempts, corruptible) = match &at.node.value {
         Value::Flag(false) => return Ok(None),
-        Value::Flag(true) => (round_trip, None),
+        Value::Flag(true) => (round_trip, None, true),
         _ => {
             let table = at.table_like("true, or { after = \"40 ms\", attempts = 3 }")?;
             let after = table.quantity("after")?.unwrap_or(round_trip);
             let attempts = table.get("attempts").map(|at| at.count(1, 1_000_000)).transpose()?;
+            let corruptible = table.get("corruptible").map(|at| at.flag()).transpose()?.unwrap_or(true);
             table.finish()?;
-            (after, attempts.map(|attempts| attempts as u32))
+            (after, attempts.map(|attempts| attempts as u32), corruptible)
         }
     };
     if after < MIN_AFTER {
@@ -266,7 +269,7 @@ fn read_retransmission(at: &At<'_>, delay: Duration) -> Result<Option<Retransmis
             .error(format!("corrupted packets would be back after {after}"))
             .help(format!("give the link a delay, or say after = \"40 ms\"; at least {MIN_AFTER}")));
     }
-    Ok(Some(RetransmissionSpec { after, attempts }))
+    Ok(Some(RetransmissionSpec { after, attempts, corruptible }))
 }
 
 /// The shortest time until a corrupted packet is back. With zero, a dead channel would stop the clock.
@@ -337,8 +340,13 @@ impl ImpairmentsSpec {
             return Ok(());
         };
         let uncorrected = 1.0 - self.correction.map_or(0.0, |correction| correction.share);
-        let by_loss =
-            self.loss.as_ref().map_or(1.0, |loss| loss.mean_transmissions(uncorrected, retransmission.after));
+        let by_loss = match &self.loss {
+            Some(loss) if retransmission.corruptible => {
+                loss.mean_transmissions(uncorrected, retransmission.after)
+            }
+            Some(_) => 2.0,
+            None => 1.0,
+        };
         let longest = self.outages.iter().map(|&(_, length)| length).max().unwrap_or(Duration::ZERO);
         let times = by_loss + longest.as_secs_f64() / retransmission.after.as_secs_f64();
         if retransmission.attempts.is_some() || times <= MAX_TRANSMISSIONS {
@@ -367,7 +375,7 @@ impl ImpairmentsSpec {
             outages: (!self.outages.is_empty()).then(|| Outages::new(self.outages.iter().copied())),
             lost_behind: self.lost_behind,
             correction: self.correction.map(|correction| Share::new(correction.share, stream("correction"))),
-            retransmission: self.retransmission.map(|spec| Retransmission::new(spec.after, spec.attempts)),
+            retransmission: self.retransmission.map(|spec| spec.build()),
             jitter: (!self.jitter.is_zero()).then(|| Jitter::new(self.jitter, stream("jitter"))),
             alternate: self.alternate.map(|alternate| match alternate.share {
                 None => Multipath::in_turn(alternate.longer),
@@ -407,6 +415,13 @@ impl ImpairmentsSpec {
             .alternate
             .map_or(0.0, |alternate| alternate.share.unwrap_or(0.5) * alternate.longer.as_secs_f64());
         reorder + alternate + self.jitter.as_secs_f64()
+    }
+}
+
+impl RetransmissionSpec {
+    fn build(self) -> Retransmission {
+        let retransmission = Retransmission::new(self.after, self.attempts);
+        if self.corruptible { retransmission } else { retransmission.intact() }
     }
 }
 

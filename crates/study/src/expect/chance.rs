@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// What seeds differ by because of rounding alone is no error: a share of what is compared.
 const ROUNDING: f64 = 1e-12;
 /// What lies within so many standard errors of its line is undecided, if there are many runs.
-const UNDECIDED_WITHIN: f64 = 2.0;
+pub(crate) const UNDECIDED_WITHIN: f64 = 2.0;
 /// With more degrees of freedom Student's t is the normal distribution, to a part in a thousand.
 const MANY: f64 = 2000.0;
 

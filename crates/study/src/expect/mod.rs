@@ -39,6 +39,7 @@ mod truth;
 mod values;
 mod xrtp;
 
+pub(crate) use chance::UNDECIDED_WITHIN;
 pub use decide::Decision;
 pub use select::View;
 pub use trace::Reading;

@@ -1,11 +1,11 @@
 //! Runs are spent where they decide. A point in which something is drawn at random runs with several seeds. A
 //! claim that is far from its line needs no more of them. Of an undecided claim, the points that add most to
-//! its error for their price get twice as many, until it is decided or its points have had the time that is
-//! allowed.
+//! its error for their price get twice as many, until it is decided, or its points have had the time that is
+//! allowed, or what is left of this time would hardly decide it.
 
 use super::plan::{Plan, Planned};
 use super::verdict::{Case, Reproduction, Verdict};
-use crate::expect::Reading;
+use crate::expect::{Reading, UNDECIDED_WITHIN};
 use crate::run::{self, MemoryEstimate};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Point, ScenarioError};
@@ -30,8 +30,22 @@ fn allowed(most: usize, segments: u64) -> usize {
     ((most as f64 * times) as usize).max(1)
 }
 
+/// A claim gets no more runs if the time that is left would decide it in fewer than one of a hundred cases,
+/// which is so many standard deviations of a normal distribution (one side).
+const HARDLY: f64 = 2.33;
+
+/// True if a case that is so many standard errors from its line would hardly be decided with `times` as many
+/// runs: not even by errors of the further runs that are as large as one in a hundred. It is a tie, or its
+/// distance is too small for this time. Stochastic curtailment (Lan, Simon and Halperin 1982), under the
+/// distance that the runs so far show.
+fn hardly_decided(errors: f64, times: f64) -> bool {
+    // The standard error falls with the root of the number of runs. Of the final distance, in its own standard
+    // errors, the further runs determine a part with a variance of 1 - 1 / times.
+    errors.abs() * times.sqrt() + HARDLY * (1.0 - 1.0 / times).max(0.0).sqrt() < UNDECIDED_WITHIN
+}
+
 /// Twice as many runs of the points of an undecided case where a second of runs helps most, as far as the
-/// time allows that all its points have together.
+/// time allows that all its points have together. None if all of this time would hardly decide it.
 pub(super) fn twice(case: &Case, most: usize) -> Vec<(&Reading, usize)> {
     let variances = case.line.as_ref().map_or(&[][..], |line| &line.variances);
     let time = |runs: usize, of: &Reading| runs as f64 * of.segments.max(1) as f64;
@@ -47,11 +61,16 @@ pub(super) fn twice(case: &Case, most: usize) -> Vec<(&Reading, usize)> {
     // No point has more than the cheapest may.
     let growing = drawn.into_iter().filter(|(_, of)| of.seeds.len() < allowed(most, 0));
     let growing: Vec<_> = growing.map(|(number, of)| (gain(number, of), of)).collect();
-    let best = growing.iter().map(|&(gain, _)| gain).fold(0.0, f64::max);
+    let most_gain = growing.iter().map(|&(gain, _)| gain).fold(0.0, f64::max);
     // With twice as many runs the gain is a quarter of what it was.
     let best: Vec<_> =
-        growing.into_iter().filter(|&(gain, _)| gain >= best / 4.0).map(|(_, of)| of).collect();
-    let times = 1.0 + (left / best.iter().map(|of| time(of.seeds.len(), of)).sum::<f64>()).clamp(0.0, 1.0);
+        growing.into_iter().filter(|&(gain, _)| gain >= most_gain / 4.0).map(|(_, of)| of).collect();
+    let all = 1.0 + (left / best.iter().map(|of| time(of.seeds.len(), of)).sum::<f64>()).max(0.0);
+    let known = most_gain.is_finite() && case.line.is_some();
+    if known && case.standard_errors.is_some_and(|errors| hardly_decided(errors, all)) {
+        return Vec::new();
+    }
+    let times = all.min(2.0);
     let runs = |of: &Reading| ((times * of.seeds.len() as f64) as usize).min(allowed(most, 0));
     best.into_iter().map(|of| (of, runs(of))).collect()
 }

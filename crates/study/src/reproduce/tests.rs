@@ -210,8 +210,9 @@ fn runs_are_spent_where_they_decide() {
     assert!(plan.replicate_undecided(0, &found[0], 40).expect("seeds"));
 }
 
-/// A case whose points have these runs, segments of a run, and parts of the variance.
-fn undecided(points: &[(usize, u64, f64)]) -> Case {
+/// A case so many standard errors from its line, whose points have these runs, segments of a run, and parts of
+/// the variance.
+fn undecided(errors: f64, points: &[(usize, u64, f64)]) -> Case {
     let library = library(vec![file("one", &format!("{SCENARIO}{CLAIMS}"))]);
     let mut case = run(&library, "one", None)[0].claims[0].cases[0].clone();
     let reading = case.readings[0].clone();
@@ -222,13 +223,14 @@ fn undecided(points: &[(usize, u64, f64)]) -> Case {
     };
     case.readings = points.iter().map(with).collect();
     case.line.as_mut().expect("a line").variances = points.iter().map(|&(_, _, variance)| variance).collect();
+    case.standard_errors = Some(errors);
     case
 }
 
 #[test]
 fn runs_go_where_a_second_of_them_helps_most() {
     let grown = |points: &[(usize, u64, f64)], most| {
-        let case = undecided(points);
+        let case = undecided(1.99, points);
         let of = |(it, runs): (&Reading, usize)| {
             let number = case.readings.iter().position(|other| std::ptr::eq(it, other)).expect("one of them");
             (number, runs)
@@ -245,13 +247,41 @@ fn runs_go_where_a_second_of_them_helps_most() {
     // Four points may have 40 runs each, 160 in all: 150 are left, or 30.
     assert_eq!(grown(&[(5, SOME, 1.0), (5, SOME, 0.0), (65, SOME, 0.0), (55, SOME, 0.0)], 40), [(0, 10)]);
     assert_eq!(grown(&[(115, SOME, 1.0), (5, SOME, 0.0), (5, SOME, 0.0), (5, SOME, 0.0)], 40), [(0, 145)]);
-    assert_eq!(grown(&[(145, SOME, 1.0), (5, SOME, 0.0), (5, SOME, 0.0), (5, SOME, 0.0)], 40), [(0, 145)]);
+    assert_eq!(grown(&[(145, SOME, 1.0), (5, SOME, 0.0), (5, SOME, 0.0), (5, SOME, 0.0)], 40), []);
     // A single run says nothing about itself; then, and where no run moves the line, more are needed.
     assert_eq!(grown(&[(5, SOME, 1.0), (1, SOME, 0.0)], 40), [(1, 2)]);
     assert_eq!(grown(&[(5, SOME, 0.0), (4, SOME, 0.0)], 40), [(0, 10), (1, 8)]);
     // A point that delivers nothing may have a thousand times as many, and no point more.
     assert_eq!(grown(&[(900, 0, 1.0)], 1), [(0, 1000)]);
     assert_eq!(grown(&[(1000, 0, 1.0), (1, SOME / 40, 0.01)], 1), [(1, 2)]);
+}
+
+/// Student's t does not matter here: whether the time that is left would decide it is asked of many runs.
+#[test]
+fn a_tie_gets_no_more_runs_when_some_of_its_time_is_spent() {
+    const SOME: u64 = 40_000_000;
+    let goes_on = |errors: f64, points: &[(usize, u64, f64)]| {
+        let case = undecided(errors, points);
+        let negative = Case { standard_errors: Some(-errors), ..case.clone() };
+        let grows = |case: &Case| !super::replicate::twice(case, 40).is_empty();
+        assert_eq!(grows(&case), grows(&negative), "both sides of a line are alike");
+        grows(&case)
+    };
+    // The rest is 2.7 times as much: the error of a distance of 0 grows to 1.99 of 2 at most, once in a hundred.
+    assert!(goes_on(0.0, &[(10, SOME, 1.0)]), "a quarter of the time says nothing of the rest");
+    assert!(!goes_on(0.0, &[(11, SOME, 1.0)]));
+    // Twice as many runs: 0.25 standard errors become 0.35, and those that follow add 1.65 at most.
+    assert!(!goes_on(0.24, &[(20, SOME, 1.0)]) && goes_on(0.26, &[(20, SOME, 1.0)]));
+    assert!(!goes_on(1.5, &[(39, SOME, 1.0)]) && goes_on(1.8, &[(39, SOME, 1.0)]));
+    // What a point that decides nothing leaves counts for the others: they may have four times as many.
+    assert!(goes_on(0.0, &[(15, SOME, 1.0), (5, SOME, 0.0)]));
+    // A point with a single run says nothing yet. Nor do a truth without numbers, and one without an error.
+    assert!(goes_on(0.0, &[(30, SOME, 1.0), (1, SOME, 0.0)]));
+    let without_numbers = Case { line: None, ..undecided(0.0, &[(30, SOME, 1.0)]) };
+    let without_error = Case { standard_errors: None, ..undecided(0.0, &[(30, SOME, 1.0)]) };
+    for case in [without_numbers, without_error] {
+        assert_eq!(super::replicate::twice(&case, 40).len(), 1);
+    }
 }
 
 /// The claims of two experiments are at their lines, and there is no memory for more runs of the first one.

@@ -76,6 +76,7 @@ pub fn impairments() -> impl Strategy<Value = String> {
         "",
         ", retransmission = { after = \"1 ms\" }",
         ", retransmission = { after = \"30 ms\", attempts = 2 }",
+        ", retransmission = { after = \"3 ms\", corruptible = false }",
         ", correction = { share = 0.5, overhead = 0.2 }",
         ", retransmission = { after = \"7 ms\" }, correction = { share = 0.5 }",
     ]);
