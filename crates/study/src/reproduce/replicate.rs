@@ -39,8 +39,8 @@ const HARDLY: f64 = 2.33;
 /// distance is too small for this time. Stochastic curtailment (Lan, Simon and Halperin 1982), under the
 /// distance that the runs so far show.
 fn hardly_decided(errors: f64, times: f64) -> bool {
-    // The standard error falls with the root of the number of runs. Of the final distance, in its own standard
-    // errors, the further runs determine a part with a variance of 1 - 1 / times.
+    // The standard error falls with the root of the number of runs. Of the final distance, in its own
+    // standard errors, the further runs determine a part with a variance of 1 - 1 / times.
     errors.abs() * times.sqrt() + HARDLY * (1.0 - 1.0 / times).max(0.0).sqrt() < UNDECIDED_WITHIN
 }
 

@@ -210,8 +210,8 @@ fn runs_are_spent_where_they_decide() {
     assert!(plan.replicate_undecided(0, &found[0], 40).expect("seeds"));
 }
 
-/// A case so many standard errors from its line, whose points have these runs, segments of a run, and parts of
-/// the variance.
+/// A case so many standard errors from its line, whose points have these runs, segments of a run, and parts
+/// of the variance.
 fn undecided(errors: f64, points: &[(usize, u64, f64)]) -> Case {
     let library = library(vec![file("one", &format!("{SCENARIO}{CLAIMS}"))]);
     let mut case = run(&library, "one", None)[0].claims[0].cases[0].clone();
@@ -267,7 +267,8 @@ fn a_tie_gets_no_more_runs_when_some_of_its_time_is_spent() {
         assert_eq!(grows(&case), grows(&negative), "both sides of a line are alike");
         grows(&case)
     };
-    // The rest is 2.7 times as much: the error of a distance of 0 grows to 1.99 of 2 at most, once in a hundred.
+    // The rest is 2.7 times as much: a distance of 0 grows to 1.99 standard errors at most, but for one in a
+    // hundred.
     assert!(goes_on(0.0, &[(10, SOME, 1.0)]), "a quarter of the time says nothing of the rest");
     assert!(!goes_on(0.0, &[(11, SOME, 1.0)]));
     // Twice as many runs: 0.25 standard errors become 0.35, and those that follow add 1.65 at most.
