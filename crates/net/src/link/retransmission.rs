@@ -48,9 +48,10 @@ impl Retransmission {
         Retransmission { after, most, intact: false, kept, settled: 0, departed: Time::ZERO }
     }
 
-    /// The same, but errors spare retransmissions: each gets through, unless there is an outage. So it is
-    /// with ns-2's error model where packets pass it before they are queued (`SimpleLink errormodule`): one
-    /// that begins at the head of the queue is behind it.
+    /// The same, but errors spare retransmissions: each gets through, unless there is an outage. So it is in
+    /// ns-2 with an error model before the queue (`SimpleLink errormodule`): a packet that begins at the head
+    /// of the queue does not pass it. But there the first transmission takes no time of the channel, and here
+    /// it does.
     pub fn intact(self) -> Retransmission {
         Retransmission { intact: true, ..self }
     }

@@ -30,14 +30,15 @@ fn allowed(most: usize, segments: u64) -> usize {
     ((most as f64 * times) as usize).max(1)
 }
 
-/// A claim gets no more runs if the time that is left would decide it in fewer than one of a hundred cases,
-/// which is so many standard deviations of a normal distribution (one side).
+/// A claim gets no more runs if the time that is left would decide it on the nearer side of its line in fewer
+/// than one of a hundred cases: beyond so many standard deviations of a normal distribution. On both sides
+/// together that is fewer than one of fifty.
 const HARDLY: f64 = 2.33;
 
 /// True if a case that is so many standard errors from its line would hardly be decided with `times` as many
-/// runs: not even by errors of the further runs that are as large as one in a hundred. It is a tie, or its
-/// distance is too small for this time. Stochastic curtailment (Lan, Simon and Halperin 1982), under the
-/// distance that the runs so far show.
+/// runs: not even if the further runs err so far as one in a hundred does. It is a tie, or its distance is
+/// too small for this time. Stochastic curtailment (Lan, Simon and Halperin 1982), at the distance that the
+/// runs so far show.
 fn hardly_decided(errors: f64, times: f64) -> bool {
     // The standard error falls with the root of the number of runs. Of the final distance, in its own
     // standard errors, the further runs determine a part with a variance of 1 - 1 / times.

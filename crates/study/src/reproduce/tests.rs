@@ -267,8 +267,8 @@ fn a_tie_gets_no_more_runs_when_some_of_its_time_is_spent() {
         assert_eq!(grows(&case), grows(&negative), "both sides of a line are alike");
         grows(&case)
     };
-    // The rest is 2.7 times as much: a distance of 0 grows to 1.99 standard errors at most, but for one in a
-    // hundred.
+    // The rest is 2.6 times as much: a distance of 0 becomes 1.98 standard errors at most on either side, but
+    // for one in a hundred.
     assert!(goes_on(0.0, &[(10, SOME, 1.0)]), "a quarter of the time says nothing of the rest");
     assert!(!goes_on(0.0, &[(11, SOME, 1.0)]));
     // Twice as many runs: 0.25 standard errors become 0.35, and those that follow add 1.65 at most.
