@@ -297,13 +297,13 @@ verdicts = awk 'NR == FNR { table = table $$0 "\n"; next } \
 	target/reproduction/all/summary.md $(1) > $(1).new && mv $(1).new $(1)
 
 # Most runs of a point, on the average over those that an undecided claim reads.
-SEEDS_MAX = 40
+SEEDS_MAX = 60
 
 # All pages from one build. Finished points are kept, so what was interrupted goes on where it was. As root, and with
 # the tools for eBPF, the transfers without congestion control are also emulated. That takes 20 minutes and needs the
 # processors at once, but seldom: meanwhile simulations have what it leaves.
 .PHONY: reproduction
-reproduction: ## every published experiment, and the book's pages on them; up to three hours (SEEDS_MAX=40)
+reproduction: ## every published experiment, and the book's pages on them; up to three hours (SEEDS_MAX=60)
 	@pages=docs/src/reproduction; made=target/reproduction; mkdir -p $$pages/pictures $$made; \
 	feature=; idle=; emulation=; families="$(basename $(notdir $(wildcard docs/src/reproduction/*.md)))"; \
 	if [ "$$(id -u)" = 0 ] && { { $(KERNEL_TOOLS); } || { $(call install,$(KERNEL_PACKAGES)) >&2; }; }; then \

@@ -221,7 +221,7 @@ pub(crate) struct Reproduce {
     /// Most runs of a point, on the average over those that an undecided claim reads: the points that it
     /// hangs on run with more seeds. It is meant for points that deliver 40 million segments; those that
     /// deliver fewer may run in proportion more often.
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = some_seeds)]
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = some_seeds)]
     pub(crate) seeds_max: usize,
     /// Print one table of all works instead: claims published, represented, and by verdict.
     #[arg(long)]

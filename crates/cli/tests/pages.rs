@@ -121,8 +121,9 @@ fn what_does_not_hold_has_a_place_in_the_book() {
     let [hold, fail]: [usize; 2] = [4, 5].map(|column| all[column].parse().expect("a number"));
     assert_eq!((fail, all[7].clone()), (contradicted + settings + some + none, undecided.to_string()));
     let most = hold + contradicted + settings + undecided;
+    let are = if undecided == 1 { "is" } else { "are" };
     for told in [
-        format!("{fail} fail here, and {undecided} are undecided"),
+        format!("{fail} fail here, and {undecided} {are} undecided"),
         format!("{hold} hold."),
         format!("{most} would hold"),
     ] {

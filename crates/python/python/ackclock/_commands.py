@@ -93,7 +93,7 @@ def trace(capture: str | os.PathLike[str], *, stream: int | None = None) -> dict
 def reproduce(
     what: str = "all",
     *,
-    seeds_max: int = 40,
+    seeds_max: int = 60,
     store: str | os.PathLike[str] | None = None,
     threads: int | None = None,
 ) -> dict[str, Any]:
