@@ -15,7 +15,7 @@ help: ## list these targets
 
 .PHONY: test lint clippy beside
 # These tests wait for real time, so they have the machine first. All others run meanwhile, and give way. What they say
-# follows at the end.
+# follows at the end, unless one of the first fails: then that stands at the end.
 WAITING = emulate emulation files generate host kernel lab linux loopback monitor owners proxy serve transfer
 TEST_FILES = $(wildcard crates/*/tests/*.rs crates/*/tests/*/main.rs benches/*/tests/*.rs)
 OTHERS = $(sort $(filter-out $(WAITING), $(basename $(notdir $(patsubst %/main.rs,%,$(filter-out \
@@ -26,7 +26,8 @@ test: clippy ## everything that a change must pass; as root it installs what it 
 	@mkdir -p target; nice -n 19 $(MAKE) -s beside > target/beside.log 2>&1 & beside=$$!; \
 	trap 'kill $$beside 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
 	$(TESTED) --no-run && $(TESTED) $(addprefix --test ,$(WAITING)) && ( $(IN_BROWSER) ); tested=$$?; \
-	test $$tested != 0 || { echo "the other tests run until they end: target/beside.log"; wait $$beside; tested=$$?; }; \
+	test $$tested = 0 || { echo "what other tests said until then: target/beside.log" >&2; exit $$tested; }; \
+	echo "the other tests run until they end: target/beside.log"; wait $$beside; tested=$$?; \
 	cat target/beside.log; exit $$tested
 	@{ $(KERNEL_TOOLS); } || \
 		echo "SKIPPED: eBPF controllers: clang, llvm-strip, bpftool, libelf or the kernel's BTF is missing"
@@ -296,7 +297,7 @@ verdicts = awk 'NR == FNR { table = table $$0 "\n"; next } \
 	/^<!-- begin: verdicts/ { print; printf "%s", table; inside = 1 } /^<!-- end: verdicts/ { inside = 0 } !inside' \
 	target/reproduction/all/summary.md $(1) > $(1).new && mv $(1).new $(1)
 
-# Most runs of a point, on the average over those that an undecided claim reads.
+# Most runs of a point that takes some ten seconds, if a claim is undecided.
 SEEDS_MAX = 60
 
 # All pages from one build. Finished points are kept, so what was interrupted goes on where it was. As root, and with

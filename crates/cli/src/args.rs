@@ -218,9 +218,8 @@ pub(crate) struct Reproduce {
     /// Directory of finished points, which do not run again; default: one for this build only.
     #[arg(long, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
-    /// Most runs of a point, on the average over those that an undecided claim reads: the points that it
-    /// hangs on run with more seeds. It is meant for points that deliver 40 million segments; those that
-    /// deliver fewer may run in proportion more often.
+    /// Most runs of a point that delivers 40 million segments; one that delivers fewer may run in proportion
+    /// more often. An undecided claim gets them for the points that it hangs on, which run with more seeds.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = some_seeds)]
     pub(crate) seeds_max: usize,
     /// Print one table of all works instead: claims published, represented, and by verdict.

@@ -9,7 +9,7 @@ use crate::flow::{CHUNK, Flow, PORT, forget_when_over, tcp_socket};
 use crate::schedule;
 use ackclock_scenario::measured::Transfer;
 use ackclock_scenario::plan::Asking;
-use ackclock_sockets::{HostCounters, is_timeout, write_in_bursts};
+use ackclock_sockets::{HostCounters, is_timeout};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -55,12 +55,8 @@ impl Flow<'_> {
         while self.read_all(&mut stream, &mut request)? {
             let bytes = u64::from_be_bytes(request[..8].try_into().expect("eight bytes"));
             let all = match self.plan.writing.and_then(|writing| writing.bursts) {
-                Some(bursts) => {
-                    let (bursts, alarm) = (bursts.covering(bytes), self.clock.alarm()?);
-                    let goes_on = || self.goes_on();
-                    write_in_bursts(&mut stream, &vec![0; CHUNK], bytes, bursts, &alarm, goes_on)?.all()
-                }
-                None => self.write_all(&mut stream, bytes)?,
+                Some(bursts) => self.answer_in_bursts(&stream, bytes, bursts)?,
+                None => self.write_all(&stream, bytes)?,
             };
             if !all {
                 break;

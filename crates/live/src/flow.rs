@@ -16,7 +16,7 @@ use ackclock_sockets::{
 };
 use ackclock_units::{Duration, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create, sendfile};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::sockopt::{
     Timeout, set_socket_linger, set_socket_timeout, socket_error, socket_recv_buffer_size,
@@ -57,7 +57,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) clock: Clock,
     pub(crate) stop: &'a AtomicBool,
     /// What it sends without pauses, as from [`zeros`].
-    zeros: &'a OwnedFd,
+    pub(crate) zeros: &'a OwnedFd,
     /// Set when its server listens, if the receiving host asks for the data.
     pub(crate) listening: AtomicBool,
     tracked: Mutex<Tracked>,
@@ -287,11 +287,11 @@ impl<'a> Flow<'a> {
     /// One connection for a transfer of so many segments, or without an end. True if all of it was written.
     fn transfer(&self, segments: Option<u64>) -> Result<bool, LiveError> {
         let failed = || LiveError::kernel(format!("{} cannot send", self.sender.name));
-        let Some(mut stream) = self.connect()? else { return Ok(false) };
+        let Some(stream) = self.connect()? else { return Ok(false) };
         self.tracked().follow(stream.try_clone().ok());
         let written = match self.plan.writing.and_then(|writing| writing.bursts) {
-            Some(bursts) => self.write_bursts(&mut stream, bursts),
-            None => self.write_all(&mut stream, self.bytes_of(segments).unwrap_or(u64::MAX)),
+            Some(bursts) => self.write_bursts(&stream, bursts),
+            None => self.write_all(&stream, self.bytes_of(segments).unwrap_or(u64::MAX)),
         };
         let ended = written.and_then(|all| {
             if !self.over() {
@@ -362,18 +362,6 @@ impl<'a> Flow<'a> {
             }
         }
         Ok(false)
-    }
-
-    /// Writes so many bytes, or until the run ends. True if all of them were written.
-    pub(crate) fn write_all(&self, stream: &mut TcpStream, mut left: u64) -> io::Result<bool> {
-        while left > 0 && self.goes_on() {
-            match sendfile(&*stream, self.zeros, Some(&mut 0), (CHUNK as u64).min(left) as usize) {
-                Ok(bytes) => left -= bytes as u64,
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(left == 0)
     }
 
     pub(crate) fn sleep_until(&self, at: Time) {

@@ -18,7 +18,7 @@ pub use counters::{Counts, HostCounters};
 pub use open_files::raise_open_files;
 pub use options::{
     controller, set_controller, set_low_water, set_pacing_rate, set_receive_buffer, set_send_buffer,
-    set_silence, set_tcp_option, set_unsent,
+    set_silence, set_tcp_option, set_unsent, unacknowledged,
 };
 pub use path_errors::{PathError, keep_path_errors, path_error};
 pub use prefix::{Prefix, PrefixError, covers};

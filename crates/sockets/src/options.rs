@@ -70,6 +70,10 @@ pub fn set_unsent(socket: impl AsFd, bytes: u32) -> io::Result<()> {
 /// asked for, and counts little besides the data itself. A system's limit (net.core.wmem_max) holds unless
 /// the program has CAP_NET_ADMIN.
 ///
+/// Linux asks for room only where it begins a packet for its device, of up to 64 kB. While the beginning of
+/// one is sent, more data are added to its end: up to 17 pages of 32 KiB (MAX_SKB_FRAGS). So a socket whose
+/// window grows holds half a megabyte more. Who must not asks for [`unacknowledged`] data before each write.
+///
 /// # Errors
 ///
 /// If the kernel refuses it.
@@ -78,6 +82,21 @@ pub fn set_send_buffer(socket: impl AsFd, bytes: u64) -> io::Result<()> {
     set_socket_send_buffer_size_force(&socket, half)
         .or_else(|_| rustix::net::sockopt::set_socket_send_buffer_size(&socket, half))?;
     Ok(())
+}
+
+/// The data that the socket holds, bytes: those that wait, and those that were sent and not acknowledged
+/// (SIOCOUTQ).
+///
+/// # Errors
+///
+/// If the kernel refuses it, as for a socket that listens.
+#[allow(unsafe_code, reason = "rustix has no wrapper for SIOCOUTQ")]
+pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one int to `bytes`, which outlives the call. SIOCOUTQ is TIOCOUTQ for a socket.
+    let status =
+        unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, std::ptr::from_mut(&mut bytes)) };
+    if status == 0 { Ok(u64::try_from(bytes).unwrap_or(0)) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Sets the memory of the socket for receiving, and so the window that it offers, about as many bytes

@@ -1,7 +1,7 @@
 //! Runs are spent where they decide. A point in which something is drawn at random runs with several seeds. A
 //! claim that is far from its line needs no more of them. Of an undecided claim, the points that add most to
-//! its error for their price get twice as many, until it is decided, or its points have had the time that is
-//! allowed, or what is left of this time would hardly decide it.
+//! its error for their price get twice as many, until it is decided, or they have all that are allowed, or
+//! what is left would hardly decide it.
 
 use super::plan::{Plan, Planned};
 use super::verdict::{Case, Reproduction, Verdict};
@@ -30,50 +30,50 @@ fn allowed(most: usize, segments: u64) -> usize {
     ((most as f64 * times) as usize).max(1)
 }
 
-/// A claim gets no more runs if the time that is left would decide it on the nearer side of its line in fewer
+/// A claim gets no more runs if those that are left would decide it on the nearer side of its line in fewer
 /// than one of a hundred cases: beyond so many standard deviations of a normal distribution. On both sides
 /// together that is fewer than one of fifty.
 const HARDLY: f64 = 2.33;
 
-/// True if a case that is so many standard errors from its line would hardly be decided with `times` as many
-/// runs: not even if the further runs err so far as one in a hundred does. It is a tie, or its distance is
-/// too small for this time. Stochastic curtailment (Lan, Simon and Halperin 1982), at the distance that the
-/// runs so far show.
-fn hardly_decided(errors: f64, times: f64) -> bool {
-    // The standard error falls with the root of the number of runs. Of the final distance, in its own
-    // standard errors, the further runs determine a part with a variance of 1 - 1 / times.
-    errors.abs() * times.sqrt() + HARDLY * (1.0 - 1.0 / times).max(0.0).sqrt() < UNDECIDED_WITHIN
+/// True if a case that is so many standard errors from its line would hardly be decided by runs with which
+/// its variance `falls` so many times: not even if they err so far as one in a hundred does. It is a tie, or
+/// its distance is too small for these runs. Stochastic curtailment (Lan, Simon and Halperin 1982), at the
+/// distance that the runs so far show.
+fn hardly_decided(errors: f64, falls: f64) -> bool {
+    // Of the final distance, in its own standard errors, the further runs determine a part with a variance of
+    // 1 - 1 / falls.
+    errors.abs() * falls.sqrt() + HARDLY * (1.0 - 1.0 / falls).max(0.0).sqrt() < UNDECIDED_WITHIN
 }
 
-/// Twice as many runs of the points of an undecided case where a second of runs helps most, as far as the
-/// time allows that all its points have together. None if all of this time would hardly decide it.
+/// Twice as many runs of the points of an undecided case where a second of runs helps most, as far as each
+/// may have them. None if all that they may have would hardly decide it.
 pub(super) fn twice(case: &Case, most: usize) -> Vec<(&Reading, usize)> {
     let variances = case.line.as_ref().map_or(&[][..], |line| &line.variances);
-    let time = |runs: usize, of: &Reading| runs as f64 * of.segments.max(1) as f64;
+    let may_have = |of: &Reading| match of.drawn && !of.chosen {
+        true => allowed(most, of.segments).max(of.seeds.len()),
+        false => of.seeds.len(),
+    };
     // With one run more than n, what a point adds to the variance falls by one part in n. One says nothing.
     let gain = |number: usize, of: &Reading| match variances.get(number) {
-        Some(variance) if of.seeds.len() > 1 => variance / time(of.seeds.len(), of),
+        Some(variance) if of.seeds.len() > 1 => {
+            variance / (of.seeds.len() as f64 * of.segments.max(1) as f64)
+        }
         _ => f64::INFINITY,
     };
     let readings = case.readings.iter().enumerate();
-    let drawn: Vec<_> = readings.filter(|(_, of)| of.drawn && !of.chosen).collect();
-    let allowance: f64 = drawn.iter().map(|(_, of)| time(allowed(most, of.segments), of)).sum();
-    let left = allowance - drawn.iter().map(|(_, of)| time(of.seeds.len(), of)).sum::<f64>();
-    // No point has more than the cheapest may.
-    let growing = drawn.into_iter().filter(|(_, of)| of.seeds.len() < allowed(most, 0));
+    let growing = readings.filter(|(_, of)| of.seeds.len() < may_have(of));
     let growing: Vec<_> = growing.map(|(number, of)| (gain(number, of), of)).collect();
     let most_gain = growing.iter().map(|&(gain, _)| gain).fold(0.0, f64::max);
-    // With twice as many runs the gain is a quarter of what it was.
-    let best: Vec<_> =
-        growing.into_iter().filter(|&(gain, _)| gain >= most_gain / 4.0).map(|(_, of)| of).collect();
-    let all = 1.0 + (left / best.iter().map(|of| time(of.seeds.len(), of)).sum::<f64>()).max(0.0);
     let known = most_gain.is_finite() && case.line.is_some();
-    if known && case.standard_errors.is_some_and(|errors| hardly_decided(errors, all)) {
+    // What is left of the variance if each point has all runs that it may have. It falls as their number grows.
+    let left = |(variance, of): (&f64, &Reading)| variance * of.seeds.len() as f64 / may_have(of) as f64;
+    let falls = variances.iter().sum::<f64>() / variances.iter().zip(&case.readings).map(left).sum::<f64>();
+    if known && case.standard_errors.is_some_and(|errors| hardly_decided(errors, falls)) {
         return Vec::new();
     }
-    let times = all.min(2.0);
-    let runs = |of: &Reading| ((times * of.seeds.len() as f64) as usize).min(allowed(most, 0));
-    best.into_iter().map(|of| (of, runs(of))).collect()
+    // With twice as many runs the gain is a quarter of what it was.
+    let best = growing.into_iter().filter(|&(gain, _)| gain >= most_gain / 4.0);
+    best.map(|(_, of)| (of, may_have(of).min(2 * of.seeds.len()))).collect()
 }
 
 impl Plan<'_> {
@@ -101,9 +101,9 @@ impl Plan<'_> {
     }
 
     /// Judges all claims by `results`, those of the points so far. Undecided ones get more runs of the points
-    /// that they hang on, until they are decided or have the most that are allowed: on the average over the
-    /// points that they read `most` runs of a point that takes some ten seconds, more of a cheaper one, fewer
-    /// of a dearer one. How many would decide a claim is not asked: few runs do not know it.
+    /// that they hang on, until they are decided or have the most that are allowed: `most` runs of a point
+    /// that takes some ten seconds, more of a cheaper one, fewer of a dearer one. How many would decide a claim
+    /// is not asked: few runs do not know it.
     ///
     /// `more` runs points. Before it does, `fits` is asked whether there is so much memory for so many points
     /// of the experiment with this id. If there is not, its claims stay undecided, and others go on.
