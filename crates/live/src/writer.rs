@@ -41,8 +41,8 @@ impl Bursting {
     }
 }
 
-/// A socket that never holds more data than the scenario's buffer: the kernel's own limit lets up to half a
-/// megabyte more pass ([`ackclock_sockets::set_send_buffer`]). A writer that is blocked is woken by the kernel.
+/// A socket that never holds more data than the scenario's buffer. The kernel's own limit lets up to half a
+/// megabyte more pass ([`ackclock_sockets::set_send_buffer`]); when it has room again it wakes the writer.
 struct Bounded<'a> {
     stream: &'a TcpStream,
     capacity: Option<u64>,

@@ -284,9 +284,9 @@ fn responses() -> Checked {
     ensure((0.034..0.046).contains(&waited), format!("{waited}: {one:?} {paced:?}"))
 }
 
-/// A socket of 40 kB holds 27 segments: no more are ever queued, and the application waits until nearly all of
-/// its data have arrived, so that most cycles fail. Without a limit the kernel takes the data sooner, and the
-/// queue overflows.
+/// A socket of 40 kB holds 27 segments. No more are ever queued, and the application waits until nearly all
+/// of its data have arrived, so that most cycles fail. Without a limit the kernel takes the data sooner, and
+/// the queue overflows.
 fn send_buffer() -> Checked {
     let bursts = "bursts = { size = \"100 kB\", every = \"5 ms\", for = \"100 ms\" }";
     let seen = |flow: &str| -> Result<_, Failed> {

@@ -72,7 +72,8 @@ pub fn set_unsent(socket: impl AsFd, bytes: u32) -> io::Result<()> {
 ///
 /// Linux asks for room only where it begins a packet for its device, of up to 64 kB. While the beginning of
 /// one is sent, more data are added to its end: up to 17 pages of 32 KiB (MAX_SKB_FRAGS). So a socket whose
-/// window grows holds half a megabyte more. Who must not asks for [`unacknowledged`] data before each write.
+/// window grows may hold half a megabyte more. A program that must not have that asks how much is
+/// [`unacknowledged`] before each write.
 ///
 /// # Errors
 ///
@@ -93,7 +94,8 @@ pub fn set_send_buffer(socket: impl AsFd, bytes: u64) -> io::Result<()> {
 #[allow(unsafe_code, reason = "rustix has no wrapper for SIOCOUTQ")]
 pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
-    // SAFETY: the kernel writes one int to `bytes`, which outlives the call. SIOCOUTQ is TIOCOUTQ for a socket.
+    // SAFETY: the kernel writes one int to `bytes`, which outlives the call. For a socket TIOCOUTQ has the
+    // same number as SIOCOUTQ.
     let status =
         unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, std::ptr::from_mut(&mut bytes)) };
     if status == 0 { Ok(u64::try_from(bytes).unwrap_or(0)) } else { Err(io::Error::last_os_error()) }

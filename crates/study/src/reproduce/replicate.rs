@@ -65,7 +65,7 @@ pub(super) fn twice(case: &Case, most: usize) -> Vec<(&Reading, usize)> {
     let growing: Vec<_> = growing.map(|(number, of)| (gain(number, of), of)).collect();
     let most_gain = growing.iter().map(|&(gain, _)| gain).fold(0.0, f64::max);
     let known = most_gain.is_finite() && case.line.is_some();
-    // What is left of the variance if each point has all runs that it may have. It falls as their number grows.
+    // What is left of the variance if each point has all runs that it may have.
     let left = |(variance, of): (&f64, &Reading)| variance * of.seeds.len() as f64 / may_have(of) as f64;
     let falls = variances.iter().sum::<f64>() / variances.iter().zip(&case.readings).map(left).sum::<f64>();
     if known && case.standard_errors.is_some_and(|errors| hardly_decided(errors, falls)) {
@@ -102,8 +102,8 @@ impl Plan<'_> {
 
     /// Judges all claims by `results`, those of the points so far. Undecided ones get more runs of the points
     /// that they hang on, until they are decided or have the most that are allowed: `most` runs of a point
-    /// that takes some ten seconds, more of a cheaper one, fewer of a dearer one. How many would decide a claim
-    /// is not asked: few runs do not know it.
+    /// that takes some ten seconds, more of a cheaper one, fewer of a dearer one. How many would decide a
+    /// claim is not asked: few runs do not know it.
     ///
     /// `more` runs points. Before it does, `fits` is asked whether there is so much memory for so many points
     /// of the experiment with this id. If there is not, its claims stay undecided, and others go on.
