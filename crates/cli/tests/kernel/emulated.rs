@@ -122,17 +122,20 @@ fn marks() -> Checked {
 }
 
 /// Three segments in flight of which one in five is lost: timeouts come, and the window stays what it was set
-/// to.
+/// to. In one of some forty runs, on a busy machine, the kernel counted a timeout that it had not told the
+/// program of, and the window was one segment until the next acknowledgement. Such a run is repeated.
 fn none() -> Checked {
     let text = scenario("{ droptail = \"2 bdp\" }", ", loss = 0.2", "", "{ none = { cap = 3 } }");
     let above = |value: &Value, least: f64| value.as_f64().is_some_and(|value| value > least);
     let emulated = judged(&text, |point| {
-        let flow = &point["flows"][0];
-        above(&flow["timeouts"], 0.0) && above(&flow["retransmits"], 20.0)
+        let (flow, program) = (&point["flows"][0], &point["programs"][0]);
+        above(&flow["timeouts"], 0.0)
+            && above(&flow["retransmits"], 20.0)
+            && flow["timeouts"] == program["timeouts"]
     })?;
     let (flow, program) = (&emulated["flows"][0], &emulated["programs"][0]);
     let said = format!("{flow} {program}");
-    ensure(number(&program["timeouts"])? > 0.0 && number(&program["cuts"])? == 0.0, &*said)?;
+    ensure(number(&program["cuts"])? == 0.0, &*said)?;
     ensure((number(&flow["cwnd_mean"])? - 3.0).abs() < 0.01, &*said)
 }
 
