@@ -12,7 +12,8 @@ use std::io::{self, ErrorKind, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// The longest wait for an acknowledgement where the kernel's least buffer is larger than the scenario's.
+/// The wait for acknowledgements where the scenario's buffer is full and the kernel's, never smaller than
+/// 4.5 KiB, is not (SOCK_MIN_SNDBUF).
 const SOON: Duration = Duration::from_millis(1);
 
 /// The state of a flow's bursts.
@@ -53,8 +54,13 @@ impl Bounded<'_> {
     fn room(&self) -> io::Result<usize> {
         let Some(capacity) = self.capacity else { return Ok(CHUNK) };
         let patience = Timespec { tv_sec: 0, tv_nsec: PATIENCE.as_nanos() as _ };
-        if poll(&mut [PollFd::new(self.stream, PollFlags::OUT)], Some(&patience))? == 0 {
+        let mut socket = [PollFd::new(self.stream, PollFlags::OUT)];
+        if poll(&mut socket, Some(&patience))? == 0 {
             return Err(ErrorKind::WouldBlock.into());
+        }
+        // What a broken connection holds stays. Writing says what is wrong.
+        if socket[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
+            return Ok(CHUNK);
         }
         let room = capacity.saturating_sub(unacknowledged(self.stream)?);
         if room == 0 {

@@ -122,8 +122,8 @@ fn marks() -> Checked {
 }
 
 /// Three segments in flight of which one in five is lost: timeouts come, and the window stays what it was set
-/// to. In one of some forty runs, on a busy machine, the kernel counted a timeout that it had not told the
-/// program of, and the window was one segment until the next acknowledgement. Such a run is repeated.
+/// to. In one of some thirty runs, on a busy machine, the kernel counted four timeouts and the program three,
+/// and the window was below three segments for 40 ms; why is not known. Such a run is repeated.
 fn none() -> Checked {
     let text = scenario("{ droptail = \"2 bdp\" }", ", loss = 0.2", "", "{ none = { cap = 3 } }");
     let above = |value: &Value, least: f64| value.as_f64().is_some_and(|value| value > least);

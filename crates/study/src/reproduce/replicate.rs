@@ -65,7 +65,8 @@ pub(super) fn twice(case: &Case, most: usize) -> Vec<(&Reading, usize)> {
     let growing: Vec<_> = growing.map(|(number, of)| (gain(number, of), of)).collect();
     let most_gain = growing.iter().map(|&(gain, _)| gain).fold(0.0, f64::max);
     let known = most_gain.is_finite() && case.line.is_some();
-    // What is left of the variance if each point has all runs that it may have.
+    // What is left of the variance if each point has all runs that it may have. Where no run moves the line
+    // it is 0 of 0, which decides nothing.
     let left = |(variance, of): (&f64, &Reading)| variance * of.seeds.len() as f64 / may_have(of) as f64;
     let falls = variances.iter().sum::<f64>() / variances.iter().zip(&case.readings).map(left).sum::<f64>();
     if known && case.standard_errors.is_some_and(|errors| hardly_decided(errors, falls)) {
