@@ -11,13 +11,19 @@ use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Point, ScenarioError};
 use serde_json::{Map, Value as Json};
 
-/// If the file says nothing of seeds, a point in which something is drawn runs at least so often.
-const LEAST: usize = 5;
-/// The same for a point that is cheap.
-const LEAST_CHEAP: usize = 20;
-/// A point is cheap if all its flows together deliver at most so many segments, which takes a fraction of a
-/// second. A number of segments instead of a time, so that the number of runs does not depend on the machine.
-const CHEAP_SEGMENTS: u64 = 500_000;
+/// If the file says nothing of seeds, a point in which something is drawn runs at least so often. All its
+/// flows together deliver so many segments in a run, which takes a fraction of a second, a second or two, or
+/// more. A number of segments instead of a time, so that the number of runs does not depend on the machine.
+fn least(segments: u64) -> usize {
+    match segments {
+        ..=500_000 => 20,
+        ..=5_000_000 => 5,
+        // Three decide beyond 4.5 standard errors by Student's t, which many claims are. Two would decide
+        // beyond 14.
+        _ => 3,
+    }
+}
+
 /// The number of runs that are allowed is meant for points that deliver so many segments, which takes some
 /// ten seconds. A point that delivers a tenth of them may run ten times as often.
 const MEANT_FOR_SEGMENTS: f64 = 40e6;
@@ -92,9 +98,8 @@ impl Plan<'_> {
             {
                 for result in self.results(&planned.sweep, results).into_iter().filter(|result| result.drawn)
                 {
-                    let cheap = result.delivered_segments <= CHEAP_SEGMENTS;
-                    let runs = if cheap { LEAST_CHEAP } else { LEAST };
-                    wanted.push((experiment, scenario, result.parameters, runs.min(most)));
+                    let runs = least(result.delivered_segments).min(most);
+                    wanted.push((experiment, scenario, result.parameters, runs));
                 }
             }
         }
