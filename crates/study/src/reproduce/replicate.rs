@@ -17,7 +17,7 @@ use serde_json::{Map, Value as Json};
 fn least(segments: u64) -> usize {
     match segments {
         ..=500_000 => 20,
-        ..=5_000_000 => 5,
+        500_001..=5_000_000 => 5,
         // Three decide beyond 4.5 standard errors by Student's t, which many claims are. Two would decide
         // beyond 14.
         _ => 3,
