@@ -16,6 +16,7 @@ use ackclock_sim::engine::{Observer, Simulation, Unfit};
 use ackclock_sim::observers::{Follower, Recorder};
 use ackclock_units::Duration;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -332,6 +333,19 @@ fn result(built: &Built) -> usize {
     let flow = size_of::<FlowResult>() + 5 * PER_NAME;
     let link = size_of::<LinkResult>() + PER_NAME;
     PER_POINT + size_of::<PointResult>() + built.plan.flows.len() * flow + built.plan.links.len() * link
+}
+
+/// The most segments that all flows of a point can deliver together over the narrowest links of their paths:
+/// about what its run costs. 0 for a scenario that is not valid, which its run says.
+pub(crate) fn most_segments(point: &Point) -> f64 {
+    let Ok(built) = point.scenario.build() else { return 0.0 };
+    let rate = |link: usize| built.plan.links[link].rate().bps_f64();
+    let narrowest = built.plan.flows.iter().filter_map(|flow| {
+        let link = flow.forward.iter().copied().min_by(|&one, &other| rate(one).total_cmp(&rate(other)))?;
+        Some((link, rate(link) / 8.0 / f64::from(flow.config.segment_bytes())))
+    });
+    let a_second = narrowest.collect::<BTreeMap<_, _>>().into_values().sum::<f64>();
+    a_second * point.scenario.duration.as_secs_f64()
 }
 
 /// The memory of traced and recorded flows, bytes, if each of them fills its narrowest link alone.

@@ -1,6 +1,6 @@
 //! Runs all points of a sweep: in parallel, with progress, and with finished points from an earlier run.
 
-use crate::run::{RunError, run_followed};
+use crate::run::{RunError, most_segments, run_followed};
 use crate::store::PointStore;
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Point, ScenarioError};
@@ -104,15 +104,18 @@ impl Runner<'_> {
     /// [`RunnerError`] if a scenario is not valid, the run is interrupted, or a file cannot be written.
     pub fn run(&self, points: &[Point], watch: &dyn Watch) -> Result<Vec<PointResult>, RunnerError> {
         let failed = AtomicBool::new(false);
-        let one = |(number, point)| {
-            let result = self.one(number, point, watch, &failed);
+        let one = |number| {
+            let result = self.one(number, &points[number], watch, &failed);
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
-            result
+            (number, result)
         };
         let pool = ThreadPoolBuilder::new().num_threads(self.threads.unwrap_or(0)).build()?;
         // All points are awaited. The most helpful error is the first one that is not an interruption.
-        let results: Vec<_> = pool.install(|| points.par_iter().enumerate().map(one).collect());
-        let (finished, errors): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+        let mut results: Vec<_> =
+            pool.install(|| dearest_first(points).into_iter().par_bridge().map(one).collect());
+        results.sort_unstable_by_key(|&(number, _)| number);
+        let results = results.into_iter().map(|(_, result)| result);
+        let (finished, errors): (Vec<_>, Vec<_>) = results.partition(Result::is_ok);
         let mut errors: Vec<RunnerError> = errors.into_iter().filter_map(Result::err).collect();
         if errors.is_empty() {
             return Ok(finished.into_iter().filter_map(Result::ok).collect());
@@ -149,11 +152,20 @@ impl Runner<'_> {
     }
 }
 
+/// The numbers of points, those first that may take longest: at the end no other processor waits for one of
+/// them. Equal ones stay in their order.
+fn dearest_first(points: &[Point]) -> Vec<usize> {
+    let mut dear: Vec<_> = points.par_iter().map(most_segments).enumerate().collect();
+    dear.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    dear.into_iter().map(|(number, _)| number).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::Build;
     use ackclock_scenario::Sweep;
+    use std::sync::Mutex;
     use std::sync::atomic::AtomicUsize;
 
     /// Long enough for several looks at whether to go on.
@@ -183,6 +195,25 @@ mod tests {
             self.0.fetch_add(1, Ordering::Relaxed);
             NoObserver.run(point, probes, go_on)
         }
+    }
+
+    #[test]
+    fn the_dearest_run_first_and_the_results_keep_their_order() {
+        let sweep = "[sweep]\nduration = [\"1 s\", \"4 s\", \"2 s\", \"3 s\"]\n";
+        let scenario = SCENARIO.replace("seeds = 4\n", "") + sweep;
+        let sweep = Sweep::read("test", &scenario, &[]).expect("a scenario");
+        assert_eq!(dearest_first(&sweep.points), [1, 3, 2, 0]);
+        let (stop, began) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+        let begins = |number, _| {
+            let mut began = began.lock().expect("no panic");
+            if began.last() != Some(&number) {
+                began.push(number);
+            }
+        };
+        let runner = Runner { probes: false, threads: Some(1), stop: &stop, store: None, progress: &begins };
+        let results = runner.run(&sweep.points, &NoObserver).expect("results");
+        assert_eq!(results.iter().map(|it| it.duration_s).collect::<Vec<_>>(), [1.0, 4.0, 2.0, 3.0]);
+        assert_eq!(*began.lock().expect("no panic"), [1, 3, 2, 0]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::verdict::{Reproduction, judge};
 use crate::store::digest_of;
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Point, ScenarioError, Sweep};
+use rayon::prelude::*;
 use std::collections::HashMap;
 
 /// The points to run for some experiments.
@@ -107,7 +108,7 @@ impl<'a> Plan<'a> {
 
     /// Evaluates every claim over the results of the points, in their order.
     pub fn judge(&self, results: &[PointResult]) -> Vec<Reproduction> {
-        (0..self.experiments.len()).map(|number| self.judge_one(number, results)).collect()
+        (0..self.experiments.len()).into_par_iter().map(|number| self.judge_one(number, results)).collect()
     }
 
     /// The same for one experiment, by its number.

@@ -9,6 +9,7 @@ use crate::expect::{Reading, UNDECIDED_WITHIN};
 use crate::run::{self, MemoryEstimate};
 use ackclock_scenario::results::PointResult;
 use ackclock_scenario::{Point, ScenarioError};
+use rayon::prelude::*;
 use serde_json::{Map, Value as Json};
 
 /// If the file says nothing of seeds, a point in which something is drawn runs at least so often. All its
@@ -150,8 +151,9 @@ impl Plan<'_> {
             }
             kept += added;
             results.extend(more(&self.points()[results.len()..])?);
-            for &number in &growing {
-                reproductions[number] = self.judge_one(number, &results);
+            let judged = growing.par_iter().map(|&number| self.judge_one(number, &results));
+            for (&number, judged) in growing.iter().zip(judged.collect::<Vec<_>>()) {
+                reproductions[number] = judged;
             }
         }
     }
