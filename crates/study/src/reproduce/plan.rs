@@ -30,6 +30,8 @@ pub struct Planned {
     pub sweep: Sweep,
     /// Per point: true if the file asks for it, false for an added run.
     pub asked: Vec<bool>,
+    /// Per point: its number among the points of the plan.
+    pub(super) numbers: Vec<usize>,
     /// True if the file says which seeds run.
     pub(super) says_seeds: bool,
 }
@@ -46,19 +48,21 @@ impl<'a> Plan<'a> {
     ///
     /// [`ScenarioError`] if a scenario is not valid, or a claim cannot be evaluated.
     pub fn new(library: &Library, experiments: Vec<&'a Experiment>) -> Result<Plan<'a>, ScenarioError> {
-        let mut plan =
-            Plan { experiments, scenarios: Vec::new(), numbers: HashMap::new(), points: Vec::new() };
-        for experiment in &plan.experiments {
+        let mut plan = Plan {
+            experiments: experiments.clone(),
+            scenarios: Vec::new(),
+            numbers: HashMap::new(),
+            points: Vec::new(),
+        };
+        for experiment in experiments {
             check(library, experiment)?;
             let mut scenarios = Vec::new();
             for ((name, sweep), says_seeds) in
                 library.sweeps(experiment)?.into_iter().zip(library.says_seeds(experiment)?)
             {
-                for point in &sweep.points {
-                    number(&mut plan.numbers, &mut plan.points, point);
-                }
                 let asked = vec![true; sweep.points.len()];
-                scenarios.push(Planned { name, sweep, asked, says_seeds });
+                let numbers = sweep.points.iter().map(|point| plan.number(point)).collect();
+                scenarios.push(Planned { name, sweep, asked, numbers, says_seeds });
             }
             plan.scenarios.push(scenarios);
         }
@@ -94,16 +98,17 @@ impl<'a> Plan<'a> {
 
     /// The numbers of the points of each experiment.
     pub fn numbers(&self) -> Vec<Vec<usize>> {
-        let of = |scenarios: &[Planned]| {
-            let points = scenarios.iter().flat_map(|planned| &planned.sweep.points);
-            points.map(|point| self.numbers[&key(point)]).collect()
-        };
-        self.scenarios.iter().map(|scenarios| of(scenarios)).collect()
+        let of = |scenarios: &Vec<Planned>| scenarios.iter().flat_map(|it| &it.numbers).copied().collect();
+        self.scenarios.iter().map(of).collect()
     }
 
-    /// The number of this point. It is one of those to run from now on.
+    /// The number of this point among those to run, which it is one of from now on.
     pub(super) fn number(&mut self, point: &Point) -> usize {
-        number(&mut self.numbers, &mut self.points, point)
+        let points = &mut self.points;
+        *self.numbers.entry(key(point)).or_insert_with(|| {
+            points.push(point.clone());
+            points.len() - 1
+        })
     }
 
     /// Evaluates every claim over the results of the points, in their order.
@@ -114,26 +119,20 @@ impl<'a> Plan<'a> {
     /// The same for one experiment, by its number.
     pub fn judge_one(&self, number: usize, results: &[PointResult]) -> Reproduction {
         let sets = self.scenarios[number].iter();
-        let sets = sets.map(|planned| (planned.name.clone(), self.results(&planned.sweep, results)));
+        let sets = sets.map(|planned| (planned.name.clone(), planned.results(results)));
         judge(self.experiments[number], sets.collect())
     }
+}
 
-    /// The results of one sweep. A shared result gets the axis names of this sweep.
-    pub(super) fn results(&self, sweep: &Sweep, results: &[PointResult]) -> Vec<PointResult> {
-        let result = |point: &Point| {
-            let mut result = results[self.numbers[&key(point)]].clone();
+impl Planned {
+    /// The results of its points. One that is shared gets the names of this sweep's axes.
+    pub(super) fn results(&self, results: &[PointResult]) -> Vec<PointResult> {
+        let result = |(point, &number): (&Point, &usize)| {
+            let mut result = results[number].clone();
             result.parameters =
                 point.parameters.iter().map(|(axis, value)| (axis.clone(), value.to_json())).collect();
             result
         };
-        sweep.points.iter().map(result).collect()
+        self.sweep.points.iter().zip(&self.numbers).map(result).collect()
     }
-}
-
-/// The number of this point among these, where it is added if it is new.
-fn number(numbers: &mut HashMap<String, usize>, points: &mut Vec<Point>, point: &Point) -> usize {
-    *numbers.entry(key(point)).or_insert_with(|| {
-        points.push(point.clone());
-        points.len() - 1
-    })
 }

@@ -97,8 +97,7 @@ impl Plan<'_> {
         for (experiment, scenarios) in self.scenarios.iter().enumerate() {
             for (scenario, planned) in scenarios.iter().enumerate().filter(|(_, planned)| !planned.says_seeds)
             {
-                for result in self.results(&planned.sweep, results).into_iter().filter(|result| result.drawn)
-                {
+                for result in planned.results(results).into_iter().filter(|result| result.drawn) {
                     let runs = least(result.delivered_segments).min(most);
                     wanted.push((experiment, scenario, result.parameters, runs));
                 }
@@ -186,8 +185,11 @@ impl Plan<'_> {
     ) -> Result<bool, ScenarioError> {
         let mut grown = false;
         for (experiment, scenario, parameters, runs) in wanted {
-            for point in self.scenarios[experiment][scenario].bring_to(&parameters, runs)? {
-                self.number(&point); // which another experiment may have, too
+            let more = self.scenarios[experiment][scenario].missing(&parameters, runs)?;
+            if let Some((at, points)) = more {
+                // Another experiment may have them, too.
+                let numbers: Vec<usize> = points.iter().map(|point| self.number(point)).collect();
+                self.scenarios[experiment][scenario].insert(at, points, numbers);
                 grown = true;
             }
         }
@@ -196,9 +198,13 @@ impl Plan<'_> {
 }
 
 impl Planned {
-    /// Adds runs of the point with these values, with the seeds that follow, until there are `runs`. Returns
-    /// those that were added. A sweep over seeds gets none.
-    fn bring_to(&mut self, parameters: &Map<String, Json>, runs: usize) -> Result<Vec<Point>, ScenarioError> {
+    /// The runs of the point with these values, with the seeds that follow, that are missing until there are
+    /// `runs`, and where they belong. A sweep over seeds gets none.
+    fn missing(
+        &self,
+        parameters: &Map<String, Json>,
+        runs: usize,
+    ) -> Result<Option<(usize, Vec<Point>)>, ScenarioError> {
         let same = |point: &Point| {
             point.parameters.len() == parameters.len()
                 && point.parameters.iter().all(|(axis, value)| parameters.get(axis) == Some(&value.to_json()))
@@ -206,14 +212,19 @@ impl Planned {
         let numbers: Vec<usize> =
             (0..self.sweep.points.len()).filter(|&at| same(&self.sweep.points[at])).collect();
         let Some(&last) = numbers.last().filter(|_| !parameters.contains_key("seed")) else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
         let greatest = numbers.iter().map(|&at| self.sweep.points[at].scenario.seed).max().unwrap_or(0);
         let missing = runs.saturating_sub(numbers.len()) as u64;
         let added = (1..=missing).map(|more| self.sweep.points[last].with_seed(greatest + more));
         let added: Vec<Point> = added.collect::<Result<_, _>>()?;
-        self.sweep.points.splice(last + 1..last + 1, added.iter().cloned());
-        self.asked.splice(last + 1..last + 1, added.iter().map(|_| false));
-        Ok(added)
+        Ok((!added.is_empty()).then_some((last + 1, added)))
+    }
+
+    /// Adds points, which have these numbers in the plan.
+    fn insert(&mut self, at: usize, points: Vec<Point>, numbers: Vec<usize>) {
+        self.asked.splice(at..at, numbers.iter().map(|_| false));
+        self.numbers.splice(at..at, numbers);
+        self.sweep.points.splice(at..at, points);
     }
 }
