@@ -152,8 +152,8 @@ impl Runner<'_> {
     }
 }
 
-/// The numbers of points, those first that may take longest: at the end no other processor waits for one of
-/// them. Equal ones stay in their order.
+/// The numbers of points, those first that may take longest. If one of them came last, it would run alone.
+/// Equal ones stay in their order.
 fn dearest_first(points: &[Point]) -> Vec<usize> {
     let mut dear: Vec<_> = points.par_iter().map(most_segments).enumerate().collect();
     dear.sort_by(|(_, one), (_, other)| other.total_cmp(one));

@@ -209,13 +209,13 @@ impl Planned {
             point.parameters.len() == parameters.len()
                 && point.parameters.iter().all(|(axis, value)| parameters.get(axis) == Some(&value.to_json()))
         };
-        let numbers: Vec<usize> =
+        let places: Vec<usize> =
             (0..self.sweep.points.len()).filter(|&at| same(&self.sweep.points[at])).collect();
-        let Some(&last) = numbers.last().filter(|_| !parameters.contains_key("seed")) else {
+        let Some(&last) = places.last().filter(|_| !parameters.contains_key("seed")) else {
             return Ok(None);
         };
-        let greatest = numbers.iter().map(|&at| self.sweep.points[at].scenario.seed).max().unwrap_or(0);
-        let missing = runs.saturating_sub(numbers.len()) as u64;
+        let greatest = places.iter().map(|&at| self.sweep.points[at].scenario.seed).max().unwrap_or(0);
+        let missing = runs.saturating_sub(places.len()) as u64;
         let added = (1..=missing).map(|more| self.sweep.points[last].with_seed(greatest + more));
         let added: Vec<Point> = added.collect::<Result<_, _>>()?;
         Ok((!added.is_empty()).then_some((last + 1, added)))
