@@ -40,7 +40,7 @@ pub const SCHEME: Scheme = Scheme {
         "action a = network(these three of each of the last `history` intervals, oldest first)",
         "rate *= 1 + scale a if a >= 0, else rate /= 1 - scale a; by a factor of two at most; at most 10 times the rate of delivery",
         "cwnd = 2 * rate * mean RTT + 10: the rate is what limits",
-        "start: the rate doubles per round trip until a loss or a latency ratio of 1.25; then the rate of delivery",
+        "start: the rate doubles per round trip, up to 10 times the rate of delivery, until a loss or a latency ratio of 1.25; then the rate of delivery",
     ],
     notes: &[
         "without a file a rule by hand decides: a = 5 - 4 latency ratio - 40 latency inflation, of intervals of one round trip; it is no learned policy",
@@ -182,6 +182,8 @@ impl Policy {
             self.least_s = if self.least_s > 0.0 { self.least_s.min(latency_s) } else { latency_s };
         }
         let features = seen.features(self.least_s);
+        let delivered = seen.acked / seen.seconds.max(1e-9);
+        self.most = if seen.acked > 0.0 { MOST_SENT * delivered } else { self.rate };
         if std::mem::take(&mut self.unshown) || self.interval.was_idle() {
             // what the application did not send says nothing about the path
         } else if self.doubling {
@@ -192,16 +194,19 @@ impl Policy {
         self.begin_interval(path);
     }
 
+    /// An interval without a sample of the round-trip time knows nothing of a queue: the rate stays.
     fn double(&mut self, seen: &Seen, ratio: f64) {
         self.doubling = seen.lost == 0.0 && ratio <= QUEUE;
-        let next = if self.doubling { 2.0 * self.rate } else { seen.throughput().min(self.rate) };
+        let next = match (self.doubling, seen.latency_s) {
+            (true, Some(_)) => (2.0 * self.rate).min(self.most),
+            (true, None) => self.rate,
+            (false, _) => seen.throughput().min(self.rate),
+        };
         self.rate = next.clamp(RATES.0, RATES.1);
     }
 
     fn ask(&mut self, seen: Seen, features: [f64; 3]) {
         self.asked = true;
-        let delivered = seen.acked / seen.seconds.max(1e-9);
-        self.most = if seen.acked > 0.0 { MOST_SENT * delivered } else { self.rate };
         match &self.mind {
             Mind::Outside(steered) => steered.desk.ask(Question { seen, features, rate: self.rate }),
             Mind::Network(network) => {

@@ -260,3 +260,19 @@ fn a_packet_that_codel_drops_is_dropped_when_it_has_waited() {
         }
     }
 }
+
+/// The learned policy doubled its rate once per round trip while it heard duplicates only, which say nothing
+/// of the round trip: 33 million packets were on their way, and tests took all of a machine's memory.
+#[test]
+fn a_policy_does_not_double_its_rate_blindly() {
+    let text = "seed = 1\nduration = \"3 s\"\n[topology.dumbbell]\n\
+        bottleneck = { rate = \"18674 kbit/s\", delay = \"22307 us\", queue = { pi = { limit = \"1 bdp\" } }, \
+        reorder = { share = 0.5882855153642493, delay = { pareto = { mean = \"12 ms\", shape = 1.2 } } } }\n\
+        access = { rate = \"25 Mbit/s\", delay = \"13 ms\" }\n[[flows]]\ncontrol = \"dctcp\"\nrecovery = \"robust\"\n\
+        bursts = { size = \"20 kB\", every = \"30 ms\", for = \"900 ms\" }\nsend_buffer = \"15 kB\"\nreverse = true\n\
+        [[flows]]\ncontrol = \"policy\"\nrecovery = \"robust\"\njitter = \"3 ms\"\ncount = 3\n\
+        start = { uniform = [\"0 s\", \"500 ms\"] }\n\
+        tcp = { delayed_ack = true, initial_window = 2, counting = \"acks\", timestamps = false, ecn = true }\n";
+    let sent: u64 = result(text).flows.iter().map(|flow| flow.sent).sum();
+    assert!(sent < 50_000, "7,000 packets fit through the link: {sent}");
+}

@@ -28,13 +28,17 @@ impl Bench {
 
     /// A segment is acknowledged after `gap_ms`, and another one sent.
     fn hear(&mut self, gap_ms: u64, rtt_ms: u64) {
+        self.path.srtt = Duration::from_millis(rtt_ms);
+        self.report(gap_ms, 1, Some(self.path.srtt));
+    }
+
+    /// So many segments are acknowledged after `gap_ms`, with a round-trip time or without one.
+    fn report(&mut self, gap_ms: u64, acked: u64, rtt: Option<Duration>) {
         self.path.now += Duration::from_millis(gap_ms);
-        let rtt = Duration::from_millis(rtt_ms);
-        self.path.srtt = rtt;
-        self.path.delivered += 1;
+        self.path.delivered += acked;
         self.path.in_flight = 10.0;
-        let rate =
-            RateSample { acked: 1, delivered: 1, interval: rtt, rtt: Some(rtt), ..RateSample::default() };
+        let interval = self.path.srtt;
+        let rate = RateSample { acked, delivered: acked, interval, rtt, ..RateSample::default() };
         self.policy.on_sample(&self.path, &Ack { rate: Some(rate), ..Ack::default() }, &mut self.w);
     }
 
@@ -87,6 +91,21 @@ fn a_queue_ends_the_doubling_too() {
         bench.hear(10, 130);
     }
     assert!(!bench.policy.doubling);
+}
+
+/// A recovery without SACK repairs for a long time: it hears duplicates, and takes no round-trip times.
+#[test]
+fn the_doubling_does_not_go_on_blindly() {
+    let mut bench = Bench::constant(0.0);
+    bench.hear(100, 100);
+    for acked in [0, 0, 1, 0, 1].repeat(100) {
+        bench.report(10, acked, None);
+    }
+    assert!((bench.rate() - 200.0).abs() < 1.0, "only the first interval had one: {}", bench.rate());
+    for _ in 0..100 {
+        bench.report(50, 1, Some(bench.path.srtt));
+    }
+    assert!(bench.policy.doubling && bench.rate() < 220.0, "20 are delivered per second: {}", bench.rate());
 }
 
 #[test]
