@@ -295,7 +295,7 @@ stack-long: ## our own TCP: 10^9 bytes over a bad path, 5 GiB, gigabits per core
 # Replaces what stands between the marks of a page by a table.
 verdicts = awk 'NR == FNR { table = table $$0 "\n"; next } \
 	/^<!-- begin: verdicts/ { print; printf "%s", table; inside = 1 } /^<!-- end: verdicts/ { inside = 0 } !inside' \
-	target/reproduction/all/summary.md $(1) > $(1).new && mv $(1).new $(1)
+	target/reproduction/summary.md $(1) > $(1).new && mv $(1).new $(1)
 
 # Most runs of a point that takes some ten seconds, if a claim is undecided.
 SEEDS_MAX = 60
@@ -315,19 +315,16 @@ reproduction: ## every published experiment, and the book's pages on them; some 
 	cargo build $(DIST) -q -p ackclock $$feature || exit 1; \
 	reproduce="cargo run $(DIST) -q -p ackclock $$feature -- reproduce --seeds-max $(SEEDS_MAX)"; \
 	if [ -n "$$idle" ]; then \
-		echo "nocc is emulated meanwhile: $$made/nocc.log" >&2; \
-		$$reproduce nocc --emulate --at-once 2 --out $$made/nocc > $$made/nocc.log 2>&1 & emulation=$$!; \
+		echo "nocc is emulated meanwhile: $$made/emulated.log" >&2; \
+		$$reproduce nocc --emulate --at-once 2 --out $$made/emulated > $$made/emulated.log 2>&1 & emulation=$$!; \
 		trap 'kill $$emulation 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
 	fi; \
+	$$idle $$reproduce all --by-family --out $$made > /dev/null || exit 1; \
+	test -z "$$emulation" || wait $$emulation || { cat $$made/emulated.log >&2; exit 1; }; emulation=; \
 	for family in $$families; do \
-		test $$family = nocc && test -n "$$emulation" && continue; \
-		echo "$$family" >&2; $$idle $$reproduce $$family --out $$made/$$family > /dev/null || exit 1; \
-	done; \
-	test -z "$$emulation" || wait $$emulation || { cat $$made/nocc.log >&2; exit 1; }; emulation=; \
-	echo "the table of all works" >&2; $$reproduce all --summary --out $$made/all > /dev/null || exit 1; \
-	for family in $$families; do \
-		mkdir -p $$made/$$family/pictures && cp $$made/$$family/reproduction.md $$pages/$$family.md && \
-		cp -r $$made/$$family/pictures/. $$pages/pictures/ || exit 1; \
+		from=$$made/$$family; test $$family != nocc || test -z "$$idle" || from=$$made/emulated; \
+		mkdir -p $$from/pictures && cp $$from/reproduction.md $$pages/$$family.md && \
+		cp -r $$from/pictures/. $$pages/pictures/ || exit 1; \
 	done
 	@$(call verdicts,docs/src/reproduction.md)
 	@$(call verdicts,README.md)

@@ -211,6 +211,9 @@ pub(crate) struct Reproduce {
     /// Write reproduction.md and reproduction.json into this directory; with --summary: summary.md.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Write a page for each family, in a directory of its name there, and summary.md for all of them.
+    #[arg(long, requires = "out", conflicts_with_all = ["emulate", "summary"])]
+    pub(crate) by_family: bool,
     /// Number of threads, at most one per core; default: all cores. Those that no point needs go into large
     /// runs.
     #[arg(long, value_name = "N", value_parser = some_threads)]

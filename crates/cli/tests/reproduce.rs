@@ -133,6 +133,33 @@ fn the_summary_counts_claims_of_the_source() {
     assert!(!directory.path().join("out/reproduction.md").exists());
 }
 
+/// The pages are those that each family alone gives, and the table is that of all.
+#[test]
+fn each_family_gets_a_page_of_its_own() {
+    let directory = tempfile::tempdir().expect("a directory");
+    experiments(directory.path(), EXPERIMENT);
+    let other = directory.path().join("experiments/tiny1999/b-fig-2.toml");
+    std::fs::write(other, EXPERIMENT.replace("fig-1", "b-fig-2")).expect("a file");
+    let run = |arguments: &[&str]| {
+        let command = ["reproduce", "--experiments", "experiments", "--threads", "1"];
+        let output = ackclock(directory.path(), &[&command[..], arguments].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    };
+    run(&["all", "--by-family", "--out", "all"]);
+    run(&["all", "--summary", "--out", "table"]);
+    let text = |path: &str| {
+        std::fs::read_to_string(directory.path().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    assert_eq!(text("all/summary.md"), text("table/summary.md"));
+    for (family, id) in [("fig", "fig-1"), ("b", "b-fig-2")] {
+        run(&[family, "--out", family]);
+        for file in ["reproduction.md", "reproduction.json", &format!("{id}.points.json")] {
+            assert_eq!(text(&format!("all/{family}/{file}")), text(&format!("{family}/{file}")), "{file}");
+        }
+        assert!(directory.path().join(format!("all/{family}/pictures/{id}.svg")).exists());
+    }
+}
+
 #[test]
 fn an_expression_without_a_value_is_an_error() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -51,6 +51,13 @@ impl Files {
             .map_err(|error| miette!(help = help, "{} cannot be written: {error}", self.path(name).display()))
     }
 
+    /// The same for what a user looks at first.
+    pub(super) fn save_and_tell(&self, name: &str, text: &str) -> miette::Result<()> {
+        self.save(name, text)?;
+        tell!("wrote {}", self.path(name).display());
+        Ok(())
+    }
+
     /// Writes the pictures and the points of some experiments, and returns the pictures.
     pub(super) fn results(
         &self,

@@ -25,6 +25,7 @@ use shown::total;
 use simulate::Outcome;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 /// The page of some experiments, and that of one table, in the output directory.
 const PAGE: &str = "reproduction.md";
@@ -42,55 +43,117 @@ struct Found {
     pictures: Vec<Picture>,
 }
 
+impl Found {
+    fn add(&mut self, other: Found) {
+        self.reproductions.extend(other.reproductions);
+        self.emulated = other.emulated;
+        self.pictures.extend(other.pictures);
+    }
+}
+
+/// Experiments that one page tells of.
+struct Part<'a> {
+    /// What selects them.
+    what: String,
+    chosen: Vec<&'a Experiment>,
+    plans: Vec<Plan<'a>>,
+    files: Option<Files>,
+}
+
 pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
     let library = match &command.experiments {
         Some(directory) => Library::from_directory(directory)?,
         None => Library::built_in()?,
     };
-    let mut chosen = library.select(&command.what)?;
-    if command.emulate {
-        chosen = emulable(&library, chosen, command.own_host)?;
-    }
-    // All are checked first, so that a mistake in the last one does not cost the whole run.
-    let groups = if command.emulate { vec![chosen.clone()] } else { groups(&library, &chosen)? };
-    let plans = groups.into_iter().map(|group| Plan::new(&library, group)).collect::<Result<Vec<_>, _>>()?;
+    let parts = parts(command, &library)?;
     if command.emulate {
         ackclock_live::privilege::check()?;
-        plans
-            .iter()
-            .try_for_each(|plan| emulated::admissible(plan.points(), usize::from(command.at_once)))?;
+        let at_once = usize::from(command.at_once);
+        let mut plans = parts.iter().flat_map(|part| &part.plans);
+        plans.try_for_each(|plan| emulated::admissible(plan.points(), at_once))?;
     }
-    let files = command.out.as_deref().map(Files::open).transpose()?;
-    let found = find(command, &library, plans, files.as_ref())?;
-    let rows = rows(&library, &found.reproductions);
-    let origin = Origin {
-        command: command.what.clone()
+    let table = command.out.as_deref().filter(|_| command.by_family).map(Files::open).transpose()?;
+    let chosen: Vec<_> = parts.iter().flat_map(|part| part.chosen.iter().copied()).collect();
+    let stop = interrupt::listen()?;
+    let mut all = Found::default();
+    for part in parts {
+        all.add(reproduce(command, &library, part, stop)?);
+    }
+    let origin = origin(command, &library, &command.what, &chosen)?;
+    let rows = rows(&library, &all.reproductions);
+    if let Some(files) = &table {
+        files.save_and_tell(SUMMARY, &summary::markdown(&rows, &origin))?;
+    }
+    match (command.json, command.summary) {
+        (true, true) => say!("{}", json!({"summary": rows})),
+        (true, false) => say!("{}", document(&all, &rows, &origin)),
+        (false, true) => summary::print(&rows),
+        (false, false) => print::print(&all.reproductions, all.emulated.as_ref()),
+    }
+    let emulated = all.emulated.as_ref().map_or(&[][..], |emulated| &emulated.reproductions);
+    let mut claims = all.reproductions.iter().chain(emulated).flat_map(|reproduction| &reproduction.claims);
+    let failing = claims.any(|claim| claim.found == Verdict::Fails);
+    if command.strict && failing { Err(Failure::Expectation) } else { Ok(()) }
+}
+
+/// The parts of what is asked for: one, or one per family. All are checked here, so that a mistake in the
+/// last one does not cost the whole run.
+fn parts<'a>(command: &args::Reproduce, library: &'a Library) -> Result<Vec<Part<'a>>, Failure> {
+    let mut chosen = library.select(&command.what)?;
+    if command.emulate {
+        chosen = emulable(library, chosen, command.own_host)?;
+    }
+    let parts: Vec<(String, Vec<_>)> = match command.by_family {
+        true => of_each_family(library, &chosen).map(|(name, it)| (name.to_owned(), it)).collect(),
+        false => vec![(command.what.clone(), chosen)],
+    };
+    let part = |(what, chosen): (String, Vec<&'a Experiment>)| {
+        let groups = if command.emulate { vec![chosen.clone()] } else { groups(library, &chosen)? };
+        let plans = groups.into_iter().map(|group| Plan::new(library, group)).collect::<Result<_, _>>()?;
+        let directory = command.out.as_deref();
+        let directory = directory.map(|it| if command.by_family { it.join(&what) } else { it.to_owned() });
+        let files = directory.as_deref().map(Files::open).transpose()?;
+        Ok(Part { what, chosen, plans, files })
+    };
+    parts.into_iter().map(part).collect()
+}
+
+/// Runs and judges a part, and writes its files.
+fn reproduce(
+    command: &args::Reproduce,
+    library: &Library,
+    part: Part<'_>,
+    stop: &AtomicBool,
+) -> Result<Found, Failure> {
+    let Part { what, chosen, plans, files } = part;
+    let found = find(command, library, plans, files.as_ref(), stop)?;
+    let Some(files) = &files else { return Ok(found) };
+    let rows = rows(library, &found.reproductions);
+    let origin = origin(command, library, &what, &chosen)?;
+    if command.summary {
+        files.save_and_tell(SUMMARY, &summary::markdown(&rows, &origin))?;
+    } else {
+        files.save("reproduction.json", &format!("{:#}\n", document(&found, &rows, &origin)))?;
+        let page = page(&origin, &found.reproductions, found.emulated.as_ref(), &found.pictures);
+        files.save_and_tell(PAGE, &page)?;
+    }
+    Ok(found)
+}
+
+/// What a page of these experiments was made from.
+fn origin(
+    command: &args::Reproduce,
+    library: &Library,
+    what: &str,
+    chosen: &[&Experiment],
+) -> Result<Origin, Failure> {
+    Ok(Origin {
+        command: what.to_owned()
             + if command.emulate { " --emulate" } else { "" }
             + if command.own_host { " --own-host" } else { "" },
         build: program::build()?.word().to_owned(),
-        files: library.digest(&chosen)?,
-    };
-    let document = document(&found, &rows, &origin);
-    if let Some(files) = files.as_ref().filter(|_| command.summary) {
-        files.save(SUMMARY, &summary::markdown(&rows, &origin))?;
-    } else if let Some(files) = &files {
-        files.save(PAGE, &page(&origin, &found.reproductions, found.emulated.as_ref(), &found.pictures))?;
-        files.save("reproduction.json", &format!("{document:#}\n"))?;
-    }
-    match (command.json, command.summary) {
-        (true, true) => say!("{}", json!({"summary": document["summary"]})),
-        (true, false) => say!("{document}"),
-        (false, true) => summary::print(&rows),
-        (false, false) => print::print(&found.reproductions, found.emulated.as_ref()),
-    }
-    if let Some(files) = &files {
-        let name = if command.summary { SUMMARY } else { PAGE };
-        tell!("wrote {}", files.path(name).display());
-    }
-    let emulated = found.emulated.as_ref().map_or(&[][..], |emulated| &emulated.reproductions);
-    let mut claims = found.reproductions.iter().chain(emulated).flat_map(|reproduction| &reproduction.claims);
-    let failing = claims.any(|claim| claim.found == Verdict::Fails);
-    if command.strict && failing { Err(Failure::Expectation) } else { Ok(()) }
+        files: library.digest(chosen)?,
+    })
 }
 
 /// What an emulation can judge: the experiments that cannot be emulated are named and left out.
@@ -128,11 +191,10 @@ fn lack(point: &Point, own_host: bool) -> Option<String> {
 /// there is. (Emulations are one group: their results are small.)
 fn groups<'a>(library: &'a Library, chosen: &[&'a Experiment]) -> Result<Vec<Vec<&'a Experiment>>, Failure> {
     let share = memory::available().map_or(f64::INFINITY, |bytes| bytes as f64 * SHARE);
-    let is_chosen = |experiment: &&Experiment| chosen.iter().any(|other| other.id == experiment.id);
     let mut groups = Vec::new();
-    for (_, _, members) in library.families() {
+    for (_, members) in of_each_family(library, chosen) {
         let mut needs = Vec::new();
-        for experiment in members.into_iter().filter(is_chosen) {
+        for experiment in members {
             let mut kept = 0.0;
             for (_, sweep) in library.sweeps(experiment)? {
                 kept += check(&sweep.points, false)?.kept;
@@ -142,6 +204,17 @@ fn groups<'a>(library: &'a Library, chosen: &[&'a Experiment]) -> Result<Vec<Vec
         groups.extend(packed(needs, share));
     }
     Ok(groups)
+}
+
+/// Those of these experiments that belong to each family.
+fn of_each_family<'a>(
+    library: &'a Library,
+    chosen: &[&'a Experiment],
+) -> impl Iterator<Item = (&'a str, Vec<&'a Experiment>)> {
+    library.families().into_iter().filter_map(|(family, _, mut members)| {
+        members.retain(|experiment| chosen.iter().any(|other| other.id == experiment.id));
+        (!members.is_empty()).then_some((family, members))
+    })
 }
 
 /// What fits together into this much, in the order given. What does not fit alone is alone.
@@ -167,12 +240,12 @@ fn find(
     library: &Library,
     plans: Vec<Plan<'_>>,
     files: Option<&Files>,
+    stop: &AtomicBool,
 ) -> Result<Found, Failure> {
     let store = match &command.store {
         Some(directory) => directory.clone(),
         None => PathBuf::from("ackclock-out/points").join(program::build()?.word()),
     };
-    let stop = interrupt::listen()?;
     let mut found = Found::default();
     let mut waiting = VecDeque::from(plans);
     while let Some(mut plan) = waiting.pop_front() {
