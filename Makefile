@@ -304,7 +304,7 @@ SEEDS_MAX = 60
 # the tools for eBPF, the transfers without congestion control are also emulated. That takes 20 minutes and needs the
 # processors at once, but seldom: meanwhile simulations have what it leaves.
 .PHONY: reproduction
-reproduction: ## every published experiment, and the book's pages on them; some two hours (SEEDS_MAX=60)
+reproduction: ## every published experiment, and the book's pages on them; one to two hours (SEEDS_MAX=60)
 	@pages=docs/src/reproduction; made=target/reproduction; mkdir -p $$pages/pictures $$made; \
 	feature=; idle=; emulation=; families="$(basename $(notdir $(wildcard docs/src/reproduction/*.md)))"; \
 	if [ "$$(id -u)" = 0 ] && { { $(KERNEL_TOOLS); } || { $(call install,$(KERNEL_PACKAGES)) >&2; }; }; then \
