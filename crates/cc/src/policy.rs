@@ -182,14 +182,15 @@ impl Policy {
             self.least_s = if self.least_s > 0.0 { self.least_s.min(latency_s) } else { latency_s };
         }
         let features = seen.features(self.least_s);
-        let delivered = seen.acked / seen.seconds.max(1e-9);
-        self.most = if seen.acked > 0.0 { MOST_SENT * delivered } else { self.rate };
-        if std::mem::take(&mut self.unshown) || self.interval.was_idle() {
-            // what the application did not send says nothing about the path
-        } else if self.doubling {
-            self.double(&seen, features[1]);
-        } else {
-            self.ask(seen, features);
+        // What the application did not send says nothing about the path.
+        if !std::mem::take(&mut self.unshown) && !self.interval.was_idle() {
+            let delivered = seen.acked / seen.seconds.max(1e-9);
+            self.most = if seen.acked > 0.0 { MOST_SENT * delivered } else { self.rate };
+            if self.doubling {
+                self.double(&seen, features[1]);
+            } else {
+                self.ask(seen, features);
+            }
         }
         self.begin_interval(path);
     }

@@ -160,6 +160,48 @@ fn each_family_gets_a_page_of_its_own() {
     }
 }
 
+/// Families of one name have one page, as when the name selects them.
+#[test]
+fn families_of_one_name_share_a_page() {
+    let directory = tempfile::tempdir().expect("a directory");
+    experiments(directory.path(), EXPERIMENT);
+    let other = directory.path().join("experiments/small2000");
+    std::fs::create_dir_all(&other).expect("a directory");
+    let text = EXPERIMENT.replace("fig-1", "fig-2").replace("tiny1999", "small2000");
+    std::fs::write(other.join("fig-2.toml"), text).expect("a file");
+    let output = ackclock(directory.path(), &[&COMMAND[..], &["--by-family", "--out", "all"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = std::fs::read_to_string(directory.path().join("all/fig/reproduction.md")).expect("the page");
+    assert!(page.contains("## fig-1") && page.contains("## fig-2"), "{page}");
+}
+
+/// Who prepares the directory, or an experiment's id, does not choose another place for the pages.
+#[test]
+fn the_pages_of_families_stay_in_their_directory() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    experiments(directory.path(), EXPERIMENT);
+    std::fs::create_dir_all(at("all")).expect("a directory");
+    std::fs::create_dir(at("elsewhere")).expect("a directory");
+    std::os::unix::fs::symlink(at("elsewhere"), at("all/fig")).expect("a link");
+    let by_family = [&COMMAND[..], &["--by-family", "--out", "all"]].concat();
+    let output = ackclock(directory.path(), &by_family);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("all/fig cannot be used: there is a link in its place"),
+        "{}",
+        stderr(&output)
+    );
+    std::fs::remove_file(at("all/fig")).expect("a link");
+    std::fs::rename(at("experiments/tiny1999/fig-1.toml"), at("experiments/tiny1999/..-fig-1.toml"))
+        .expect("a name");
+    std::fs::write(at("experiments/tiny1999/..-fig-1.toml"), EXPERIMENT.replace("fig-1", "..-fig-1"))
+        .expect("a file");
+    let output = ackclock(directory.path(), &by_family);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(!at("reproduction.md").exists() && !at("elsewhere/reproduction.md").exists());
+}
+
 #[test]
 fn an_expression_without_a_value_is_an_error() {
     let directory = tempfile::tempdir().expect("a directory");

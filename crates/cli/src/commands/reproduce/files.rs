@@ -24,6 +24,7 @@ pub(super) struct Picture {
 }
 
 /// The output directory.
+#[derive(Clone)]
 pub(super) struct Files {
     folder: Folder,
     path: PathBuf,
@@ -36,6 +37,15 @@ impl Files {
         let folder = Folder::own(path)
             .map_err(|error| miette!(help = help, "{} cannot be used: {error}", path.display()))?;
         Ok(Files { folder, path: path.to_owned() })
+    }
+
+    /// Opens a directory in it, making it if need be. It follows no link.
+    pub(super) fn within(&self, name: &str) -> miette::Result<Files> {
+        let help = "give --out another directory, one of your own";
+        let folder = self.folder.folders(name);
+        let folder = folder
+            .map_err(|error| miette!(help = help, "{} cannot be used: {error}", self.path(name).display()))?;
+        Ok(Files { folder, path: self.path(name) })
     }
 
     /// The path of a file in it.
@@ -51,7 +61,7 @@ impl Files {
             .map_err(|error| miette!(help = help, "{} cannot be written: {error}", self.path(name).display()))
     }
 
-    /// The same for what a user looks at first.
+    /// Writes a file, and says where it is.
     pub(super) fn save_and_tell(&self, name: &str, text: &str) -> miette::Result<()> {
         self.save(name, text)?;
         tell!("wrote {}", self.path(name).display());

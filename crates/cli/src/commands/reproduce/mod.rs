@@ -43,21 +43,12 @@ struct Found {
     pictures: Vec<Picture>,
 }
 
-impl Found {
-    fn add(&mut self, other: Found) {
-        self.reproductions.extend(other.reproductions);
-        self.emulated = other.emulated;
-        self.pictures.extend(other.pictures);
-    }
-}
-
 /// Experiments that one page tells of.
 struct Part<'a> {
     /// What selects them.
     what: String,
     chosen: Vec<&'a Experiment>,
     plans: Vec<Plan<'a>>,
-    files: Option<Files>,
 }
 
 pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
@@ -72,16 +63,23 @@ pub(crate) fn run(command: &args::Reproduce) -> Result<(), Failure> {
         let mut plans = parts.iter().flat_map(|part| &part.plans);
         plans.try_for_each(|plan| emulated::admissible(plan.points(), at_once))?;
     }
-    let table = command.out.as_deref().filter(|_| command.by_family).map(Files::open).transpose()?;
+    let out = command.out.as_deref().map(Files::open).transpose()?;
+    let files = |part: &Part<'_>| match &out {
+        Some(out) if command.by_family => out.within(&part.what).map(Some),
+        out => Ok((*out).clone()),
+    };
+    let files = parts.iter().map(files).collect::<Result<Vec<_>, _>>()?;
     let chosen: Vec<_> = parts.iter().flat_map(|part| part.chosen.iter().copied()).collect();
     let stop = interrupt::listen()?;
     let mut all = Found::default();
-    for part in parts {
-        all.add(reproduce(command, &library, part, stop)?);
+    for (part, files) in parts.into_iter().zip(files) {
+        let found = reproduce(command, &library, part, files, stop)?;
+        all.reproductions.extend(found.reproductions);
+        all.emulated = found.emulated; // there is one part then
     }
     let origin = origin(command, &library, &command.what, &chosen)?;
     let rows = rows(&library, &all.reproductions);
-    if let Some(files) = &table {
+    if let Some(files) = out.filter(|_| command.by_family) {
         files.save_and_tell(SUMMARY, &summary::markdown(&rows, &origin))?;
     }
     match (command.json, command.summary) {
@@ -103,17 +101,22 @@ fn parts<'a>(command: &args::Reproduce, library: &'a Library) -> Result<Vec<Part
     if command.emulate {
         chosen = emulable(library, chosen, command.own_host)?;
     }
-    let parts: Vec<(String, Vec<_>)> = match command.by_family {
-        true => of_each_family(library, &chosen).map(|(name, it)| (name.to_owned(), it)).collect(),
-        false => vec![(command.what.clone(), chosen)],
-    };
+    let mut parts: Vec<(String, Vec<_>)> = Vec::new();
+    if command.by_family {
+        // Families of two works that have one name are selected together, too.
+        for (family, members) in of_each_family(library, &chosen) {
+            match parts.iter_mut().find(|(known, _)| known == family) {
+                Some((_, known)) => known.extend(members),
+                None => parts.push((family.to_owned(), members)),
+            }
+        }
+    } else {
+        parts.push((command.what.clone(), chosen));
+    }
     let part = |(what, chosen): (String, Vec<&'a Experiment>)| {
         let groups = if command.emulate { vec![chosen.clone()] } else { groups(library, &chosen)? };
         let plans = groups.into_iter().map(|group| Plan::new(library, group)).collect::<Result<_, _>>()?;
-        let directory = command.out.as_deref();
-        let directory = directory.map(|it| if command.by_family { it.join(&what) } else { it.to_owned() });
-        let files = directory.as_deref().map(Files::open).transpose()?;
-        Ok(Part { what, chosen, plans, files })
+        Ok(Part { what, chosen, plans })
     };
     parts.into_iter().map(part).collect()
 }
@@ -123,9 +126,10 @@ fn reproduce(
     command: &args::Reproduce,
     library: &Library,
     part: Part<'_>,
+    files: Option<Files>,
     stop: &AtomicBool,
 ) -> Result<Found, Failure> {
-    let Part { what, chosen, plans, files } = part;
+    let Part { what, chosen, plans } = part;
     let found = find(command, library, plans, files.as_ref(), stop)?;
     let Some(files) = &files else { return Ok(found) };
     let rows = rows(library, &found.reproductions);
