@@ -108,6 +108,19 @@ fn the_doubling_does_not_go_on_blindly() {
     assert!(bench.policy.doubling && bench.rate() < 220.0, "20 are delivered per second: {}", bench.rate());
 }
 
+/// What the application did not send says nothing about the path.
+#[test]
+fn an_idle_interval_bounds_nothing() {
+    let mut bench = Bench::steady(0.0);
+    for _ in 0..30 {
+        bench.hear(10, 100);
+    }
+    let most = bench.policy.most;
+    bench.policy.on_event(&bench.path, Event::Idle, &mut bench.w);
+    bench.hear(400, 100);
+    assert!((bench.policy.most - most).abs() < 1e-9, "{most} became {}", bench.policy.most);
+}
+
 #[test]
 fn an_action_multiplies_or_divides_with_the_next_acknowledgement() {
     for (action, factor) in
